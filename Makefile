@@ -1,0 +1,62 @@
+# Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test bench lint format test-cpp test-sanitizers test-python clean
+
+BIN := .venv/bin
+SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+# Folders are listed too, so that a deleted file also counts as a change.
+SOURCES := $(shell find include src drivers python cmake tests/drivers/check CMakeLists.txt pyproject.toml \
+  -not -name '__pycache__' -not -name '*.pyc' 2>/dev/null)
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export CMAKE_BUILD_PARALLEL_LEVEL := 2
+export PYTHONDONTWRITEBYTECODE := 1
+
+help:
+	@echo 'make demo    train and run the example models on device="graft"'
+	@echo 'make test    lint, torch-free tests (plain and under the sanitizers), pytest'
+	@echo 'make bench   measure against torch on the CPU, write bench/results.json'
+	@echo 'make lint    formatting, static analysis and the rules of tools/check_design.py'
+	@echo 'make setup   environment .venv with Graft installed (the others do this too)'
+	@echo 'make format  rewrite the layout of C++ and Python files'
+
+setup: .venv/graft.stamp
+
+.venv/packages.stamp: tools/setup requirements-dev.txt constraints.txt
+	tools/setup
+	touch $@
+
+.venv/graft.stamp: .venv/packages.stamp $(SOURCES)
+	$(BIN)/python -m pip install --no-build-isolation --no-deps .
+	touch $@
+
+demo: .venv/graft.stamp
+	$(BIN)/python examples/demo.py
+
+bench: .venv/graft.stamp
+	$(BIN)/python bench/run.py --readme
+
+lint: .venv/packages.stamp
+	tools/lint
+
+format: .venv/packages.stamp
+	git ls-files '*.h' '*.cpp' '*.c' | xargs -r clang-format-14 -i
+	$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .
+
+test: lint test-cpp test-sanitizers test-python
+
+test-cpp: .venv/packages.stamp
+	tools/test-cpp release $(SEED)
+
+test-sanitizers: .venv/packages.stamp
+	tools/test-cpp asan-ubsan $(SEED)
+	tools/test-cpp tsan $(SEED)
+
+# The last lines are pytest's. Both modes of the host driver see the tests in the same random order.
+test-python: .venv/graft.stamp
+	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
+	GRAFT_HOST_MODE=async $(BIN)/python -m pytest --randomly-seed=$(SEED)
+	GRAFT_HOST_MODE=inline $(BIN)/python -m pytest --randomly-seed=$(SEED)
+
+clean:
+	rm -rf build .venv/graft.stamp

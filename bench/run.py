@@ -1,0 +1,167 @@
+"""Measures a device beside torch's CPU in interleaved pairs and writes a table with goals.
+
+Each side works in a process of its own, asleep while the other is timed: two OpenMP masters in one
+process would slow both down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "examples")]
+
+import psutil  # noqa: E402
+import torch  # noqa: E402
+
+import cases  # noqa: E402
+import report  # noqa: E402
+import worker  # noqa: E402
+from pairs import Row, difference_row, ratio_row  # noqa: E402
+from record import Side, default_device  # noqa: E402
+
+Sampler = Callable[[], float]
+IMPORT_GOAL = 0.15
+
+
+def interleave(count: int, device: Sampler, against: Sampler) -> tuple[list[float], list[float]]:
+    """Takes pairs in turn, the order within a pair changing, so that drift hits both alike."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    for i in range(count):
+        halves = [(ours, device), (theirs, against)]
+        for samples, take in halves if i % 2 else reversed(halves):
+            samples.append(take())
+    return ours, theirs
+
+
+class Bench:
+    """Two sides and how often to sample them."""
+
+    def __init__(self, device: Side, against: Side, threads: int, quick: bool) -> None:
+        self.device, self.against, self.threads, self.quick = device, against, threads, quick
+
+    def _burnt(self, side: Side, other: Side) -> tuple[Sampler, list[float]]:
+        """A sampler of a side that also notes which share of a core the idle one burns."""
+        shares: list[float] = []
+        idle = psutil.Process(other.process)
+
+        def take() -> float:
+            time.sleep(0.01)
+            before, start = sum(idle.cpu_times()[:2]), time.perf_counter()
+            seconds: float = side.call(worker.sample)
+            wall = time.perf_counter() - start
+            shares.append((sum(idle.cpu_times()[:2]) - before) / wall)
+            return seconds
+
+        return take, shares
+
+    def pairs(self, name: str, count: int) -> tuple[list[float], list[float], float]:
+        for side in (self.device, self.against):
+            side.call(worker.prepare, name, self.threads)
+        ours, burnt = self._burnt(self.device, self.against)
+        theirs, also = self._burnt(self.against, self.device)
+        samples = interleave(3 if self.quick else count, ours, theirs)
+        return *samples, sum(burnt + also) / len(burnt + also)
+
+    def case(self, case: cases.Case) -> Row:
+        ours, theirs, idle = self.pairs(case.name, case.pairs)
+        row = ratio_row(case.name, case.goal, ours, theirs)
+        row.idle = idle
+        return row
+
+    def memory(self, name: str, goal: float) -> Row:
+        peaks = []
+        for device in (self.device.device, self.against.device):
+            with Side(device) as side:
+                peaks.append([side.call(worker.peak_memory, name, self.threads) / 2**20])
+        row = ratio_row(f"{name}: peak memory", goal, *peaks)
+        row.unit = "MiB"
+        return row
+
+
+def import_row(quick: bool) -> Row:
+    """How much longer `import torch` takes with the autoload of installed devices."""
+
+    def timed(autoload: str) -> Sampler:
+        environment = os.environ | {"TORCH_DEVICE_BACKEND_AUTOLOAD": autoload}
+
+        def take() -> float:
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", "import torch"], env=environment, check=True)
+            return time.perf_counter() - start
+
+        take()
+        return take
+
+    samples = interleave(3 if quick else 9, timed("1"), timed("0"))
+    return difference_row("import torch", IMPORT_GOAL, "s", *samples)
+
+
+def breakdown(bench: Bench) -> str:
+    """The parts of a one-element call on both sides, ns per call."""
+    lines = [f"{'one element':<26} {'device':>8} {'CPU':>8} {'more':>8}   ns per call, min"]
+    for name in cases.LAYERS:
+        ours, theirs, _ = bench.pairs(f"layer {name}", 7)
+        a, b = 1e9 * min(ours), 1e9 * min(theirs)
+        lines.append(f"{name:<26} {a:8.0f} {b:8.0f} {a - b:8.0f}")
+    return "\n".join(lines)
+
+
+def measure(bench: Bench, wanted: Callable[[str], object], show: Callable[[Row], None]) -> None:
+    """Shows a row for every wanted case, quickest kinds first."""
+    for case in cases.CASES.values():
+        if wanted(case.name):
+            show(bench.case(case))
+    for name, goal in cases.MEMORY.items():
+        if wanted(f"{name}: peak memory"):
+            show(bench.memory(name, goal))
+    if wanted("import torch"):
+        show(import_row(bench.quick))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("pattern", nargs="?", default="", help="regular expression on case names")
+    parser.add_argument("--device", default=default_device())
+    parser.add_argument("--against", default="cpu")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--quick", action="store_true", help="3 pairs per case")
+    parser.add_argument("--tiny", action="store_true", help="break the one-element call down")
+    parser.add_argument("--readme", action="store_true", help="put the table into README.md")
+    parser.add_argument("--out", type=Path, default=HERE / "results.json")
+    options = parser.parse_args()
+    rows: list[Row] = []
+
+    def show(row: Row) -> None:
+        rows.append(row)
+        name, goal, value, interval, ours, theirs, verdict = report.cells(row)
+        noise = f"  (idle side burnt {row.idle:.0%} of a core)" if row.idle > 0.1 else ""
+        print(f"{name:<36} {goal:>9} {value:>8} [{interval}] {ours:>9} {theirs:>9} "
+              f"{verdict}{noise}", flush=True)  # fmt: skip
+
+    facts = report.machine(options.threads, options.device, options.against)
+    with Side(options.device) as device, Side(options.against) as against:
+        bench = Bench(device, against, options.threads, options.quick)
+        if options.tiny:
+            print(breakdown(bench))
+            return 0
+        measure(bench, re.compile(options.pattern).search, show)
+    table = report.markdown(rows, facts)
+    report.write_json(options.out, rows, facts)
+    if options.readme:
+        readme = HERE.parent / "README.md"
+        readme.write_text(report.put_between(readme.read_text(), table))
+    print(table.splitlines()[-1])
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,19 @@
+# cmake/dependencies.cmake: the libraries Graft stands on; docs/dependencies.md says why each was chosen.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_path(GRAFT_XXHASH_INCLUDE xxhash.h REQUIRED)
+
+# Header-only use, so that a wheel carries no library besides its own.
+add_library(graft_headers INTERFACE)
+target_link_libraries(graft_headers INTERFACE fmt::fmt-header-only nlohmann_json::nlohmann_json)
+target_include_directories(graft_headers SYSTEM INTERFACE ${GRAFT_XXHASH_INCLUDE})
+target_compile_definitions(graft_headers INTERFACE XXH_INLINE_ALL)
+
+if(GRAFT_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
+if(GRAFT_TORCH)
+  include(${CMAKE_CURRENT_LIST_DIR}/torch_wheel.cmake)
+endif()

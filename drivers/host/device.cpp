@@ -1,0 +1,166 @@
+// drivers/host/device.cpp: the simulated devices and their memory.
+#include "device.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "arena.h"
+#include "fault.h"
+#include "message.h"
+#include "settings.h"
+
+namespace graft::host {
+namespace {
+
+// Bytes of each block of pinned memory.
+struct PinnedBlocks {
+  std::mutex mutex;
+  std::unordered_map<void*, uint64_t> bytes;  // guarded by mutex
+};
+
+PinnedBlocks& pinned_blocks() {
+  static PinnedBlocks* instance = new PinnedBlocks;
+  return *instance;
+}
+
+void describe(uint32_t ordinal, graft_device_properties* p) {
+  p->device_class = GRAFT_CPU_LIKE;
+  p->features = GRAFT_FEATURE_FLOAT64 | GRAFT_FEATURE_INT64_ATOMICS | GRAFT_FEATURE_SIMULATED;
+  p->compute_units = settings().threads;
+  p->max_group_size = 1;
+  p->sub_group_size = __builtin_cpu_supports("avx512f") ? 16
+                      : __builtin_cpu_supports("avx2")  ? 8
+                                                        : 4;
+  p->memory_bytes = settings().memory_bytes;
+  p->allocation_alignment = 4096;
+  p->priority_lowest = 1;
+  p->priority_highest = -1;
+  std::string name = processor_line("model name");
+  copy_text(name.empty() ? "CPU" : name, p->name, sizeof p->name);
+  if (settings().devices > 1) {
+    name += " (virtual device " + std::to_string(ordinal) + ")";
+    copy_text(name, p->name, sizeof p->name);
+  }
+  copy_text("Graft", p->vendor, sizeof p->vendor);
+  copy_text("c", p->dialect, sizeof p->dialect);
+}
+
+}  // namespace
+
+graft_status check_device(graft_device device) {
+  if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "no device given");
+  if ((detours.load(std::memory_order_relaxed) & kDetourForked) != 0) {
+    return fail(GRAFT_DEVICE_LOST,
+                "this process was forked after the device was used: use the start method 'spawn'");
+  }
+  if (device->lost.load(std::memory_order_relaxed)) {
+    return fail(GRAFT_DEVICE_LOST, "simulated device " + std::to_string(device->ordinal) +
+                                       " is lost (GRAFT_HOST_FAULTS): restart the process");
+  }
+  return GRAFT_OK;
+}
+
+graft_status device_count(uint32_t* out_count) {
+  if (out_count == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_count: no place given");
+  *out_count = settings().devices;
+  return GRAFT_OK;
+}
+
+graft_status device_properties(uint32_t ordinal, graft_device_properties* properties) {
+  if (properties == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "device_properties: no place given");
+  if (ordinal >= settings().devices) {
+    return fail(GRAFT_NOT_FOUND, "host device " + std::to_string(ordinal) + " of " +
+                                     std::to_string(settings().devices) +
+                                     ": set GRAFT_HOST_DEVICES for more");
+  }
+  graft_device_properties mine = {};
+  describe(ordinal, &mine);
+  mine.struct_size = properties->struct_size;
+  std::memcpy(properties, &mine, std::min<size_t>(properties->struct_size, sizeof mine));
+  return GRAFT_OK;
+}
+
+graft_status device_open(uint32_t ordinal, graft_device* out_device) {
+  if (out_device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_open: no place given");
+  if (ordinal >= settings().devices) return fail(GRAFT_NOT_FOUND, "device_open: no such device");
+  Arena* arena = Arena::get();
+  if (arena == nullptr) return GRAFT_OUT_OF_MEMORY;
+  watch_detours();
+  *out_device = new graft_device_s{ordinal, arena};
+  return GRAFT_OK;
+}
+
+graft_status device_close(graft_device device) {
+  if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_close: no device given");
+  delete device;
+  return GRAFT_OK;
+}
+
+graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (bytes == 0 || out == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_allocate: 0 bytes or no place given");
+  }
+  if (strikes(Fault::kAllocate)) return fail(GRAFT_OUT_OF_MEMORY, "planted by GRAFT_HOST_FAULTS");
+  return device->arena->allocate(device->ordinal, bytes, out);
+}
+
+graft_status memory_free(graft_device device, graft_address address) {
+  if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "memory_free: no device given");
+  if ((detours.load(std::memory_order_relaxed) & kDetourForked) != 0) return GRAFT_OK;
+  return device->arena->free(device->ordinal, address);
+}
+
+graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_total) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  *out_total = settings().memory_bytes;
+  *out_free = *out_total - device->arena->held(device->ordinal);
+  return GRAFT_OK;
+}
+
+graft_status memory_host_view(graft_device device, graft_address address, uint64_t bytes,
+                              void** out_pointer) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  Arena::Known known;
+  if (!device->arena->owns(device->ordinal, address, bytes, &known)) {
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_host_view: not inside one allocation");
+  }
+  device->arena->translate(address, out_pointer);
+  return GRAFT_OK;
+}
+
+graft_status host_allocate(graft_device device, uint64_t bytes, void** out_pointer) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (bytes == 0 || out_pointer == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "host_allocate: 0 bytes or no place given");
+  }
+  void* pointer = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pointer == MAP_FAILED) return fail(GRAFT_OUT_OF_MEMORY, "no host memory left to pin");
+  PinnedBlocks& blocks = pinned_blocks();
+  std::lock_guard lock(blocks.mutex);
+  blocks.bytes[pointer] = bytes;
+  *out_pointer = pointer;
+  return GRAFT_OK;
+}
+
+graft_status host_free(graft_device device, void* pointer) {
+  if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "host_free: no device given");
+  PinnedBlocks& blocks = pinned_blocks();
+  std::lock_guard lock(blocks.mutex);
+  auto found = blocks.bytes.find(pointer);
+  if (found == blocks.bytes.end()) {
+    return fail(GRAFT_INVALID_ARGUMENT, "host_free: not a pointer from host_allocate");
+  }
+  munmap(pointer, found->second);
+  blocks.bytes.erase(found);
+  return GRAFT_OK;
+}
+
+}  // namespace graft::host

@@ -1,0 +1,96 @@
+// drivers/host/driver.cpp: the table of the host driver, a simulated accelerator on the CPU.
+#include "graft/driver.h"
+
+#include <exception>
+#include <new>
+
+#include "device.h"
+#include "event.h"
+#include "kernel.h"
+#include "library.h"
+#include "message.h"
+#include "program.h"
+#include "settings.h"
+#include "stream.h"
+#include "transfer.h"
+
+namespace graft::host {
+namespace {
+
+graft_status last_message(char* out_text, size_t capacity) {
+  copy_text(last_text(), out_text, capacity);
+  return GRAFT_OK;
+}
+
+// A slot that lets no exception cross the boundary.
+template <auto slot>
+struct Guarded;
+
+template <class... Arguments, graft_status (*slot)(Arguments...)>
+struct Guarded<slot> {
+  static graft_status call(Arguments... arguments) {
+    try {
+      return slot(arguments...);
+    } catch (const std::bad_alloc&) {
+      return fail(GRAFT_OUT_OF_MEMORY, "no host memory left");
+    } catch (const std::exception& error) {
+      return fail(GRAFT_INTERNAL, error.what());
+    }
+  }
+};
+
+constexpr graft_driver_table make_table() {
+  graft_driver_table table = {};
+  table.abi_major = GRAFT_ABI_MAJOR;
+  table.abi_minor = GRAFT_ABI_MINOR;
+  table.slot_count = GRAFT_SLOT_COUNT;
+  table.name = "host";
+#define GRAFT_FILL(name) table.name = &Guarded<&name>::call
+  GRAFT_FILL(device_count);
+  GRAFT_FILL(device_properties);
+  GRAFT_FILL(device_open);
+  GRAFT_FILL(device_close);
+  GRAFT_FILL(memory_allocate);
+  GRAFT_FILL(memory_free);
+  GRAFT_FILL(stream_create);
+  GRAFT_FILL(stream_destroy);
+  GRAFT_FILL(stream_synchronize);
+  GRAFT_FILL(copy);
+  GRAFT_FILL(fill);
+  GRAFT_FILL(event_create);
+  GRAFT_FILL(event_destroy);
+  GRAFT_FILL(event_record);
+  GRAFT_FILL(event_query);
+  GRAFT_FILL(last_message);
+  GRAFT_FILL(extension);
+  GRAFT_FILL(stream_query);
+  GRAFT_FILL(stream_wait_event);
+  GRAFT_FILL(stream_error);
+  GRAFT_FILL(event_synchronize);
+  GRAFT_FILL(event_elapsed);
+  GRAFT_FILL(memory_info);
+  GRAFT_FILL(host_allocate);
+  GRAFT_FILL(host_free);
+  GRAFT_FILL(peer_copy);
+  GRAFT_FILL(memory_host_view);
+  GRAFT_FILL(host_callback);
+  GRAFT_FILL(program_compile);
+  GRAFT_FILL(program_load);
+  GRAFT_FILL(program_unload);
+  GRAFT_FILL(toolchain_fingerprint);
+  GRAFT_FILL(kernel_find);
+  GRAFT_FILL(kernel_launch);
+#undef GRAFT_FILL
+  return table;
+}
+
+constexpr graft_driver_table kTable = make_table();
+
+}  // namespace
+}  // namespace graft::host
+
+graft_status graft_driver_query(graft_driver_table* table) {
+  graft_driver_table own = graft::host::kTable;
+  if (!graft::host::settings().view) own.memory_host_view = nullptr;
+  return graft_driver_fill(table, &own);
+}

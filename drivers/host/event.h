@@ -1,0 +1,43 @@
+// drivers/host/event.h: points in a stream that others wait for.
+#ifndef GRAFT_DRIVERS_HOST_EVENT_H_
+#define GRAFT_DRIVERS_HOST_EVENT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "failure.h"
+#include "graft/driver.h"
+
+namespace graft::host {
+
+// One recorded point. Waiters keep it alive after its event was recorded again or destroyed.
+struct Mark {
+  std::atomic<uint32_t> passed{0};
+  int64_t time_ns = 0;              // written before passed
+  LateError error;                  // of the stream when the mark was passed; written before passed
+  std::shared_ptr<Failure> source;  // the stream's
+
+  bool is_passed() const { return passed.load(std::memory_order_acquire) != 0; }
+  void pass();
+  void wait() const { passed.wait(0, std::memory_order_acquire); }
+};
+
+graft_status event_create(graft_device device, uint32_t timed, graft_event* out);
+graft_status event_destroy(graft_event event);
+graft_status event_record(graft_event event, graft_stream stream);
+graft_status event_query(graft_event event);
+graft_status event_synchronize(graft_event event);
+graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns);
+graft_status stream_wait_event(graft_stream stream, graft_event event);
+
+}  // namespace graft::host
+
+struct graft_event_s {
+  graft_device device;
+  std::mutex mutex;
+  std::shared_ptr<graft::host::Mark> mark;  // NULL: never recorded; guarded by mutex
+};
+
+#endif  // GRAFT_DRIVERS_HOST_EVENT_H_

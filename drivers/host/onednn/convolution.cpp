@@ -1,0 +1,209 @@
+// drivers/host/onednn/convolution.cpp: plans of convolutions and their gradients.
+#include "convolution.h"
+
+#include <algorithm>
+
+#include "tensor.h"
+
+namespace graft::host {
+namespace {
+
+using dnnl::memory;
+using Slot = LibraryPlan::Slot;
+
+// A convolution seen as a plain one: source, weights and destination, and what is computed.
+struct Problem {
+  const graft_convolution& given;
+  uint32_t kind;                 // graft_convolution_kind of the plain convolution
+  uint32_t source, destination;  // index of the caller's tensor; the weights are 1
+  graft_tensor tensors[3];       // as given, by the caller's index
+  memory::dims stride, dilation, left, right;
+};
+
+// The transposed convolution's forward pass is the plain one's gradient, and the other way round.
+uint32_t plain_kind(const graft_convolution& c) {
+  if (c.transposed == 0 || c.kind == GRAFT_CONVOLUTION_BACKWARD_WEIGHT) return c.kind;
+  return c.kind == GRAFT_CONVOLUTION_FORWARD ? GRAFT_CONVOLUTION_BACKWARD_INPUT
+                                             : GRAFT_CONVOLUTION_FORWARD;
+}
+
+Problem make_problem(const graft_convolution& c) {
+  Problem p = {c,
+               plain_kind(c),
+               c.transposed ? 2u : 0u,
+               c.transposed ? 0u : 2u,
+               {c.input, c.weight, c.output},
+               {},
+               {},
+               {},
+               {}};
+  uint32_t rank = c.input.rank;
+  if (rank < 3 || rank > 5 || c.weight.rank != rank || c.output.rank != rank || c.groups < 1 ||
+      c.epilogue_count > GRAFT_MAX_EPILOGUES || c.kind > GRAFT_CONVOLUTION_BACKWARD_WEIGHT) {
+    throw Unsupported{"ranks other than 3, 4 and 5, or a broken descriptor"};
+  }
+  const graft_tensor& source = p.tensors[p.source];
+  const graft_tensor& destination = p.tensors[p.destination];
+  for (uint32_t i = 0; i + 2 < rank; ++i) {
+    // What the right edge needs follows from the sizes; it may cut off a part of the source.
+    int64_t reach = (destination.sizes[i + 2] - 1) * c.stride[i] +
+                    (c.weight.sizes[i + 2] - 1) * c.dilation[i] + 1;
+    p.stride.push_back(c.stride[i]);
+    p.dilation.push_back(c.dilation[i] - 1);
+    p.left.push_back(c.padding[i]);
+    p.right.push_back(reach - source.sizes[i + 2] - c.padding[i]);
+  }
+  return p;
+}
+
+// The weights with the groups as a dimension of their own: [g, out / g, in / g, spatial...].
+memory::desc grouped_weights(const Problem& p, bool any) {
+  const graft_tensor& w = p.tensors[1];
+  memory::dims dims = sizes(w), steps = strides(w);
+  int64_t groups = p.given.groups;
+  if (groups > 1) {
+    if (dims[0] % groups != 0) throw Unsupported{"channels that the groups do not divide"};
+    dims[0] /= groups;
+    dims.insert(dims.begin(), groups);
+    steps.insert(steps.begin(), steps[0] * dims[1]);
+  }
+  if (any) return memory::desc(dims, data_type(w.dtype), memory::format_tag::any);
+  return memory::desc(dims, data_type(w.dtype), steps);
+}
+
+bool channels_last(const graft_tensor& t) { return t.strides[1] == 1 && t.sizes[1] > 1; }
+
+// Channels-last activations run as they are; for others oneDNN chooses.
+memory::desc activation(const graft_tensor& t) {
+  if (channels_last(t)) return laid_out(t);
+  return memory::desc(sizes(t), data_type(t.dtype), memory::format_tag::any);
+}
+
+// The slot that a primitive reads: the caller's tensor, or a reordered copy of it.
+Slot read(LibraryPlan& plan, uint32_t index, const memory::desc& given,
+          const memory::desc& wanted) {
+  Slot slot = plan.tensor(index, given);
+  if (given == wanted) return slot;
+  Slot copied = plan.scratch(wanted);
+  plan.reorder(slot, copied);
+  return copied;
+}
+
+// The slot that a primitive writes; finish() brings it to the caller's tensor.
+Slot written(LibraryPlan& plan, uint32_t index, const memory::desc& given,
+             const memory::desc& wanted) {
+  return given == wanted ? plan.tensor(index, given) : plan.scratch(wanted);
+}
+
+void finish(LibraryPlan& plan, uint32_t index, const memory::desc& given, Slot result) {
+  if (plan.desc(result) != given) plan.reorder(result, plan.tensor(index, given));
+}
+
+dnnl::convolution_forward::primitive_desc describe_forward(const Problem& p,
+                                                           const Epilogues& epilogues) {
+  auto kind = dnnl::prop_kind::forward_training;
+  auto algorithm = dnnl::algorithm::convolution_direct;
+  memory::desc source = activation(p.tensors[p.source]);
+  memory::desc destination = activation(p.tensors[p.destination]), none;
+  return {engine(),
+          kind,
+          algorithm,
+          source,
+          grouped_weights(p, true),
+          epilogues.bias.value_or(none),
+          destination,
+          p.stride,
+          p.dilation,
+          p.left,
+          p.right,
+          epilogues.attributes};
+}
+
+void plan_forward(LibraryPlan& plan, const Problem& p) {
+  const graft_convolution& c = p.given;
+  const graft_tensor& result = p.tensors[p.destination];
+  Epilogues epilogues = translate({c.epilogues, c.epilogue_count}, result, 1, 1, c.math_mode);
+  auto description = describe_forward(p, epilogues);
+  memory::desc given = laid_out(result);
+  Slot source = read(plan, p.source, laid_out(p.tensors[p.source]), description.src_desc());
+  Slot weights = read(plan, 1, grouped_weights(p, false), description.weights_desc());
+  Slot to = written(plan, p.destination, given, description.dst_desc());
+  std::vector<std::pair<int, Slot>> arguments = {
+      {DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, to}};
+  if (epilogues.bias)
+    arguments.emplace_back(DNNL_ARG_BIAS, plan.operand(0, description.bias_desc()));
+  for (const auto& binary : epilogues.binaries) {
+    arguments.emplace_back(binary.argument, plan.operand(binary.operand, binary.desc));
+  }
+  if (epilogues.sum) {
+    graft_tensor added = result;
+    added.dtype = c.epilogues[*epilogues.sum].dtype;
+    plan.reorder(plan.operand(*epilogues.sum, laid_out(added)), to);
+  }
+  arguments.emplace_back(DNNL_ARG_SCRATCHPAD, plan.scratch(description.scratchpad_desc()));
+  plan.add(dnnl::convolution_forward(description), std::move(arguments));
+  finish(plan, p.destination, given, to);
+}
+
+void plan_backward_input(LibraryPlan& plan, const Problem& p, const Epilogues& plain) {
+  Epilogues none;
+  auto hint = describe_forward(p, none);
+  auto algorithm = dnnl::algorithm::convolution_direct;
+  dnnl::convolution_backward_data::primitive_desc description(
+      engine(), algorithm, activation(p.tensors[p.source]), grouped_weights(p, true),
+      activation(p.tensors[p.destination]), p.stride, p.dilation, p.left, p.right, hint,
+      plain.attributes);
+  memory::desc given = laid_out(p.tensors[p.source]);
+  Slot gradient =
+      read(plan, p.destination, laid_out(p.tensors[p.destination]), description.diff_dst_desc());
+  Slot weights = read(plan, 1, grouped_weights(p, false), description.weights_desc());
+  Slot to = written(plan, p.source, given, description.diff_src_desc());
+  plan.add(dnnl::convolution_backward_data(description),
+           {{DNNL_ARG_DIFF_DST, gradient},
+            {DNNL_ARG_WEIGHTS, weights},
+            {DNNL_ARG_DIFF_SRC, to},
+            {DNNL_ARG_SCRATCHPAD, plan.scratch(description.scratchpad_desc())}});
+  finish(plan, p.source, given, to);
+}
+
+void plan_backward_weight(LibraryPlan& plan, const Problem& p, const Epilogues& plain) {
+  Epilogues none;
+  auto hint = describe_forward(p, none);
+  auto algorithm = dnnl::algorithm::convolution_direct;
+  dnnl::convolution_backward_weights::primitive_desc description(
+      engine(), algorithm, activation(p.tensors[p.source]), grouped_weights(p, true),
+      activation(p.tensors[p.destination]), p.stride, p.dilation, p.left, p.right, hint,
+      plain.attributes);
+  memory::desc given = grouped_weights(p, false);
+  Slot source = read(plan, p.source, laid_out(p.tensors[p.source]), description.src_desc());
+  Slot gradient =
+      read(plan, p.destination, laid_out(p.tensors[p.destination]), description.diff_dst_desc());
+  Slot to = written(plan, 1, given, description.diff_weights_desc());
+  plan.add(dnnl::convolution_backward_weights(description),
+           {{DNNL_ARG_SRC, source},
+            {DNNL_ARG_DIFF_DST, gradient},
+            {DNNL_ARG_DIFF_WEIGHTS, to},
+            {DNNL_ARG_SCRATCHPAD, plan.scratch(description.scratchpad_desc())}});
+  finish(plan, 1, given, to);
+}
+
+}  // namespace
+
+std::unique_ptr<LibraryPlan> plan_convolution(const graft_convolution& c) {
+  Problem p = make_problem(c);
+  auto plan = std::make_unique<LibraryPlan>();
+  if (p.kind == GRAFT_CONVOLUTION_FORWARD) {
+    plan_forward(*plan, p);
+    return plan;
+  }
+  if (c.epilogue_count != 0) throw Unsupported{"epilogues of a gradient"};
+  Epilogues plain = translate({}, p.tensors[p.source], 1, 0, c.math_mode);
+  if (p.kind == GRAFT_CONVOLUTION_BACKWARD_INPUT) {
+    plan_backward_input(*plan, p, plain);
+  } else {
+    plan_backward_weight(*plan, p, plain);
+  }
+  return plan;
+}
+
+}  // namespace graft::host

@@ -1,0 +1,58 @@
+// drivers/host/onednn/entry.cpp: the table of graft_host_onednn.so.
+#include <cstdio>
+#include <exception>
+#include <memory>
+
+#include "../library.h"
+#include "convolution.h"
+#include "matmul.h"
+#include "threads.h"
+
+namespace graft::host {
+namespace {
+
+// Makes a plan where it will run, and turns what was thrown into a status and a message.
+template <auto make, class Descriptor>
+graft_status plan(const Descriptor* descriptor, uint64_t* out_workspace, LibraryPlan** out_plan,
+                  char* message, size_t capacity) {
+  try {
+    std::unique_ptr<LibraryPlan> made = arena().execute([&] { return make(*descriptor); });
+    *out_workspace = made->workspace_bytes();
+    *out_plan = made.release();
+    return GRAFT_OK;
+  } catch (const Unsupported& error) {
+    std::snprintf(message, capacity, "oneDNN driver: %s", error.what);
+    return GRAFT_UNSUPPORTED;
+  } catch (const dnnl::error& error) {
+    std::snprintf(message, capacity, "oneDNN: %s", error.what());
+    return error.status == dnnl_out_of_memory ? GRAFT_OUT_OF_MEMORY : GRAFT_UNSUPPORTED;
+  } catch (const std::exception& error) {
+    std::snprintf(message, capacity, "oneDNN driver: %s", error.what());
+    return GRAFT_INTERNAL;
+  }
+}
+
+graft_status execute(LibraryPlan* plan, const LibraryExecution* execution) {
+  try {
+    arena().execute([&] { plan->execute(*execution); });
+    return GRAFT_OK;
+  } catch (const std::exception&) {
+    return GRAFT_LAUNCH_FAILED;
+  }
+}
+
+void destroy(LibraryPlan* plan) { delete plan; }
+
+const LibraryTable kTable = {start_threads,
+                             parallel,
+                             plan<plan_matmul, graft_matmul>,
+                             plan<plan_convolution, graft_convolution>,
+                             execute,
+                             destroy};
+
+}  // namespace
+}  // namespace graft::host
+
+extern "C" GRAFT_DRIVER_EXPORT const graft::host::LibraryTable* graft_host_library() {
+  return &graft::host::kTable;
+}

@@ -1,0 +1,72 @@
+// drivers/host/onednn/plan.cpp: a row of oneDNN primitives that runs over given memory.
+#include "plan.h"
+
+#include <unordered_map>
+
+namespace graft::host {
+namespace {
+
+// oneDNN's vectors like whole cache lines; hugepages follow from the workspace's own address.
+constexpr uint64_t kAlignment = 64;
+
+}  // namespace
+
+dnnl::engine& engine() {
+  static auto* instance = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *instance;
+}
+
+LibraryPlan::Slot LibraryPlan::tensor(uint32_t index, const dnnl::memory::desc& desc) {
+  return add_slot(desc, Place::kTensor, index);
+}
+
+LibraryPlan::Slot LibraryPlan::operand(uint32_t index, const dnnl::memory::desc& desc) {
+  return add_slot(desc, Place::kOperand, index);
+}
+
+LibraryPlan::Slot LibraryPlan::scratch(const dnnl::memory::desc& desc) {
+  uint64_t offset = workspace_bytes_;
+  workspace_bytes_ += (desc.get_size() + kAlignment - 1) / kAlignment * kAlignment;
+  return add_slot(desc, Place::kWorkspace, offset);
+}
+
+LibraryPlan::Slot LibraryPlan::add_slot(const dnnl::memory::desc& desc, Place place, uint64_t at) {
+  slots_.push_back({desc, place, at});
+  return Slot(slots_.size() - 1);
+}
+
+void LibraryPlan::add(const dnnl::primitive& primitive,
+                      std::vector<std::pair<int, Slot>> arguments) {
+  steps_.push_back({primitive, std::move(arguments)});
+}
+
+void LibraryPlan::reorder(Slot from, Slot to) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  dnnl::reorder::primitive_desc description(engine(), desc(from), engine(), desc(to), attributes);
+  std::vector<std::pair<int, Slot>> arguments = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+  if (description.scratchpad_desc().get_size() != 0) {
+    arguments.emplace_back(DNNL_ARG_SCRATCHPAD, scratch(description.scratchpad_desc()));
+  }
+  add(dnnl::reorder(description), std::move(arguments));
+}
+
+void LibraryPlan::execute(const LibraryExecution& execution) const {
+  thread_local dnnl::stream stream(engine());
+  std::vector<dnnl::memory> memories;
+  memories.reserve(slots_.size());
+  for (const SlotPlace& slot : slots_) {
+    void* pointer = static_cast<char*>(execution.workspace) + slot.at;
+    if (slot.place == Place::kTensor) pointer = execution.tensors[slot.at];
+    if (slot.place == Place::kOperand) pointer = execution.operands[slot.at];
+    memories.emplace_back(slot.desc, engine(), pointer);
+  }
+  std::unordered_map<int, dnnl::memory> arguments;
+  for (const Step& step : steps_) {
+    arguments.clear();
+    for (auto [argument, slot] : step.arguments) arguments.emplace(argument, memories[slot]);
+    step.primitive.execute(stream, arguments);
+  }
+}
+
+}  // namespace graft::host

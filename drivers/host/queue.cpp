@@ -1,0 +1,75 @@
+// drivers/host/queue.cpp: the commands of a stream that wait for its worker.
+#include "queue.h"
+
+#include <immintrin.h>
+
+#include <utility>
+
+namespace graft::host {
+namespace {
+
+// A worker that has just worked likely gets more soon; longer would take a core from the others.
+constexpr int kSpins = 200;
+
+}  // namespace
+
+Queue::Queue() : tail_(new Chunk), head_(tail_) {}
+
+Queue::~Queue() {
+  for (Chunk* chunk = head_; chunk != nullptr;) delete std::exchange(chunk, chunk->next);
+  delete spare_.load();
+}
+
+Command& Queue::next() {
+  return tail_->commands[pushed_.load(std::memory_order_relaxed) % kCommands];
+}
+
+void Queue::publish() {
+  uint32_t count = pushed_.load(std::memory_order_relaxed) + 1;
+  if (count % kCommands == 0) {
+    Chunk* fresh = spare_.exchange(nullptr, std::memory_order_acquire);
+    if (fresh == nullptr) fresh = new Chunk;
+    fresh->next = nullptr;
+    tail_->next = fresh;
+    tail_ = fresh;
+  }
+  pushed_.store(count);
+  pushed_.notify_one();
+}
+
+void Queue::wait_idle() {
+  uint32_t target = pushed_.load(std::memory_order_relaxed);
+  for (uint32_t done; int32_t((done = done_.load(std::memory_order_acquire)) - target) < 0;) {
+    done_.wait(done);
+  }
+}
+
+Command* Queue::front() {
+  uint32_t count = done_.load(std::memory_order_relaxed);
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (pushed_.load(std::memory_order_acquire) != count) break;
+    _mm_pause();
+  }
+  while (pushed_.load(std::memory_order_acquire) == count) pushed_.wait(count);
+  if (stopped_.load()) return nullptr;
+  return &head_->commands[count % kCommands];
+}
+
+void Queue::pop() {
+  uint32_t count = done_.load(std::memory_order_relaxed) + 1;
+  if (count % kCommands == 0) {
+    Chunk* emptied = std::exchange(head_, head_->next);
+    delete spare_.exchange(emptied, std::memory_order_acq_rel);
+  }
+  done_.store(count);
+  done_.notify_all();
+}
+
+void Queue::stop() {
+  stopped_.store(true);
+  // A waiter sleeps on the counter, so the counter has to move; nothing is read after it.
+  pushed_.fetch_add(1);
+  pushed_.notify_all();
+}
+
+}  // namespace graft::host

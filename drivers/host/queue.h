@@ -1,0 +1,101 @@
+// drivers/host/queue.h: the commands of a stream that wait for its worker.
+#ifndef GRAFT_DRIVERS_HOST_QUEUE_H_
+#define GRAFT_DRIVERS_HOST_QUEUE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "graft/driver.h"
+
+namespace graft::host {
+
+// A failed command says why.
+struct Outcome {
+  graft_status status = GRAFT_OK;
+  const char* text = "";  // a string literal
+};
+
+// One command: any callable that returns an Outcome, kept in place when it is small.
+class Command {
+ public:
+  template <class F>
+  void set(uint32_t tag, bool survives, F&& function) {
+    using Function = std::decay_t<F>;
+    tag_ = tag;
+    survives_ = survives;
+    if constexpr (sizeof(Function) <= sizeof place_) {
+      new (place_) Function(std::forward<F>(function));
+      run_ = [](Command& self, bool skip) {
+        auto* kept = std::launder(reinterpret_cast<Function*>(self.place_));
+        Outcome outcome = skip ? Outcome{} : (*kept)();
+        kept->~Function();
+        return outcome;
+      };
+    } else {
+      auto boxed = [box = std::make_unique<Function>(std::forward<F>(function))] {
+        return (*box)();
+      };
+      set(tag, survives, std::move(boxed));
+    }
+  }
+
+  // Runs it once and destroys it; skip: only destroys it.
+  Outcome run(bool skip) { return run_(*this, skip); }
+  uint32_t tag() const { return tag_; }
+  // Whether it runs on a lost device too: marks, waits and callbacks must, or someone hangs.
+  bool survives() const { return survives_; }
+
+ private:
+  Outcome (*run_)(Command&, bool);
+  uint32_t tag_;
+  bool survives_;
+  alignas(16) std::byte place_[224];
+};
+
+// Any number of commands, one pushing thread at a time, one popping thread.
+class Queue {
+ public:
+  Queue();
+  ~Queue();
+
+  // A place for the next command; visible to the other side only after publish().
+  Command& next();
+  void publish();
+
+  // Whether everything pushed is done. For the pushing side.
+  bool idle() const {
+    return done_.load(std::memory_order_acquire) == pushed_.load(std::memory_order_relaxed);
+  }
+  // Blocks until everything pushed before the call is done.
+  void wait_idle();
+
+  // For the popping side: the oldest command, after a wait when there is none; NULL after stop().
+  Command* front();
+  // The command from front() is done.
+  void pop();
+  // Ends the popping side. REQUIRES: everything pushed is done.
+  void stop();
+
+ private:
+  static constexpr uint32_t kCommands = 64;
+  struct Chunk {
+    Command commands[kCommands];
+    Chunk* next = nullptr;
+  };
+
+  std::atomic<uint32_t> pushed_{0};
+  std::atomic<bool> stopped_{false};
+  Chunk* tail_;  // pushing side
+  alignas(64) std::atomic<uint32_t> done_{0};
+  Chunk* head_;                         // popping side
+  std::atomic<Chunk*> spare_{nullptr};  // one emptied chunk goes round
+};
+
+}  // namespace graft::host
+
+#endif  // GRAFT_DRIVERS_HOST_QUEUE_H_

@@ -1,0 +1,75 @@
+// drivers/host/stream.h: a queue of commands with a worker of its own.
+#ifndef GRAFT_DRIVERS_HOST_STREAM_H_
+#define GRAFT_DRIVERS_HOST_STREAM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "arena.h"
+#include "device.h"
+#include "failure.h"
+#include "fault.h"
+#include "graft/driver.h"
+#include "queue.h"
+#include "settings.h"
+
+// Calls on one stream are serialised by the caller (driver.h, rule 4).
+struct graft_stream_s {
+  graft_stream_s(graft_device device, int32_t priority);
+  ~graft_stream_s();
+
+  // Enqueues a command; the first one starts the worker.
+  template <class F>
+  void push(uint32_t tag, bool survives, F&& function) {
+    if (!worker.joinable()) start();
+    queue.next().set(tag, survives, std::forward<F>(function));
+    queue.publish();
+  }
+
+  // Runs a command of about bytes of memory traffic: at once when the stream is idle and the
+  // command is small enough for the mode, else in the queue.
+  template <class F>
+  graft_status submit(uint32_t tag, uint64_t bytes, F&& function) {
+    if (graft_status status = admit(); status != GRAFT_OK) return status;
+    if (!runs_here(bytes)) {
+      push(tag, false, std::forward<F>(function));
+      return GRAFT_OK;
+    }
+    note(function(), tag);
+    return GRAFT_OK;
+  }
+
+  // OK when a command may enter; counts it for the planted loss of the device.
+  graft_status admit();
+  bool runs_here(uint64_t bytes) const;
+  // Keeps a failed command's error for the next synchronisation.
+  void note(const graft::host::Outcome& outcome, uint32_t tag);
+
+  const graft_device device;
+  const int32_t priority;
+  graft::host::Queue queue;
+  const std::shared_ptr<graft::host::Failure> failure;
+  graft::host::Arena::Known known;  // where copies and fills last were; of the calling side
+
+ private:
+  void start();
+  void work();
+
+  std::thread worker;
+};
+
+namespace graft::host {
+
+graft_status stream_create(graft_device device, int32_t priority, graft_stream* out);
+graft_status stream_destroy(graft_stream stream);
+graft_status stream_synchronize(graft_stream stream);
+graft_status stream_query(graft_stream stream);
+graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity);
+graft_status host_callback(graft_stream stream, void (*function)(void* context), void* context);
+
+}  // namespace graft::host
+
+#endif  // GRAFT_DRIVERS_HOST_STREAM_H_

@@ -1,0 +1,65 @@
+"""Runs the three examples on the device and prints one table; fails when a check fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import digits
+import embeddings
+import resnet50
+from record import Record, side_options
+
+EXAMPLES = {"digits": digits.run, "resnet50": resnet50.run, "embeddings": embeddings.run}
+TITLES = ("example", "result", "time", "native ops", "fallbacks", "peak memory", "checks")
+
+
+def row(record: Record, against: str) -> tuple[str, ...]:
+    return (
+        record.name,
+        record.result,
+        f"{record.seconds:.3g} s ({against} {record.against:.3g} s)",
+        f"{record.native}",
+        f"{sum(record.fallbacks.values())}",
+        f"{record.peak / 2**20:.0f} MiB",
+        "hold" if record.ok else "FAIL",
+    )
+
+
+def table(rows: list[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [" | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+    lines.insert(1, "-+-".join("-" * w for w in widths))
+    return "\n".join(lines)
+
+
+def attempt(name: str, device: str, against: str, out: Path) -> Record:
+    """The example's record; an exception is a check that fails, so that the others still run."""
+    try:
+        return EXAMPLES[name](device, against, out)
+    except Exception as error:
+        failed = {f"{type(error).__name__}: {error}": False}
+        return Record(name, "did not finish", 0.0, 0.0, 0, {}, 0, failed)
+
+
+def main() -> int:
+    parser = side_options(__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *EXAMPLES], default=[])
+    parser.add_argument("--out", type=Path, default=Path("build/demo"))
+    options = parser.parse_args()
+    records = []
+    for name in options.names or EXAMPLES:
+        records.append(attempt(name, options.device, options.against, options.out))
+        print(*records[-1].lines(), "", sep="\n", flush=True)
+    print(table([TITLES, *(row(r, options.against) for r in records)]))
+    for record in records:
+        if record.fallbacks:
+            print(f"{record.name} fell back: {record.fallbacks}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps([r.plain() for r in records], indent=1, default=str)
+    (options.out / "demo.json").write_text(text)
+    return 0 if all(r.ok for r in records) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

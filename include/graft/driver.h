@@ -1,0 +1,341 @@
+/* include/graft/driver.h: the driver ABI, the one header that a hardware vendor needs.
+ *
+ * A driver is a shared library that exports one symbol, graft_driver_query, which fills a table of
+ * functions ("slots"). It includes this header and its vendor's SDK, nothing else of Graft.
+ *
+ * Rules that hold for every slot
+ *  1. Ownership. A handle (graft_device, graft_stream, ...) belongs to the driver; Graft gives each
+ *     one back exactly once through the slot that destroys it. Memory passed to a slot belongs to
+ *     the caller and is read or written during the call only, unless the slot says otherwise.
+ *  2. Errors. Every slot returns a graft_status. Nothing throws, aborts or exits across this
+ *     boundary. A failed call leaves its out_ parameters untouched. last_message tells more about
+ *     the last failure of the calling thread.
+ *  3. Late errors. A command that fails after its slot returned GRAFT_OK fails its stream: the next
+ *     stream_synchronize, stream_query or event_synchronize of that stream returns the status once,
+ *     then the stream works again. Only GRAFT_DEVICE_LOST stays. A failed command counts as done.
+ *  4. Threads. Slots on different streams may be called at once. Graft serialises the calls on one
+ *     stream. A kernel may be launched from several threads. No slot may take Python's lock.
+ *  5. Units. Sizes are bytes, times nanoseconds, indices start at 0. Strings are UTF-8, end in a
+ *     zero byte and are borrowed for the call; strings in the table live as long as the driver.
+ *  6. Addresses. A device address is a plain 64-bit number. Arithmetic inside one allocation is
+ *     legal, so a slot must accept any address inside an allocation. 0 is never a valid address.
+ *  7. Sizes of 0. copy and fill of 0 bytes succeed and do nothing. Nothing allocates 0 bytes.
+ *  8. Growth. Structs that may grow begin with struct_size, set by the caller to the size that it
+ *     knows; the callee touches no byte beyond it. The slot list grows at its end only, by a minor.
+ */
+#ifndef GRAFT_DRIVER_H_
+#define GRAFT_DRIVER_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define GRAFT_STATIC_ASSERT(condition, text) static_assert(condition, text)
+extern "C" {
+#else
+#define GRAFT_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
+
+/* Another major never works together. A newer minor adds slots at the end of the list. */
+#define GRAFT_ABI_MAJOR 0u
+#define GRAFT_ABI_MINOR 1u
+
+#if defined(_WIN32)
+#define GRAFT_DRIVER_EXPORT __declspec(dllexport)
+#else
+#define GRAFT_DRIVER_EXPORT __attribute__((visibility("default")))
+#endif
+
+/* What a slot returns. STATUS(name, value, text); the numbers never change. */
+#define GRAFT_STATUSES(STATUS)                                                      \
+  STATUS(OK, 0, "success")                                                          \
+  /* Not an error: the event or stream that was asked about has work left. */       \
+  STATUS(BUSY, 1, "work is still running")                                          \
+  STATUS(OUT_OF_MEMORY, 2, "the device is out of memory")                           \
+  /* Every later call on the device returns this too. */                            \
+  STATUS(DEVICE_LOST, 3, "the device is lost")                                      \
+  STATUS(UNSUPPORTED, 4, "the driver does not support this")                        \
+  STATUS(INVALID_ARGUMENT, 5, "invalid argument")                                   \
+  STATUS(COMPILE_ERROR, 6, "the device compiler rejected the program")              \
+  STATUS(NOT_FOUND, 7, "no such kernel, device or extension")                       \
+  STATUS(IO, 8, "reading or writing a file failed")                                 \
+  STATUS(LAUNCH_FAILED, 9, "a kernel failed to launch or to finish")                \
+  STATUS(TIMEOUT, 10, "the device did not answer in time")                          \
+  STATUS(VERSION_MISMATCH, 11, "the driver and Graft speak different ABI versions") \
+  STATUS(INTERNAL, 12, "internal error of the driver")
+
+#define GRAFT_ENUMERATE(name, value, text) GRAFT_##name = value,
+typedef enum graft_status { GRAFT_STATUSES(GRAFT_ENUMERATE) } graft_status;
+#undef GRAFT_ENUMERATE
+
+/* Element types. DTYPE(name, value, bytes, text); text is the name in messages and kernel keys. */
+#define GRAFT_DTYPES(DTYPE)            \
+  DTYPE(BOOL, 0, 1, "bool")            \
+  DTYPE(UINT8, 1, 1, "uint8")          \
+  DTYPE(INT8, 2, 1, "int8")            \
+  DTYPE(INT16, 3, 2, "int16")          \
+  DTYPE(INT32, 4, 4, "int32")          \
+  DTYPE(INT64, 5, 8, "int64")          \
+  DTYPE(FLOAT16, 6, 2, "float16")      \
+  DTYPE(BFLOAT16, 7, 2, "bfloat16")    \
+  DTYPE(FLOAT32, 8, 4, "float32")      \
+  DTYPE(FLOAT64, 9, 8, "float64")      \
+  DTYPE(COMPLEX64, 10, 8, "complex64") \
+  DTYPE(COMPLEX128, 11, 16, "complex128")
+
+#define GRAFT_ENUMERATE(name, value, bytes, text) GRAFT_##name = value,
+typedef enum graft_dtype { GRAFT_DTYPES(GRAFT_ENUMERATE) } graft_dtype;
+#undef GRAFT_ENUMERATE
+
+/* Opaque handles; each driver defines the structs behind them as it likes. */
+typedef struct graft_device_s* graft_device;
+typedef struct graft_stream_s* graft_stream;
+typedef struct graft_event_s* graft_event;
+typedef struct graft_program_s* graft_program;
+typedef struct graft_kernel_s* graft_kernel;
+
+/* An address in device memory, see rule 6. */
+typedef uint64_t graft_address;
+
+/* How kernels are shaped for a device: see docs/kernels.md. */
+typedef enum graft_device_class {
+  /* One work-item computes a whole tile with wide vectors; no local memory, no barriers. */
+  GRAFT_CPU_LIKE = 0,
+  /* Many work-items share local memory and meet at barriers. */
+  GRAFT_GPU_LIKE = 1
+} graft_device_class;
+
+/* Bits of graft_device_properties.features. */
+#define GRAFT_FEATURE_POINTERS_IN_MEMORY 0x1u /* kernels may load addresses from memory */
+#define GRAFT_FEATURE_FLOAT64 0x2u            /* kernels may compute in float64 */
+#define GRAFT_FEATURE_FLOAT16 0x4u            /* kernels may compute in float16 */
+#define GRAFT_FEATURE_INT64_ATOMICS 0x8u      /* 64-bit atomics on global memory */
+#define GRAFT_FEATURE_SIMULATED 0x10u         /* no hardware: a default only when nothing else is */
+
+/* What a device is. The caller zeroes the struct and sets struct_size. */
+typedef struct graft_device_properties {
+  uint32_t struct_size;
+  uint32_t device_class;     /* graft_device_class */
+  uint32_t features;         /* GRAFT_FEATURE_ bits */
+  uint32_t compute_units;    /* cores, multiprocessors; at least 1 */
+  uint32_t max_group_size;   /* work-items in one group; at least 1 */
+  uint32_t sub_group_size;   /* work-items in lockstep, or lanes of a float32 vector */
+  uint32_t capability_major; /* the vendor's own version of the architecture */
+  uint32_t capability_minor;
+  uint64_t memory_bytes;         /* all of the device's memory */
+  uint64_t local_memory_bytes;   /* per group; 0 when there is none */
+  uint64_t allocation_alignment; /* every address from memory_allocate is a multiple of this */
+  uint64_t max_allocation_bytes; /* largest single allocation; 0 means memory_bytes */
+  int32_t priority_lowest;       /* stream priorities; 0 is normal, smaller runs first */
+  int32_t priority_highest;
+  char name[128];
+  char vendor[64];
+  char dialect[32]; /* source language of program_compile: "c", "opencl-c", "cuda-c", or "" */
+} graft_device_properties;
+
+typedef enum graft_copy_kind {
+  GRAFT_HOST_TO_DEVICE = 0,
+  GRAFT_DEVICE_TO_HOST = 1,
+  GRAFT_DEVICE_TO_DEVICE = 2 /* both addresses on the stream's device; ranges do not overlap */
+} graft_copy_kind;
+
+/* One argument of a kernel launch. */
+typedef enum graft_argument_kind {
+  GRAFT_ARGUMENT_ADDRESS = 0, /* value: the address; bytes: extent that the kernel may touch */
+  GRAFT_ARGUMENT_SCALAR = 1,  /* value: the bits, in the low bytes; bytes: size of its dtype */
+  GRAFT_ARGUMENT_LOCAL = 2    /* bytes: local memory that each group gets */
+} graft_argument_kind;
+
+#define GRAFT_ACCESS_READ 1u
+#define GRAFT_ACCESS_WRITE 2u
+
+typedef struct graft_argument {
+  uint16_t kind;   /* graft_argument_kind */
+  uint8_t dtype;   /* SCALAR: graft_dtype */
+  uint8_t access;  /* ADDRESS: GRAFT_ACCESS_ bits */
+  uint32_t unused; /* 0 */
+  uint64_t value;
+  uint64_t bytes;
+} graft_argument;
+
+/* One launch: grid groups of group work-items. A CPU-like device has group 1, 1, 1. */
+typedef struct graft_launch {
+  uint32_t struct_size;
+  uint32_t tag; /* op that the launch belongs to; comes back through stream_error */
+  uint64_t grid[3];
+  uint32_t group[3];
+  uint32_t argument_count;
+  const graft_argument* arguments;
+} graft_launch;
+
+/* Takes bytes that a slot produces; write is called any number of times, in order. */
+typedef struct graft_sink {
+  void* context;
+  void (*write)(void* context, const void* data, size_t bytes);
+} graft_sink;
+
+/* The slots. SLOT(presence, name, parameters): the contract stands above each. The order is the
+ * layout of the table and never changes. An OPTIONAL slot may be left NULL; Default: says what
+ * Graft does then. Parameters named out_ are written on GRAFT_OK alone. */
+#define GRAFT_DRIVER_SLOTS(SLOT)                                                                \
+  /* Number of devices; 0 is a fine answer. Opens nothing and starts no thread. */              \
+  SLOT(REQUIRED, device_count, (uint32_t * out_count))                                          \
+  /* Fills in what device ordinal is, without opening it. NOT_FOUND past the last one. */       \
+  SLOT(REQUIRED, device_properties, (uint32_t ordinal, graft_device_properties * properties))   \
+  /* Opens a device; called once per ordinal and process before any slot that takes it. */      \
+  SLOT(REQUIRED, device_open, (uint32_t ordinal, graft_device * out_device))                    \
+  /* Closes it; streams, events and memory of it are already gone. */                           \
+  SLOT(REQUIRED, device_close, (graft_device device))                                           \
+  /* Device memory of at least bytes > 0. OUT_OF_MEMORY leaves the device usable. */            \
+  SLOT(REQUIRED, memory_allocate, (graft_device device, uint64_t bytes, graft_address * out))   \
+  /* Takes an address from memory_allocate; no command that uses it is left on any stream. */   \
+  SLOT(REQUIRED, memory_free, (graft_device device, graft_address address))                     \
+  /* A queue of commands that run in order. priority within the properties' range. */           \
+  SLOT(REQUIRED, stream_create, (graft_device device, int32_t priority, graft_stream * out))    \
+  /* Waits for the stream's commands, then destroys it. */                                      \
+  SLOT(REQUIRED, stream_destroy, (graft_stream stream))                                         \
+  /* Blocks until every command so far is done; returns a late error once (rule 3). */          \
+  SLOT(REQUIRED, stream_synchronize, (graft_stream stream))                                     \
+  /* Enqueues a copy; host memory stays valid until it is done. kind: graft_copy_kind. */       \
+  SLOT(REQUIRED, copy,                                                                          \
+       (graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,         \
+        uint32_t tag))                                                                          \
+  /* Enqueues a fill of bytes with a pattern of 1, 2, 4, 8 or 16 bytes, copied at the call. */  \
+  SLOT(REQUIRED, fill,                                                                          \
+       (graft_stream stream, graft_address to, uint64_t bytes, const void* pattern,             \
+        uint32_t pattern_bytes, uint32_t tag))                                                  \
+  /* An event; timed: 1 when event_elapsed will be asked of it. Not recorded means done. */     \
+  SLOT(REQUIRED, event_create, (graft_device device, uint32_t timed, graft_event * out))        \
+  /* Destroys it; it may still be pending. */                                                   \
+  SLOT(REQUIRED, event_destroy, (graft_event event))                                            \
+  /* Marks the point after the stream's commands so far; a new mark replaces the old one. */    \
+  SLOT(REQUIRED, event_record, (graft_event event, graft_stream stream))                        \
+  /* OK when the mark is passed (or never set), BUSY before. Never blocks. */                   \
+  SLOT(REQUIRED, event_query, (graft_event event))                                              \
+  /* The last failure's text of the calling thread. Truncates to capacity, always ends in a     \
+   * zero byte. Default: the text of the status. */                                             \
+  SLOT(OPTIONAL, last_message, (char* out_text, size_t capacity))                               \
+  /* The table of an extension ("graft.blas", version 1): see graft/extensions.h. NOT_FOUND     \
+   * when the driver has none. Default: no extensions. */                                       \
+  SLOT(OPTIONAL, extension, (const char* name, uint32_t version, const void** out_table))       \
+  /* OK when the stream is idle, BUSY when not; returns a late error like synchronize.          \
+   * Default: an event is recorded and queried. */                                              \
+  SLOT(OPTIONAL, stream_query, (graft_stream stream))                                           \
+  /* Later commands of stream run after the event's mark. Both belong to one driver. An error   \
+   * of the recorded stream becomes stream's too. Default: the caller waits on the host. */     \
+  SLOT(OPTIONAL, stream_wait_event, (graft_stream stream, graft_event event))                   \
+  /* The last late error of the stream: the failed command's tag and a text, as last_message.   \
+   * Default: tag 0 and the text of the status. */                                              \
+  SLOT(OPTIONAL, stream_error,                                                                  \
+       (graft_stream stream, uint32_t * out_tag, char* out_text, size_t capacity))              \
+  /* The vendor's own handle (cl_command_queue, CUstream). Default: none is offered. */         \
+  SLOT(OPTIONAL, stream_native_handle, (graft_stream stream, uint64_t * out_handle))            \
+  /* Blocks until the mark is passed. Default: event_query with growing pauses. */              \
+  SLOT(OPTIONAL, event_synchronize, (graft_event event))                                        \
+  /* Time between two passed marks. BUSY when one is not. Default: no timing. */                \
+  SLOT(OPTIONAL, event_elapsed, (graft_event start, graft_event end, int64_t * out_ns))         \
+  /* Free and total memory now. Default: total from the properties less what Graft holds. */    \
+  SLOT(OPTIONAL, memory_info, (graft_device device, uint64_t * out_free, uint64_t * out_total)) \
+  /* Pinned host memory, which the device copies without staging. Default: pageable memory. */  \
+  SLOT(OPTIONAL, host_allocate, (graft_device device, uint64_t bytes, void** out_pointer))      \
+  /* Frees it; required when host_allocate is given. */                                         \
+  SLOT(OPTIONAL, host_free, (graft_device device, void* pointer))                               \
+  /* Enqueues on a stream of the device that owns to; from belongs to another device of this    \
+   * driver. Default: two copies through pinned host memory. */                                 \
+  SLOT(OPTIONAL, peer_copy,                                                                     \
+       (graft_stream stream, graft_address to, graft_device from_device, graft_address from,    \
+        uint64_t bytes, uint32_t tag))                                                          \
+  /* A host pointer to the same bytes, valid until the memory is freed. The caller orders its   \
+   * accesses with the streams. Default: copies. */                                             \
+  SLOT(OPTIONAL, memory_host_view,                                                              \
+       (graft_device device, graft_address address, uint64_t bytes, void** out_pointer))        \
+  /* Calls function(context) on some thread once earlier commands are done; later ones wait for \
+   * it. It must not call slots. Default: the caller waits, then calls. */                      \
+  SLOT(OPTIONAL, host_callback,                                                                 \
+       (graft_stream stream, void (*function)(void* context), void* context))                   \
+  /* Compiles source in the device's dialect to a blob that program_load takes, also in another \
+   * process of the same toolchain. COMPILE_ERROR: last_message is the compiler's log.          \
+   * UNSUPPORTED: there is no compiler here. Default: no compiler. */                           \
+  SLOT(OPTIONAL, program_compile,                                                               \
+       (graft_device device, const char* source, size_t source_bytes, const char* options,      \
+        graft_sink blob))                                                                       \
+  /* Loads a blob; the driver copies what it needs. INVALID_ARGUMENT for a damaged blob. */     \
+  SLOT(OPTIONAL, program_load,                                                                  \
+       (graft_device device, const void* blob, size_t bytes, graft_program* out_program))       \
+  /* Unloads it with its kernels; none of them is running. */                                   \
+  SLOT(OPTIONAL, program_unload, (graft_program program))                                       \
+  /* What a blob depends on (compiler, driver, processor): part of Graft's cache key.           \
+   * Default: blobs are kept for the process only. */                                           \
+  SLOT(OPTIONAL, toolchain_fingerprint, (graft_device device, graft_sink text))                 \
+  /* A kernel by name, of a program, or of the driver's own pack when program is NULL.          \
+   * NOT_FOUND when it has none. It lives as long as its program. Default: none. */             \
+  SLOT(OPTIONAL, kernel_find,                                                                   \
+       (graft_device device, graft_program program, const char* name, graft_kernel* out))       \
+  /* Enqueues a launch; arguments are copied at the call. Default: no kernels run here. */      \
+  SLOT(OPTIONAL, kernel_launch,                                                                 \
+       (graft_stream stream, graft_kernel kernel, const graft_launch* launch))
+
+/* The table. Graft sets abi_major, abi_minor and slot_count to what it knows and calls
+ * graft_driver_query; the driver fills the common prefix and sets them to what it filled. */
+#define GRAFT_DECLARE_SLOT(presence, name, parameters) graft_status(*name) parameters;
+typedef struct graft_driver_table {
+  uint32_t abi_major;
+  uint32_t abi_minor;
+  uint32_t slot_count;
+  uint32_t unused;
+  const char* name; /* short and unique: "host", "opencl"; names the driver in GRAFT_DEVICES */
+  GRAFT_DRIVER_SLOTS(GRAFT_DECLARE_SLOT)
+} graft_driver_table;
+#undef GRAFT_DECLARE_SLOT
+
+#define GRAFT_COUNT_SLOT(presence, name, parameters) +1u
+#define GRAFT_SLOT_COUNT (0u GRAFT_DRIVER_SLOTS(GRAFT_COUNT_SLOT))
+#define GRAFT_TABLE_PRELUDE_BYTES offsetof(graft_driver_table, device_count)
+
+GRAFT_STATIC_ASSERT(sizeof(void (*)(void)) == 8, "the ABI is for 64-bit machines");
+GRAFT_STATIC_ASSERT(offsetof(graft_driver_table, name) == 16, "the table's prelude is frozen");
+GRAFT_STATIC_ASSERT(GRAFT_TABLE_PRELUDE_BYTES == 24, "the table's prelude is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_driver_table) == 24 + 8 * GRAFT_SLOT_COUNT, "slots are dense");
+GRAFT_STATIC_ASSERT(sizeof(graft_argument) == 24, "the argument's layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_launch) == 56, "the launch's layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_device_properties) == 296, "the properties' layout is frozen");
+
+/* The one exported symbol. table comes as described above. VERSION_MISMATCH when the driver cannot
+ * serve table's major. Called once, before any slot; starts nothing. */
+typedef graft_status (*graft_driver_query_function)(graft_driver_table* table);
+GRAFT_DRIVER_EXPORT graft_status graft_driver_query(graft_driver_table* table);
+
+/* Copies mine into a caller's table: the common prefix, under the older of both minors. The whole
+ * body of most drivers' graft_driver_query. */
+static inline graft_status graft_driver_fill(graft_driver_table* table,
+                                             const graft_driver_table* mine) {
+  const char* from = (const char*)mine;
+  char* to = (char*)table;
+  uint32_t slots = table->slot_count < mine->slot_count ? table->slot_count : mine->slot_count;
+  size_t bytes = GRAFT_TABLE_PRELUDE_BYTES + sizeof(void (*)(void)) * (size_t)slots;
+  if (table->abi_major != mine->abi_major) return GRAFT_VERSION_MISMATCH;
+  uint32_t minor = table->abi_minor < mine->abi_minor ? table->abi_minor : mine->abi_minor;
+  for (size_t i = 0; i < bytes; ++i) to[i] = from[i];
+  table->abi_minor = minor;
+  table->slot_count = slots;
+  return GRAFT_OK;
+}
+
+/* First fields of a driver's own table: static const graft_driver_table t = {GRAFT_PRELUDE("x"), */
+#define GRAFT_PRELUDE(driver_name) \
+  GRAFT_ABI_MAJOR, GRAFT_ABI_MINOR, GRAFT_SLOT_COUNT, 0u, driver_name
+
+#ifdef __cplusplus
+}
+#endif
+
+/* ---- Dialect "c" ------------------------------------------------------------------------------
+ * A kernel is void name(const graft_kernel_argument* arguments, uint64_t begin, uint64_t end) with
+ * C linkage: it runs the work-items begin <= i < end of grid[0] (grid[1] and grid[2] are 1), and
+ * may be called from several threads with disjoint ranges. */
+typedef union graft_kernel_argument {
+  void* address;
+  uint64_t bits; /* SCALAR: the value, in the low bytes */
+} graft_kernel_argument;
+
+#endif /* GRAFT_DRIVER_H_ */

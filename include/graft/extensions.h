@@ -1,0 +1,134 @@
+/* include/graft/extensions.h: tables by which a driver offers its vendor's libraries.
+ *
+ * Only a driver that has such a library includes this header; everything here is optional. A table
+ * is asked for through the slot "extension" by name and version. Rules of graft/driver.h hold.
+ * A descriptor makes a plan (slow, may compile); execute enqueues and allocates nothing. Plans may
+ * be executed from several threads at once and live until plan_destroy. */
+#ifndef GRAFT_EXTENSIONS_H_
+#define GRAFT_EXTENSIONS_H_
+
+#include "graft/driver.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct graft_plan_s* graft_plan;
+
+#define GRAFT_MAX_RANK 8
+
+/* A tensor without its address. Strides count elements and may be 0 (broadcast). */
+/* The order of the dimensions is PyTorch's; a library reads the layout from the strides. */
+typedef struct graft_tensor {
+  uint32_t dtype; /* graft_dtype */
+  uint32_t rank;
+  int64_t sizes[GRAFT_MAX_RANK];
+  int64_t strides[GRAFT_MAX_RANK];
+} graft_tensor;
+
+/* What is done to a result before it is stored, in the order of the list. */
+typedef enum graft_epilogue_kind {
+  GRAFT_EPILOGUE_SCALE = 0, /* x * value */
+  GRAFT_EPILOGUE_BIAS = 1,  /* x + operand; operand: a vector over the result's last dimension
+                               (matmul) or its channels (convolution) */
+  GRAFT_EPILOGUE_ADD = 2,   /* x + value * operand; operand: laid out as the result */
+  GRAFT_EPILOGUE_RELU = 3
+} graft_epilogue_kind;
+
+/* One step of an epilogue. A library that cannot do a step answers UNSUPPORTED for the plan. */
+typedef struct graft_epilogue {
+  uint32_t kind;  /* graft_epilogue_kind */
+  uint32_t dtype; /* of the operand */
+  double value;
+} graft_epilogue;
+
+/* As many steps as one descriptor can list. */
+#define GRAFT_MAX_EPILOGUES 4
+
+/* How much precision a library may give up for speed. */
+typedef enum graft_math_mode {
+  GRAFT_MATH_STRICT = 0, /* products and sums at least in the operands' precision */
+  GRAFT_MATH_TF32 = 1,
+  GRAFT_MATH_BF16 = 2
+} graft_math_mode;
+
+/* c = epilogues(a b). Rank 2, or 3 with a leading batch; a: [m, k], b: [k, n], c: [m, n]. */
+/* Any strides; UNSUPPORTED for what the library cannot take. The caller sets struct_size. */
+typedef struct graft_matmul {
+  uint32_t struct_size;
+  uint32_t math_mode;
+  graft_tensor a, b, c;
+  uint32_t epilogue_count;
+  uint32_t unused;
+  graft_epilogue epilogues[GRAFT_MAX_EPILOGUES];
+} graft_matmul;
+
+/* Which of the three tensors of a convolution is computed from the other two. */
+typedef enum graft_convolution_kind {
+  GRAFT_CONVOLUTION_FORWARD = 0,        /* writes output */
+  GRAFT_CONVOLUTION_BACKWARD_INPUT = 1, /* output is the gradient; writes input */
+  GRAFT_CONVOLUTION_BACKWARD_WEIGHT = 2 /* writes weight */
+} graft_convolution_kind;
+
+/* input: [n, c, spatial...], weight: [out channels, c / groups, spatial...] (transposed:
+ * [c, out channels / groups, spatial...]), output: [n, out channels, spatial...]. */
+typedef struct graft_convolution {
+  uint32_t struct_size;
+  uint32_t kind; /* graft_convolution_kind */
+  uint32_t math_mode;
+  uint32_t transposed;
+  graft_tensor input, weight, output;
+  int64_t stride[3], padding[3], dilation[3];
+  int64_t groups;
+  uint32_t epilogue_count; /* forward only */
+  uint32_t unused;
+  graft_epilogue epilogues[GRAFT_MAX_EPILOGUES];
+} graft_convolution;
+
+/* What a plan needs: scratch memory for one execution, in bytes. Two executions that may overlap
+ * get two workspaces. The caller sets struct_size. */
+typedef struct graft_plan_needs {
+  uint32_t struct_size;
+  uint32_t unused;
+  uint64_t workspace_bytes;
+} graft_plan_needs;
+
+/* Addresses for one execution, in the order of the descriptor's tensors, then of the epilogues
+ * (0 for one without operand). */
+typedef struct graft_execution {
+  uint32_t struct_size;
+  uint32_t tag;
+  graft_address tensors[3];
+  graft_address operands[GRAFT_MAX_EPILOGUES];
+  graft_address workspace;
+} graft_execution;
+
+/* Extension "graft.blas", version 1. */
+typedef struct graft_blas_table {
+  uint32_t slot_count; /* 3 */
+  uint32_t unused;
+  /* UNSUPPORTED when the library cannot do it: Graft then uses a kernel of its own. */
+  graft_status (*matmul_plan)(graft_device device, const graft_matmul* matmul,
+                              graft_plan_needs* out_needs, graft_plan* out_plan);
+  graft_status (*plan_execute)(graft_stream stream, graft_plan plan,
+                               const graft_execution* execution);
+  graft_status (*plan_destroy)(graft_plan plan);
+} graft_blas_table;
+
+/* Extension "graft.dnn", version 1. */
+typedef struct graft_dnn_table {
+  uint32_t slot_count; /* 3 */
+  uint32_t unused;
+  /* As matmul_plan. */
+  graft_status (*convolution_plan)(graft_device device, const graft_convolution* convolution,
+                                   graft_plan_needs* out_needs, graft_plan* out_plan);
+  graft_status (*plan_execute)(graft_stream stream, graft_plan plan,
+                               const graft_execution* execution);
+  graft_status (*plan_destroy)(graft_plan plan);
+} graft_dnn_table;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* GRAFT_EXTENSIONS_H_ */

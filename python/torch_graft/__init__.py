@@ -1,0 +1,26 @@
+# python/torch_graft/__init__.py: the package behind torch.graft; importing it loads nothing heavy.
+"""Attaches any accelerator to stock PyTorch through one small driver.
+
+`import torch` calls _autoload by itself; with TORCH_DEVICE_BACKEND_AUTOLOAD=0, call it yourself.
+"""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
+
+
+def _autoload() -> None:
+    """Makes the device known to PyTorch. Never raises: what goes wrong becomes one warning."""
+    import warnings
+
+    try:
+        from torch_graft.attaching import attach
+
+        attach()
+    except Exception as error:
+        warnings.warn(
+            f"Graft could not attach to PyTorch, so its devices are missing: {error}. "
+            "`python -m torch_graft doctor` tells more; TORCH_DEVICE_BACKEND_AUTOLOAD=0 keeps "
+            "Graft out.",
+            stacklevel=2,
+        )

@@ -1,0 +1,220 @@
+# python/torch_graft/accelerator.py: the module torch.graft.
+"""Devices, streams, memory, random numbers and drivers: what torch.cuda offers, for Graft."""
+
+from __future__ import annotations
+
+import contextlib
+from types import SimpleNamespace, TracebackType
+from typing import Any, NamedTuple
+
+import torch
+
+from torch_graft import _C, fallback
+from torch_graft.indices import DeviceLike, device_index
+from torch_graft.memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_summary,
+    record_memory_history,
+    reset_accumulated_memory_stats,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
+from torch_graft.random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+
+__all__ = [
+    "DeviceProperties", "Event", "Stream", "current_device", "current_stream", "default_stream",
+    "device", "device_count", "device_of", "devices", "drivers", "empty_cache", "fallback",
+    "get_amp_supported_dtype", "get_device_capability", "get_device_name",
+    "get_device_properties", "get_rng_state", "get_rng_state_all", "init", "initial_seed",
+    "is_available", "is_bf16_supported", "is_initialized", "load_driver", "manual_seed",
+    "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
+    "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats", "memory_summary",
+    "record_memory_history", "refusals", "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_per_process_memory_fraction",
+    "set_rng_state", "set_rng_state_all", "set_stream", "statistics", "stream", "synchronize",
+]  # fmt: skip
+
+# Subclasses of these would break graphs of torch.compile.
+Stream = torch.Stream
+Event = torch.Event
+DeviceProperties = _C.DeviceProperties
+current_stream = torch.accelerator.current_stream
+set_stream = torch.accelerator.set_stream
+
+# torch.serialization and others look the function up under this name.
+_utils = SimpleNamespace(_get_device_index=device_index)
+
+
+class DriverInfo(NamedTuple):
+    """A driver library that was loaded, or refused and why."""
+
+    name: str
+    path: str
+
+
+class Refusal(NamedTuple):
+    path: str
+    reason: str
+
+
+def is_available() -> bool:
+    """Whether there is a device. Opens none."""
+    return device_count() > 0
+
+
+def device_count() -> int:
+    """Number of devices of all drivers. Loads drivers at the first call, opens no device."""
+    return int(_C.device_count())
+
+
+def current_device() -> int:
+    return int(_C.current_device())
+
+
+def set_device(device: DeviceLike) -> None:
+    """Makes a device current for this thread."""
+    _C.set_device(device_index(device))
+
+
+def synchronize(device: DeviceLike = None) -> None:
+    """Waits for all work of a device; raises what failed meanwhile."""
+    _C.synchronize(device_index(device, optional=True))
+
+
+def init() -> None:
+    """Says so when there is no device, or when this is a forked child; nothing else is needed."""
+    _C.init()
+
+
+_lazy_init = init
+
+
+def is_initialized() -> bool:
+    """Whether a device is open in this process."""
+    return bool(_C.is_initialized())
+
+
+def _is_in_bad_fork() -> bool:
+    return bool(_C.is_in_bad_fork())
+
+
+class device:
+    """Context manager: makes a device current for the thread and restores the one before."""
+
+    def __init__(self, device: DeviceLike) -> None:
+        self.idx = device_index(device, optional=True)
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        self.prev_idx = _C.exchange_device(self.idx)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        _C.set_device(self.prev_idx)
+
+
+class device_of(device):
+    """As device, with the device of a tensor or storage; does nothing for one of another type."""
+
+    def __init__(self, obj: Any) -> None:
+        ours = obj.device.type == torch._C._get_privateuse1_backend_name()
+        super().__init__(obj.device.index if ours else -1)
+
+
+def _exchange_device(index: int) -> int:
+    return int(_C.exchange_device(index))
+
+
+_maybe_exchange_device = _exchange_device
+
+
+def stream(stream: torch.Stream | None) -> contextlib.AbstractContextManager[Any]:
+    """Context manager that makes a stream current; None changes nothing."""
+    return contextlib.nullcontext() if stream is None else stream
+
+
+def default_stream(device: DeviceLike = None) -> torch.Stream:
+    index = device_index(device, optional=True)
+    kind = torch.accelerator.current_stream(index).device_type
+    stream_id = _C.default_stream_id(index)
+    return torch.Stream(stream_id=stream_id, device_index=index, device_type=kind)
+
+
+def get_device_properties(device: DeviceLike = None) -> Any:
+    """What the driver says of a device, without opening it."""
+    return _C.device_properties(device_index(device, optional=True))
+
+
+def get_device_name(device: DeviceLike = None) -> str:
+    return str(get_device_properties(device).name)
+
+
+def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
+    """The vendor's version of the architecture: (major, minor)."""
+    properties = get_device_properties(device)
+    return properties.major, properties.minor
+
+
+def get_amp_supported_dtype() -> list[torch.dtype]:
+    return [torch.float16, torch.bfloat16]
+
+
+def is_bf16_supported() -> bool:
+    return True
+
+
+def load_driver(path: str) -> None:
+    """Loads a driver library by its absolute path; its devices come after the others."""
+    _C.load_driver(str(path))
+
+
+def drivers() -> list[DriverInfo]:
+    """The drivers that were loaded."""
+    return [DriverInfo(*one) for one in _C.drivers()]
+
+
+def refusals() -> list[Refusal]:
+    """Drivers that were not taken, and why."""
+    return [Refusal(*one) for one in _C.refusals()]
+
+
+def devices() -> list[Any]:
+    """The properties of every device, by index."""
+    return [get_device_properties(i) for i in range(device_count())]
+
+
+def statistics(device: DeviceLike = None) -> dict[str, int]:
+    """Commands of a device since it was opened: launches, copies, copied_bytes, fills, ..."""
+    return dict(_C.statistics(device_index(device, optional=True)))
+
+
+def _get_generator(device: torch.device) -> torch.Generator:
+    return _C.default_generator(device_index(device, optional=True))
+
+
+def __getattr__(name: str) -> Any:
+    # Both change while the process runs: a driver may be loaded, a device opened.
+    if name == "default_generators":
+        return tuple(_C.default_generator(i) for i in range(device_count()))
+    if name == "_initialized":
+        return is_initialized()
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

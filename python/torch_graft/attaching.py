@@ -1,0 +1,60 @@
+# python/torch_graft/attaching.py: makes PyTorch know the device type, once per process.
+"""Names the device type, registers it and its module through PyTorch's own functions."""
+
+from __future__ import annotations
+
+import atexit
+import warnings
+from types import ModuleType
+
+import torch
+
+from torch_graft import drivers, naming
+
+_FREE = "privateuseone"  # the name of PyTorch's slot for a device type while nobody has it
+_attached: str | None = None
+
+
+def attached_name() -> str | None:
+    """The device type's name, None when Graft is not attached."""
+    return _attached
+
+
+def _slot_owner() -> str | None:
+    name: str = torch._C._get_privateuse1_backend_name()
+    return None if name == _FREE else name
+
+
+def attach() -> None:
+    """Attaches Graft; does nothing the second time, or, with a warning, where another has the slot."""
+    global _attached
+    if _attached is not None:
+        return
+    owner = _slot_owner()
+    if owner is not None:
+        warnings.warn(
+            f"Graft stays out: PyTorch has room for one device type, and '{owner}' has taken it. "
+            "Uninstall one of the two packages, or set TORCH_DEVICE_BACKEND_AUTOLOAD=0 and load "
+            "the one you want.",
+            stacklevel=3,
+        )
+        return
+    from torch_graft import _C
+
+    offered = drivers.offers()
+    name = naming.choose([(o.device_name, f"driver package '{o.entry}'") for o in offered
+                          if o.device_name])  # fmt: skip
+    torch.utils.rename_privateuse1_backend(name)
+    _C.attach()
+    _attached = name
+    for offer in offered:
+        _C.add_driver_path(offer.path)
+    torch._register_device_module(name, _device_module())
+    torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    atexit.register(_C.shutdown)
+
+
+def _device_module() -> ModuleType:
+    from torch_graft import accelerator
+
+    return accelerator

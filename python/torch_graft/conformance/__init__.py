@@ -1,0 +1,11 @@
+# python/torch_graft/conformance/__init__.py: puts any torch device through PyTorch's own test databases.
+"""The conformance runner: `python -m torch_graft.conformance --device <name>`, or torch-conformance.
+
+It works for every torch device and needs nothing of Graft's compiled part.
+"""
+
+from __future__ import annotations
+
+
+class SetupError(Exception):
+    """The run cannot start or go on; the text says what was given, expected, and what to do."""

@@ -1,0 +1,113 @@
+# python/torch_graft/conformance/worker.py: runs cells in a process of its own, which may die.
+"""Messages to the pool: ("hello", device), ("refused", text), ("begin", cell), ("done", cell, outcome),
+("free",) for another job, ("lost",) when the device no longer works. From it: cells, or None to end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import random
+import signal
+import sys
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from torch_graft.conformance import SetupError
+from torch_graft.conformance.cases import Cell
+
+
+@dataclass
+class Settings:
+    """What a worker needs to know; travels to it by pickle."""
+
+    device: str
+    plugin: str | None = None
+    expectations: list[Path] = field(default_factory=list)
+    fallback: str = "allow"
+    threads: int = 1
+    environment: dict[str, str] = field(default_factory=dict)
+    label: str | None = None
+    dropped: bool = False  # launches are dropped: see native.py
+
+
+def main(settings: Settings, pipe: Connection, sample: Any, errors: str) -> None:
+    """The whole life of a worker; sample[0] holds the number of the sample that runs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.enable()
+    sink = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(sink, 2)
+    os.dup2(sink, 1)  # what an operator prints is not the runner's output
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
+    os.environ.update(settings.environment)
+    os.environ.setdefault("OMP_NUM_THREADS", str(settings.threads))
+    from torch_graft.conformance import native
+
+    try:
+        session = _session(settings, sample)
+        run = native.Proof(session).run if settings.dropped else session.run
+    except SetupError as error:
+        pipe.send(("refused", str(error)))
+        return
+    from torch_graft.conformance import devices
+
+    options = {"fallback": settings.fallback, "plugin": settings.plugin, "label": settings.label}
+    pipe.send(("hello", devices.describe(settings.device, options)))
+    with contextlib.suppress(EOFError, BrokenPipeError):  # the pool is gone
+        _serve(session, run, pipe, not settings.dropped)
+    os._exit(0)  # a device that hangs at exit holds nobody up
+
+
+def _session(settings: Settings, sample: Any) -> Any:
+    import torch
+
+    from torch_graft.conformance import devices
+    from torch_graft.conformance.expectations import Expectations
+
+    torch.set_num_threads(settings.threads)
+    plugin = devices.load_plugin(settings.plugin)
+    devices.check(settings.device, settings.plugin)
+    from torch_graft.conformance.session import Session
+
+    def progress(number: int) -> None:
+        sample[0] = number
+
+    kind = torch.device(settings.device).type
+    return Session(
+        settings.device,
+        plugin=plugin,
+        expectations=Expectations.built_in(kind, settings.expectations),
+        fallback=settings.fallback,
+        progress=progress,
+    )
+
+
+def _serve(session: Any, run: Any, pipe: Connection, watched: bool) -> None:
+    """watched: after an error the device is asked whether it still works."""
+    works = watched and session.usable()
+    while True:
+        pipe.send(("free",))
+        job: list[Cell] | None = pipe.recv()
+        if job is None:
+            return
+        for cell in job:
+            pipe.send(("begin", cell))
+            random.seed(0)
+            _seed_numpy()
+            outcome = run(cell)
+            lost = works and outcome.status in ("fail", "error", "xfail") and not session.usable()
+            if lost:
+                outcome.message += " (the device did not work any more; its process was replaced)"
+            pipe.send(("done", cell, outcome))
+            if lost:
+                pipe.send(("lost",))
+                return
+
+
+def _seed_numpy() -> None:
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(0)

@@ -1,0 +1,141 @@
+# python/torch_graft/doctor.py: says what was found, loaded and refused, why, and what to do.
+"""python -m torch_graft doctor."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import warnings
+
+import torch
+
+import torch_graft
+from torch_graft import attaching, drivers
+
+SETTINGS = {
+    "GRAFT_DRIVER_PATH": "absolute paths of driver libraries, ':' between them",
+    "GRAFT_DEVICES": 'which devices, in which order ("cuda,opencl:1,host")',
+    "GRAFT_DEVICE_NAME": 'the name of the device type instead of "graft"',
+    "GRAFT_FALLBACK": "off, warn or forbid: operators without a kernel",
+    "GRAFT_CC": "the C compiler for kernels that were not built ahead of time",
+    "GRAFT_CACHE_DIR": "where compiled kernels are kept",
+    "GRAFT_NO_CACHING": "1: no caching of device memory",
+    "GRAFT_HOST_DEVICES": "number of devices of the host driver",
+    "TORCH_DEVICE_BACKEND_AUTOLOAD": "0: Graft is not attached at import",
+}
+
+
+class Report:
+    """Lines of the report, and how many of them ask for something."""
+
+    def __init__(self) -> None:
+        self.problems = 0
+
+    def say(self, text: str) -> None:
+        print(text)
+
+    def good(self, text: str) -> None:
+        print(f"  ok       {text}")
+
+    def problem(self, text: str, remedy: str) -> None:
+        self.problems += 1
+        print(f"  PROBLEM  {text}")
+        print(f"           {remedy}")
+
+
+def _versions(report: Report) -> None:
+    report.say(f"Graft {torch_graft.__version__}, torch {torch.__version__.split('+')[0]}, "
+               f"Python {platform.python_version()}, {platform.platform()}")  # fmt: skip
+    report.say("Settings of the environment")
+    for name, meaning in SETTINGS.items():
+        value = os.environ.get(name)
+        report.say(f"  {name:<30} {'not set' if value is None else repr(value)}: {meaning}")
+
+
+def _attached(report: Report) -> str | None:
+    report.say("PyTorch")
+    torch_graft._autoload()
+    name = attaching.attached_name()
+    if name is None:
+        owner = torch._C._get_privateuse1_backend_name()
+        report.problem(
+            f"Graft is not attached; PyTorch's slot for a device type holds '{owner}'",
+            "Uninstall the other package, or rebuild Graft for this torch if a warning above "
+            "says that its library could not be loaded.",
+        )
+        return None
+    report.good(f"attached as '{name}': use device='{name}' and torch.{name}")
+    return name
+
+
+def _drivers(report: Report) -> None:
+    from torch_graft import _C
+
+    report.say("Drivers")
+    for path in filter(None, os.environ.get("GRAFT_DRIVER_PATH", "").split(":")):
+        report.say(f"  named    {path} (by GRAFT_DRIVER_PATH)")
+    for offer in drivers.offers():
+        report.say(f"  offered  {offer.path} (by the package entry '{offer.entry}')")
+    for name, path in _C.drivers():
+        report.good(f"'{name}' loaded from {path}")
+    for path, reason in _C.refusals():
+        report.problem(f"{path} was refused", reason)
+
+
+def _devices(report: Report, name: str) -> None:
+    from torch_graft import accelerator
+
+    report.say("Devices")
+    count = accelerator.device_count()
+    if count == 0:
+        report.problem(
+            "no device was found",
+            "Install a package with a driver for your hardware, or name its library in "
+            "GRAFT_DRIVER_PATH. The host driver simulates devices: see GRAFT_HOST_DEVICES and "
+            "GRAFT_DEVICES above.",
+        )
+    for index in range(count):
+        facts = accelerator.get_device_properties(index)
+        where = f"{name}:{index}"
+        text = (f"{where} is {facts.name} (driver '{facts.driver}', number {facts.ordinal} of "
+                f"it, {facts.total_memory / 2**30:.1f} GiB)")  # fmt: skip
+        try:
+            with accelerator.fallback.off():
+                values = (torch.ones(2, device=where) + 1).tolist()
+        except RuntimeError as error:
+            report.problem(f"{text} cannot compute", str(error))
+            continue
+        if values == [2, 2]:
+            report.good(f"{text}; ones + 1 gives {values}")
+        else:
+            report.problem(f"{text}: ones + 1 gives {values}", "Its driver computes wrongly.")
+
+
+def _compiler(report: Report) -> None:
+    report.say("Compiler of the host driver")
+    compiler = os.environ.get("GRAFT_CC", "cc")
+    found = shutil.which(compiler)
+    if found is None:
+        report.problem(
+            f"there is no C compiler '{compiler}'",
+            "Kernels that were not built ahead of time run on the CPU instead. Install gcc, or "
+            "name a compiler in GRAFT_CC.",
+        )
+    else:
+        report.good(found)
+
+
+def examine() -> int:
+    """Prints the report; returns 1 when something needs attention."""
+    report = Report()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the report itself says it
+        _versions(report)
+        name = _attached(report)
+        if name is not None:
+            _drivers(report)
+            _devices(report, name)
+            _compiler(report)
+    report.say("Nothing to do." if report.problems == 0 else f"{report.problems} problem(s).")
+    return 1 if report.problems else 0

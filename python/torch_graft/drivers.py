@@ -1,0 +1,46 @@
+# python/torch_graft/drivers.py: driver libraries that installed packages offer.
+"""Finds drivers by the entry-point group "graft.drivers".
+
+Each entry point is a function that returns the absolute path of a driver library, or a pair of
+that path and the name that the device shall have.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+GROUP = "graft.drivers"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What one entry point gave."""
+
+    entry: str
+    path: str
+    device_name: str | None
+
+
+def host() -> str:
+    """The driver that simulates an accelerator on the CPU; part of this package."""
+    return str(Path(__file__).absolute().parent / "drivers" / "graft_host.so")
+
+
+def offers() -> list[Offer]:
+    """Asks every entry point; one that fails becomes a warning."""
+    found = []
+    for entry in entry_points(group=GROUP):
+        try:
+            given = entry.load()()
+            path, name = given if isinstance(given, tuple) else (given, None)
+            found.append(Offer(entry.name, str(path), name))
+        except Exception as error:
+            warnings.warn(
+                f"the driver package '{entry.name}' ({entry.value}) gave no driver: "
+                f"{type(error).__name__}: {error}. Repair or uninstall it.",
+                stacklevel=2,
+            )
+    return found

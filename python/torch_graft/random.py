@@ -1,0 +1,56 @@
+# python/torch_graft/random.py: the random-number functions of torch.graft.
+"""Seeds and states of the devices' default generators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+
+from torch_graft import _C
+from torch_graft.indices import DeviceLike, device_index
+
+
+def _generator(device: DeviceLike = None) -> torch.Generator:
+    return _C.default_generator(device_index(device, optional=True))
+
+
+def manual_seed(seed: int) -> None:
+    """Seeds the current device."""
+    _generator().manual_seed(int(seed))
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seeds every device, also those that are counted later. Opens none."""
+    _C.seed_all(int(seed) % 2**64)
+
+
+def seed() -> None:
+    """Gives the current device a seed that nobody can foretell."""
+    _generator().seed()
+
+
+def seed_all() -> None:
+    manual_seed_all(torch.Generator().seed())
+
+
+def initial_seed() -> int:
+    return _generator().initial_seed()
+
+
+def get_rng_state(device: DeviceLike = None) -> torch.Tensor:
+    """The state of a device's default generator, as bytes on the CPU."""
+    return _generator(device).get_state()
+
+
+def set_rng_state(new_state: torch.Tensor, device: DeviceLike = None) -> None:
+    _generator(device).set_state(new_state)
+
+
+def get_rng_state_all() -> list[torch.Tensor]:
+    return [get_rng_state(i) for i in range(_C.device_count())]
+
+
+def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
+    for i, state in enumerate(new_states):
+        set_rng_state(state, i)

@@ -1,0 +1,28 @@
+// src/codegen/dialect.cpp: the register of dialects.
+#include "codegen/dialect.h"
+
+#include <vector>
+
+namespace graft::ir {
+
+namespace {
+
+std::vector<const Dialect*>& dialects() {
+  static std::vector<const Dialect*> all;
+  return all;
+}
+
+}  // namespace
+
+Dialect::Dialect(const char* name, Family family) : name_(name), family_(family) {
+  dialects().push_back(this);
+}
+
+const Dialect* find_dialect(std::string_view name) {
+  for (const Dialect* dialect : dialects()) {
+    if (name == dialect->name()) return dialect;
+  }
+  return nullptr;
+}
+
+}  // namespace graft::ir

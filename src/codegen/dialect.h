@@ -1,0 +1,74 @@
+// src/codegen/dialect.h: what a C-like language spells differently from the others.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "codegen/ir.h"
+
+namespace graft::ir {
+
+// The printer writes what all C-like languages share; a dialect is the data and the few overrides
+// that they do not. Stateless, static storage. A new one is a file in dialects/ with an object of a
+// derived class, which registers itself; nothing else names it.
+class Dialect {
+ public:
+  // name: graft_device_properties.dialect.
+  Dialect(const char* name, Family family);
+  virtual ~Dialect() = default;
+  Dialect(const Dialect&) = delete;
+  Dialect& operator=(const Dialect&) = delete;
+
+  const char* name() const { return name_; }
+  Family family() const { return family_; }
+
+  // Top of every program: typedefs of bool, i8 .. u64, f32, f64 and what open_kernel needs.
+  virtual std::string_view head() const = 0;
+
+  // Before a function: "static inline ".
+  virtual std::string_view function_qualifier() const = 0;
+
+  // Opens the kernel up to the point where the body's statements follow, with names p0, p1, ... for
+  // the parameters (pointers to storage_type(dtype); scalars as compute types) and "item" (i64).
+  virtual std::string open_kernel(const Kernel& kernel) const = 0;
+  virtual std::string_view close_kernel() const { return "}\n"; }
+
+  // The line before a loop of independent iterations.
+  virtual std::string_view vector_loop() const { return ""; }
+
+  // The same where the loop takes the largest value of an i32 variable.
+  virtual std::string vector_maximum(const std::string& variable) const {
+    (void)variable;
+    return "";
+  }
+
+  // The language's function for f32 arguments beyond largest_argument() of math.h, which need not
+  // run in vectors. Empty where there is none: the definition is then used for all arguments.
+  virtual std::string far_math(Math function) const {
+    (void)function;
+    return "";
+  }
+
+  // The language's function, called as name(a, b); empty where it has none that keeps the bound of
+  // math.h: then the definition in math.h is printed into the program.
+  virtual std::string math(Math function, Type type) const = 0;
+
+  virtual std::string bitcast(Type to, Type from, const std::string& value) const = 0;
+
+  virtual std::string_view barrier() const { return ""; }
+  virtual std::string_view local_item() const { return ""; }
+  virtual std::string_view local_memory() const { return ""; }   // "__local "
+  virtual std::string_view address_space() const { return ""; }  // of parameters: "__global "
+
+ private:
+  const char* name_;
+  Family family_;
+};
+
+// The dialect of that name, null when there is none. Any thread.
+const Dialect* find_dialect(std::string_view name);
+
+// The type of a stored element: half types are u16, bool is u8, complex is its part.
+const char* storage_type(graft_dtype dtype);
+
+}  // namespace graft::ir

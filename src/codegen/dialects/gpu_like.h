@@ -1,0 +1,50 @@
+// src/codegen/dialects/gpu_like.h: what the dialects of GPU-like devices share.
+#pragma once
+
+#include <string>
+
+#include "codegen/dialect.h"
+#include "codegen/math.h"
+#include "codegen/printer.h"
+
+namespace graft::ir {
+
+// A kernel takes its parameters in order, scalars by their bits, and then "u64 items": the number
+// of work-items of the grid, which a driver may round up to whole groups. Kernels with a barrier
+// are launched on whole groups only, because the work-items beyond leave at once.
+class GpuLike : public Dialect {
+ public:
+  explicit GpuLike(const char* name) : Dialect(name, Family::kGpuLike) {}
+
+  std::string open_kernel(const Kernel& kernel) const override {
+    std::string text = std::string(kernel_qualifier()) + "void " + kernel.name + "(", scalars;
+    for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+      const Parameter& parameter = kernel.parameters[i];
+      const std::string p = "p" + std::to_string(i), bits = p + "_bits";
+      const std::string stored = storage_type(parameter.dtype);
+      if (parameter.is_address) {
+        text += std::string(address_space()) + stored + "* " + p + ", ";
+        continue;
+      }
+      text += stored + " " + bits + ", ";
+      scalars += std::string("  const ") + name_of(compute_type(parameter.dtype)) + " " + p +
+                 " = " + loaded(parameter.dtype, bits) + ";\n";
+    }
+    return text + "u64 items) {\n  const i64 item = " + std::string(grid_item()) +
+           ";\n  if (item >= (i64)items) return;\n" + scalars;
+  }
+
+  // The language's own where math.h has no definition, whose bounds its float32 need not keep.
+  std::string math(Math function, Type type) const override {
+    if (is_defined(function, type)) return "";
+    if (function == Math::k_abs) return "fabs";
+    return function == Math::k_round ? "rint" : name_of(function);
+  }
+  std::string far_math(Math function) const override { return name_of(function); }
+
+ protected:
+  virtual std::string_view kernel_qualifier() const = 0;
+  virtual std::string_view grid_item() const = 0;  // index of the work-item, any type
+};
+
+}  // namespace graft::ir

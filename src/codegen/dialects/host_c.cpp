@@ -1,0 +1,80 @@
+// src/codegen/dialects/host_c.cpp: GNU C for the CPU, kernels as driver.h's dialect "c" has them.
+#include "codegen/dialect.h"
+#include "codegen/printer.h"
+
+namespace graft::ir {
+namespace {
+
+class HostC final : public Dialect {
+ public:
+  HostC() : Dialect("c", Family::kCpuLike) {}
+
+  std::string_view head() const override {
+    return R"(typedef _Bool bool;
+typedef __INT8_TYPE__ i8;
+typedef __UINT8_TYPE__ u8;
+typedef __INT16_TYPE__ i16;
+typedef __UINT16_TYPE__ u16;
+typedef __INT32_TYPE__ i32;
+typedef __UINT32_TYPE__ u32;
+typedef __INT64_TYPE__ i64;
+typedef __UINT64_TYPE__ u64;
+typedef float f32;
+typedef double f64;
+typedef union { void* address; u64 bits; } graft_kernel_argument;
+#ifndef __FMA__
+#define __builtin_fmaf(a, b, c) ((f32)((f64)(a) * (b) + (c)))
+#endif
+)";
+  }
+
+  std::string_view function_qualifier() const override {
+    return "static inline __attribute__((always_inline)) ";
+  }
+
+  std::string open_kernel(const Kernel& kernel) const override {
+    std::string text =
+        "void " + kernel.name + "(const graft_kernel_argument* arguments, u64 begin, u64 end) {\n";
+    for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+      const Parameter& parameter = kernel.parameters[i];
+      const std::string p = "p" + std::to_string(i), from = "arguments[" + std::to_string(i) + "].";
+      const std::string stored = storage_type(parameter.dtype);
+      if (parameter.is_address) {
+        text += "  " + stored + "* const " + p + " = (" + stored + "*)" + from + "address;\n";
+        continue;
+      }
+      text += "  " + stored + " " + p + "_bits;\n  __builtin_memcpy(&" + p + "_bits, &" + from +
+              "bits, sizeof " + p + "_bits);\n  const " + name_of(compute_type(parameter.dtype)) +
+              " " + p + " = " + loaded(parameter.dtype, p + "_bits") + ";\n";
+    }
+    return text + "  for (i64 item = begin; item < (i64)end; ++item) {\n";
+  }
+  std::string_view close_kernel() const override { return "  }\n}\n"; }
+  std::string_view vector_loop() const override { return "#pragma omp simd\n"; }
+  std::string vector_maximum(const std::string& variable) const override {
+    return "#pragma omp simd reduction(max : " + variable + ")\n";
+  }
+  // float64's; it reduces angles as Payne and Hanek do (SIGNUM Newsletter 18, 1983).
+  std::string far_math(Math function) const override {
+    return std::string("__builtin_") + name_of(function);
+  }
+
+  // float64 and the rare functions are libm's; see math.h for the others.
+  std::string math(Math function, Type type) const override {
+    if (function == Math::k_digamma || function >= Math::k_zeta) return "";
+    if (function >= Math::k_exp && type == Type::kF32 && function != Math::k_lgamma) return "";
+    std::string name = function == Math::k_round ? "rint" : name_of(function);
+    if (function == Math::k_abs) name = "fabs";
+    return "__builtin_" + name + (type == Type::kF32 ? "f" : "");
+  }
+
+  std::string bitcast(Type to, Type from, const std::string& value) const override {
+    return std::string("((union { ") + name_of(from) + " from; " + name_of(to) + " to; }){" +
+           value + "}).to";
+  }
+};
+
+const HostC host_c;
+
+}  // namespace
+}  // namespace graft::ir

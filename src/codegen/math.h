@@ -1,0 +1,37 @@
+// src/codegen/math.h: the definitions of the mathematical functions, once for all dialects.
+#pragma once
+
+#include <limits>
+
+#include "codegen/ir.h"
+
+namespace graft::ir {
+
+// Definitions have no branch and no table: they run in vectors. NaN, infinities and signed zeros
+// give what C's functions give.
+// Largest errors in ULP of float32, to which tests/codegen/math_test.cpp holds each:
+//   exp, sin, cos 1.5, expm1, log1p 2, erf, tanh 3, every other one 1.0, on every x86-64 level;
+//   exp gives 0 where the result is below 2^-126; sin, cos and tan up to largest_argument();
+//   digamma 1e-6 relative to max(1, |result|). It and those from zeta on take float64, too.
+// pow of integers wraps; a negative exponent gives 0, but of 1 and -1.
+
+// Whether define() knows it.
+bool is_defined(Math function, Type type);
+
+// Up to which |x| a f32 definition holds its bound; Dialect::far_math goes beyond.
+inline constexpr double kLargestAngle = 0x1p17;
+inline double largest_argument(Math function) {
+  const bool is_angle = function >= Math::k_sin && function <= Math::k_tan;
+  if (is_angle) return kLargestAngle;
+  return std::numeric_limits<double>::infinity();
+}
+
+// The function as a kernel whose result is of the type, named "graft_<function>_<type>".
+Kernel define(Math function, Type type);
+
+// Conversions between stored half types (u16) and f32, named "graft_f32_from_<dtype>" and
+// "graft_<dtype>_from_f32": round to nearest even, NaN stays NaN. REQUIRES: a half type.
+Kernel define_load(graft_dtype dtype);
+Kernel define_store(graft_dtype dtype);
+
+}  // namespace graft::ir

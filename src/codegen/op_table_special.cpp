@@ -1,0 +1,165 @@
+// src/codegen/op_table_special.cpp: rows of the op table: special functions and parts of numbers.
+#include <cmath>
+
+#include "codegen/complex_value.h"
+#include "codegen/op_table.h"
+#include "codegen/special_functions.h"
+
+namespace graft {
+
+namespace {
+
+using ir::Type;
+using ir::Value;
+
+// Computes in f64 and rounds once.
+template <class Function>
+Value wide(Value a, Function function) {
+  return cast(a.type(), function(cast(Type::kF64, a)));
+}
+
+// n above 1; both factors may be huge.
+Value polygamma(Value a, Value n) {
+  const Value degree = cast(Type::kF64, n), next = degree + 1;
+  const Value odd = degree - floor(degree * 0.5) * 2 != 0;
+  const Value size = exp(lgamma(next)) * zeta(next, cast(Type::kF64, a));
+  return cast(a.type(), select(odd, size, -size));
+}
+
+Value lcm(Value a, Value b) {
+  const Value divisor = gcd(a, b);
+  const Value multiple = a / divisor * b;  // 0 for a divisor of 0
+  return ir::is_signed(a.type()) ? abs(multiple) : multiple;
+}
+
+struct Layout {
+  Type bits;
+  int mantissa;
+  int64_t sign, magnitude, bias;
+};
+
+Layout layout_of(Value a) {
+  if (a.type() == Type::kF32) return {Type::kI32, 23, INT32_MIN, INT32_MAX, 126};
+  return {Type::kI64, 52, INT64_MIN, INT64_MAX, 1022};
+}
+
+// One step of the last place towards b. Where unit > 0 the last place is that of bfloat16, whose
+// numbers are the upper bits of float32's.
+Value next_after(Value a, Value b, int spare_bits) {
+  const Layout layout = layout_of(a);
+  const Value bits = bitcast(layout.bits, a);
+  const Value unit = like(bits, 0) + (int64_t{1} << spare_bits);
+  const Value away = (a < b) == (a > 0);
+  const Value moved = bitcast(a.type(), select(away, bits + unit, bits - unit));
+  const Value least = bitcast(a.type(), select(b < 0, unit | layout.sign, unit));
+  const Value result = select(a == b, b, select(a == 0, least, moved));
+  return select(is_nan(a) | is_nan(b), a + b, result);
+}
+
+// Subnormal numbers are made normal first; a and 0 where there is no mantissa.
+Results fraction_and_exponent(Value a) {
+  const Layout layout = layout_of(a);
+  const double raise = std::ldexp(1.0, layout.mantissa + 2);
+  const Value tiny = abs(a) < std::ldexp(1.0, 1 - static_cast<int>(layout.bias));
+  const Value bits = bitcast(layout.bits, select(tiny, a * raise, a));
+  const Value field = (bits & layout.magnitude) >> layout.mantissa;
+  const int64_t fraction_mask = (int64_t{1} << layout.mantissa) - 1;
+  const Value kept = bits & (layout.sign | fraction_mask);
+  const Value half = like(bits, 0) + (layout.bias << layout.mantissa);
+  const Value fraction = bitcast(a.type(), kept | half);
+  const Value exponent =
+      field - layout.bias - select(tiny, like(bits, 0) + (layout.mantissa + 2), 0);
+  const Value plain = (a == 0) | is_nan(a) | is_inf(a);
+  return {select(plain, a, fraction), select(plain, 0, cast(Type::kI32, exponent))};
+}
+
+#define GRAFT_WIDE_ROW(name, stub, function)                                         \
+  {                                                                                  \
+    name, 1, 0, 1, kFloatTypes, 0, stub,                                             \
+        [](In x, In) { return wide(x[0], [](Value a) { return ir::function(a); }); } \
+  }
+#define GRAFT_PAIR_ROW(name, stub, function)                                           \
+  {                                                                                    \
+    name, 2, 0, 1, kFloatTypes, 0, stub, [](In x, In) { return function(x[0], x[1]); } \
+  }
+// On [0, 1] instead of [-1, 1].
+#define GRAFT_SHIFTED_ROW(name, stub, function)                                                   \
+  {                                                                                               \
+    name, 2, 0, 1, kFloatTypes, 0, stub, [](In x, In) { return function(x[0] + x[0] - 1, x[1]); } \
+  }
+
+const Op kRows[] = {
+    GRAFT_WIDE_ROW("erfcx", "special_erfcx_stub", erfcx),
+    GRAFT_WIDE_ROW("ndtri", "special_ndtri_stub", ndtri),
+    GRAFT_WIDE_ROW("log_ndtr", "special_log_ndtr_stub", log_ndtr),
+    GRAFT_WIDE_ROW("i0", "i0_stub", bessel_i0),
+    GRAFT_WIDE_ROW("i0e", "special_i0e_stub", bessel_i0e),
+    GRAFT_WIDE_ROW("i1", "special_i1_stub", bessel_i1),
+    GRAFT_WIDE_ROW("i1e", "special_i1e_stub", bessel_i1e),
+    GRAFT_WIDE_ROW("bessel_j0", "special_bessel_j0_stub", bessel_j0),
+    GRAFT_WIDE_ROW("bessel_j1", "special_bessel_j1_stub", bessel_j1),
+    GRAFT_WIDE_ROW("bessel_y0", "special_bessel_y0_stub", bessel_y0),
+    GRAFT_WIDE_ROW("bessel_y1", "special_bessel_y1_stub", bessel_y1),
+    GRAFT_WIDE_ROW("modified_bessel_i0", "special_modified_bessel_i0_stub", bessel_i0),
+    GRAFT_WIDE_ROW("modified_bessel_i1", "special_modified_bessel_i1_stub", bessel_i1),
+    GRAFT_WIDE_ROW("modified_bessel_k0", "special_modified_bessel_k0_stub", bessel_k0),
+    GRAFT_WIDE_ROW("modified_bessel_k1", "special_modified_bessel_k1_stub", bessel_k1),
+    GRAFT_WIDE_ROW("scaled_bessel_k0", "special_scaled_modified_bessel_k0_stub", bessel_k0e),
+    GRAFT_WIDE_ROW("scaled_bessel_k1", "special_scaled_modified_bessel_k1_stub", bessel_k1e),
+    GRAFT_WIDE_ROW("spherical_bessel_j0", "special_spherical_bessel_j0_stub", spherical_bessel_j0),
+    GRAFT_WIDE_ROW("airy_ai", "special_airy_ai_stub", airy_ai),
+    GRAFT_WIDE_ROW("trigamma", "trigamma_stub", trigamma),
+    {"polygamma", 1, 1, 1, kFloatTypes, 0, "", [](In x, In s) { return polygamma(x[0], s[0]); }},
+    GRAFT_PAIR_ROW("zeta", "zeta_stub", zeta),
+    GRAFT_PAIR_ROW("igamma", "igamma_stub", igamma),
+    GRAFT_PAIR_ROW("igammac", "igammac_stub", igammac),
+    GRAFT_PAIR_ROW("chebyshev_t", "chebyshev_polynomial_t_stub", chebyshev_t),
+    GRAFT_PAIR_ROW("chebyshev_u", "chebyshev_polynomial_u_stub", chebyshev_u),
+    GRAFT_PAIR_ROW("chebyshev_v", "chebyshev_polynomial_v_stub", chebyshev_v),
+    GRAFT_PAIR_ROW("chebyshev_w", "chebyshev_polynomial_w_stub", chebyshev_w),
+    GRAFT_SHIFTED_ROW("shifted_chebyshev_t", "shifted_chebyshev_polynomial_t_stub", chebyshev_t),
+    GRAFT_SHIFTED_ROW("shifted_chebyshev_u", "shifted_chebyshev_polynomial_u_stub", chebyshev_u),
+    GRAFT_SHIFTED_ROW("shifted_chebyshev_v", "shifted_chebyshev_polynomial_v_stub", chebyshev_v),
+    GRAFT_SHIFTED_ROW("shifted_chebyshev_w", "shifted_chebyshev_polynomial_w_stub", chebyshev_w),
+    GRAFT_PAIR_ROW("hermite_h", "hermite_polynomial_h_stub", hermite_h),
+    GRAFT_PAIR_ROW("hermite_he", "hermite_polynomial_he_stub", hermite_he),
+    GRAFT_PAIR_ROW("laguerre_l", "laguerre_polynomial_l_stub", laguerre_l),
+    GRAFT_PAIR_ROW("legendre_p", "legendre_polynomial_p_stub", legendre_p),
+    {"nextafter", 2, 0, 1, kFloatTypes, 0, "nextafter_stub",
+     [](In x, In) { return next_after(x[0], x[1], 0); }},
+    // Of bfloat16 numbers in float32.
+    {"nextafter_bfloat16", 2, 0, 1, kFloatTypes, 0, "",
+     [](In x, In) { return next_after(x[0], x[1], x[0].type() == Type::kF32 ? 16 : 45); }},
+    {"frexp", 1, 0, 2, kFloatTypes, 0, "frexp_stub",
+     [](In x, In) { return fraction_and_exponent(x[0]); }},
+    {"gcd", 2, 0, 1, kIntegerTypes, 0, "gcd_stub", [](In x, In) { return gcd(x[0], x[1]); }},
+    {"lcm", 2, 0, 1, kIntegerTypes, 0, "lcm_stub", [](In x, In) { return lcm(x[0], x[1]); }},
+    {"complex",
+     2,
+     0,
+     1,
+     kComplexTypes,
+     0,
+     "complex_stub",
+     {},
+     [](In x, In) -> Results {
+       return {x[0], x[2]};
+     }},
+    {"polar",
+     2,
+     0,
+     1,
+     kComplexTypes,
+     0,
+     "polar_stub",
+     {},
+     [](In x, In) -> Results {
+       return {x[0] * cos(x[2]), x[0] * sin(x[2])};
+     }},
+};
+
+}  // namespace
+
+std::span<const Op> special_ops() { return kRows; }
+
+}  // namespace graft

@@ -1,0 +1,85 @@
+// src/codegen/op_table_ternary.cpp: rows of the op table: choices, bounds, blends and losses.
+#include "codegen/complex_value.h"
+#include "codegen/op_table.h"
+
+namespace graft {
+
+namespace {
+
+using ir::Value;
+using C = ComplexValue;
+constexpr uint8_t kNumbers = kIntegerTypes | kFloatTypes;
+
+// PyTorch's order: the lower bound first, NaN of any of the three wins.
+Value bounded(Value a, Value low, Value high) { return minimum(maximum(a, low), high); }
+
+// Symmetric about weight 1/2, so that both ends are met exactly.
+Value blend(Value a, Value b, Value weight) {
+  const Value near = abs(weight) < 0.5;
+  return select(near, a + weight * (b - a), b - (b - a) * (1 - weight));
+}
+
+Value smooth_l1(Value difference, Value beta) {
+  const Value z = abs(difference);
+  return select(z < beta, 0.5 * z * z / beta, z - 0.5 * beta);
+}
+
+Value huber(Value difference, Value delta) {
+  const Value z = abs(difference);
+  return select(z <= delta, 0.5 * z * z, delta * (z - 0.5 * delta));
+}
+
+const Op kRows[] = {
+    {"where", 3, 0, 1, kRealTypes | kComplexTypes, 1, "where_kernel",
+     [](In x, In) { return select(x[0], x[1], x[2]); },
+     [](In x, In) -> Results {
+       return {select(x[0], x[2], x[4]), select(x[0], x[3], x[5])};
+     }},
+    {"masked_fill", 2, 1, 1, kRealTypes | kComplexTypes, 2, "",
+     [](In x, In s) { return select(x[1], s[0], x[0]); },
+     [](In x, In s) -> Results {
+       return {select(x[2], s[0], x[0]), select(x[2], s[1], x[1])};
+     }},
+    {"clamp", 3, 0, 1, kNumbers, 0, "clamp_stub",
+     [](In x, In) { return bounded(x[0], x[1], x[2]); }},
+    {"clamp_scalar", 1, 2, 1, kNumbers, 0, "clamp_scalar_stub",
+     [](In x, In s) { return bounded(x[0], s[0], s[1]); }},
+    {"clamp_min", 1, 1, 1, kNumbers, 0, "clamp_min_scalar_stub",
+     [](In x, In s) { return maximum(x[0], s[0]); }},
+    {"clamp_max", 1, 1, 1, kNumbers, 0, "clamp_max_scalar_stub",
+     [](In x, In s) { return minimum(x[0], s[0]); }},
+    {"lerp", 3, 0, 1, kFloatTypes, 0, "lerp_kernel_tensor_weight",
+     [](In x, In) { return blend(x[0], x[1], x[2]); }},
+    {"lerp_scalar", 2, 1, 1, kFloatTypes, 0, "lerp_kernel_scalar_weight",
+     [](In x, In s) { return blend(x[0], x[1], s[0]); }},
+    {"addcmul", 3, 1, 1, kNumbers | kComplexTypes, 0, "addcmul_stub",
+     [](In x, In s) { return x[0] + s[0] * x[1] * x[2]; },
+     [](In x, In s) -> Results { return C::of(x, 0) + C::of(s, 0) * C::of(x, 1) * C::of(x, 2); }},
+    {"addcdiv", 3, 1, 1, kFloatTypes | kComplexTypes, 0, "addcdiv_stub",
+     [](In x, In s) { return x[0] + s[0] * x[1] / x[2]; },
+     [](In x, In s) -> Results { return C::of(x, 0) + C::of(s, 0) * C::of(x, 1) / C::of(x, 2); }},
+    {"mse", 2, 0, 1, kFloatTypes, 0, "mse_stub",
+     [](In x, In) { return (x[0] - x[1]) * (x[0] - x[1]); }},
+    {"mse_backward", 3, 1, 1, kFloatTypes, 0, "mse_backward_stub",
+     [](In x, In s) { return s[0] * (x[0] - x[1]) * x[2]; }},
+    {"smooth_l1", 2, 1, 1, kFloatTypes, 0, "smooth_l1_stub",
+     [](In x, In s) { return smooth_l1(x[0] - x[1], s[0]); }},
+    {"smooth_l1_backward", 3, 2, 1, kFloatTypes, 0, "smooth_l1_backward_stub",
+     [](In x, In s) {
+       const Value d = x[0] - x[1], full = s[0] * x[2];
+       return select(d <= -s[1], -full, select(d >= s[1], full, full * d / s[1]));
+     }},
+    {"huber", 2, 1, 1, kFloatTypes, 0, "huber_stub",
+     [](In x, In s) { return huber(x[0] - x[1], s[0]); }},
+    {"huber_backward", 3, 2, 1, kFloatTypes, 0, "huber_backward_stub",
+     [](In x, In s) {
+       const Value d = x[0] - x[1], full = s[0] * x[2];
+       return select(d <= -s[1], -full * s[1], select(d >= s[1], full * s[1], full * d));
+     }},
+};
+
+}  // namespace
+
+std::span<const Op> ternary_ops() { return kRows; }
+
+}  // namespace graft

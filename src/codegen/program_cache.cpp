@@ -1,0 +1,142 @@
+// src/codegen/program_cache.cpp: compiled kernels: from the driver's pack, memory, disk or
+// compiler.
+#include "codegen/program_cache.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "codegen/blob_store.h"
+#include "codegen/printer.h"
+#include "runtime/error.h"
+
+namespace graft {
+
+namespace {
+
+void append_to_string(void* context, const void* data, size_t bytes) {
+  static_cast<std::string*>(context)->append(static_cast<const char*>(data), bytes);
+}
+
+// Everything that a blob depends on besides its source; empty when blobs must not be kept.
+std::string fingerprint(Device& device) {
+  const auto slot = device.driver().table().toolchain_fingerprint;
+  std::string text;
+  if (slot == nullptr || slot(device.handle(), {&text, append_to_string}) != GRAFT_OK) return "";
+  return device.driver().name() + "\n" + text;
+}
+
+std::string hash_text(const std::string& text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+class Entry {
+ public:
+  graft_kernel get(Device& device, const std::string& key,
+                   const std::function<ir::Kernel()>& make) {
+    const std::lock_guard lock(mutex_);
+    if (kernel_ == nullptr && unsupported_.empty()) {
+      try {
+        find(device, key, make);
+      } catch (const Error& error) {
+        if (error.status() != GRAFT_UNSUPPORTED) throw;
+        unsupported_ = error.what();
+      }
+    }
+    if (kernel_ == nullptr) throw Error(GRAFT_UNSUPPORTED, unsupported_);
+    return kernel_;
+  }
+
+ private:
+  void find(Device& device, const std::string& key, const std::function<ir::Kernel()>& make) {
+    const ir::Dialect* dialect = ir::find_dialect(device.properties().dialect);
+    const graft_driver_table& table = device.driver().table();
+    if (dialect == nullptr || table.kernel_find == nullptr || table.kernel_launch == nullptr) {
+      throw Error(GRAFT_UNSUPPORTED,
+                  fmt::format("{} runs no generated kernels: its dialect is \"{}\"", device.label(),
+                              device.properties().dialect));
+    }
+    const Program program = make_program(key, make(), *dialect);
+    if (table.kernel_find(device.handle(), nullptr, program.name.c_str(), &kernel_) == GRAFT_OK) {
+      return;
+    }
+    kernel_ = nullptr;
+    if (table.program_compile == nullptr || table.program_load == nullptr) {
+      throw Error(GRAFT_UNSUPPORTED, fmt::format("{} has no compiler and its pack lacks {}",
+                                                 device.label(), program.name));
+    }
+    const std::string toolchain = fingerprint(device);
+    const std::string file = hash_text(toolchain + "\n" + program.source);
+    if (!toolchain.empty()) {
+      const std::optional<std::string> kept = blob_store().read(file);
+      if (kept && load(device, *kept, program.name) == GRAFT_OK) return;
+    }
+    const std::string blob = compile(device, program);
+    device.check(load(device, blob, program.name), "loading a compiled kernel");
+    if (!toolchain.empty()) blob_store().write(file, blob);
+  }
+
+  std::string compile(Device& device, const Program& program) {
+    std::string blob;
+    const graft_status status = device.driver().table().program_compile(
+        device.handle(), program.source.data(), program.source.size(), "",
+        {&blob, append_to_string});
+    if (status != GRAFT_OK) {
+      const std::string what = "compiling " + program.name;
+      device.check(status, what.c_str());
+    }
+    return blob;
+  }
+
+  graft_status load(Device& device, const std::string& blob, const std::string& name) {
+    const graft_driver_table& table = device.driver().table();
+    graft_status status = table.program_load(device.handle(), blob.data(), blob.size(), &program_);
+    if (status != GRAFT_OK) return status;
+    status = table.kernel_find(device.handle(), program_, name.c_str(), &kernel_);
+    if (status != GRAFT_OK) kernel_ = nullptr;
+    return status;
+  }
+
+  std::mutex mutex_;
+  graft_kernel kernel_ = nullptr;    // guarded by mutex_, as are the next
+  graft_program program_ = nullptr;  // the kernel's, never unloaded; null for one of the pack
+  std::string unsupported_;
+};
+
+std::vector<PackEntry::Enumerate>& pack_entries() {
+  static auto* entries = new std::vector<PackEntry::Enumerate>();
+  return *entries;
+}
+
+}  // namespace
+
+Program make_program(const std::string& key, ir::Kernel kernel, const ir::Dialect& dialect) {
+  kernel.name = key;
+  kernel.name += "_" + hash_text(ir::print(kernel, dialect)).substr(16);
+  return {kernel.name, ir::print(kernel, dialect)};
+}
+
+graft_kernel get_kernel(Device& device, const std::string& key,
+                        const std::function<ir::Kernel()>& make) {
+  // Never destroyed: kernels may be asked for while the process ends.
+  static auto* mutex = new std::mutex();
+  static auto* entries = new std::unordered_map<std::string, std::unique_ptr<Entry>>();
+  Entry* entry = nullptr;
+  {
+    const std::lock_guard lock(*mutex);
+    auto& slot = (*entries)[fmt::format("{}:{}", device.index(), key)];
+    if (slot == nullptr) slot = std::make_unique<Entry>();
+    entry = slot.get();
+  }
+  return entry->get(device, key, make);
+}
+
+PackEntry::PackEntry(Enumerate enumerate) { pack_entries().push_back(std::move(enumerate)); }
+const std::vector<PackEntry::Enumerate>& PackEntry::all() { return pack_entries(); }
+
+}  // namespace graft

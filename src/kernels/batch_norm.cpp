@@ -1,0 +1,236 @@
+// src/kernels/batch_norm.cpp: batch normalisation over channels and its gradients.
+#include <optional>
+
+#include "kernels/batch_norm_programs.h"
+#include "kernels/channel_affine.h"
+#include "kernels/copy.h"
+#include "kernels/normalization.h"
+#include "kernels/reduce_programs.h"
+#include "kernels/workspace.h"
+#include "runtime/dtype.h"
+#include "runtime/error.h"
+
+namespace graft {
+namespace {
+
+bool dense_channels_last(const TensorView& view) {
+  int64_t stride = view.sizes[1];
+  for (int d = view.rank - 1; d >= 0; --d) {
+    if (d == 1) continue;
+    if (view.sizes[d] != 1 && view.strides[d] != stride) return false;
+    stride *= view.sizes[d];
+  }
+  return view.strides[1] == 1 || view.sizes[1] == 1;
+}
+
+ImageLayout layout_of(const TensorView& input, const TensorView& other) {
+  ImageLayout layout;
+  const bool rows = input.contiguous() && other.contiguous();
+  const bool fits = input.rank >= 2 && other.rank == input.rank &&
+                    (rows || (dense_channels_last(input) && dense_channels_last(other)));
+  if (!fits) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "batch_norm: tensors must be [n, c, ...], dense and all row-major or all "
+                "channels-last; make them contiguous first");
+  }
+  layout.n = input.sizes[0];
+  layout.channels = input.sizes[1];
+  layout.plane = 1;
+  for (int d = 2; d < input.rank; ++d) layout.plane *= input.sizes[d];
+  layout.channels_last = !rows;
+  return layout;
+}
+
+// Channels are kept, everything else is reduced.
+struct ChannelLoops {
+  Axes kept, reduced;
+  FoldForm form;
+  FoldChunks chunks;
+  PartialLoops partials;
+
+  explicit ChannelLoops(const ImageLayout& layout) {
+    const int64_t c = layout.channels, plane = layout.plane;
+    Axis channels, images, pixels;
+    channels.size = c;
+    channels.strides[0] = layout.channels_last ? 1 : plane;
+    for (int i = 1; i < kMaxOperands; ++i) channels.strides[i] = 1;
+    images.size = layout.channels_last ? 1 : layout.n;
+    images.strides[0] = c * plane;
+    pixels.size = layout.channels_last ? layout.n * plane : plane;
+    pixels.strides[0] = layout.channels_last ? c : 1;
+    kept.push(Axis{});
+    kept.push(channels);
+    reduced.push(images);
+    reduced.push(pixels);
+    form = choose_form(kept, reduced);
+    chunks = choose_chunks(form, kept, reduced);
+    partials = partial_loops(form, kept, chunks);
+  }
+  int64_t partial_count() const { return kept.count() * chunks.count(); }
+};
+
+// A scratch vector of count elements.
+class Scratch {
+ public:
+  Scratch(Stream& stream, graft_dtype dtype, int64_t count)
+      : memory_(stream, static_cast<uint64_t>(count) * size_of(dtype)) {
+    view_.address = memory_.address();
+    view_.dtype = dtype;
+    view_.rank = 1;
+    view_.sizes[0] = count;
+    view_.strides[0] = 1;
+  }
+  const TensorView& view() const { return view_; }
+
+ private:
+  Workspace memory_;
+  TensorView view_{};
+};
+
+std::vector<TensorView> present(std::initializer_list<const TensorView*> views) {
+  std::vector<TensorView> result;
+  for (const TensorView* view : views) {
+    if (view != nullptr) result.push_back(*view);
+  }
+  return result;
+}
+
+// Runs a program without elements, or over partial results.
+void run_final(Stream& stream, const ChannelLoops& loops, const FoldProgram& program,
+               std::span<const TensorView> partials, std::span<const TensorView> kept_inputs,
+               std::span<const TensorView> outputs, std::span<const double> scalars) {
+  FoldChunks all;
+  all.size[1] = loops.chunks.count();
+  launch_fold(stream, program,
+              {loops.form, loops.partials.kept.at, loops.partials.reduced.at, all, 0, partials,
+               kept_inputs, outputs, scalars});
+}
+
+BatchNormOptions options_of(const TensorView* weight, const TensorView* bias, bool running,
+                            graft_dtype image) {
+  return {weight != nullptr, bias != nullptr, running, wide_dtype(image)};
+}
+
+graft_dtype dtype_or(const TensorView* view, const TensorView* other, graft_dtype otherwise) {
+  return view != nullptr ? view->dtype : other != nullptr ? other->dtype : otherwise;
+}
+
+const PackEntry kPacked([](const PackEntry::Sink& add) {
+  const graft_dtype f32 = GRAFT_FLOAT32;
+  const BatchNormOptions train{true, true, true, f32}, given{true, true, false, f32};
+  for (FoldForm form : {FoldForm::kLines, FoldForm::kColumns}) {
+    for (graft_dtype image : {GRAFT_FLOAT32, GRAFT_BFLOAT16}) {
+      pack_fold(add, variance_program(FoldStage::kPartial, f32, image, false, false), form, true);
+      pack_fold(add, batch_norm_gradient_sums(image, image, f32, f32), form, true);
+    }
+    pack_fold(add, batch_norm_statistics(train, f32, f32, f32), form, true);
+    pack_fold(add, batch_norm_given(given, f32, f32), form, true);
+    pack_fold(add, batch_norm_gradients({true, false, false, f32}, true, f32, f32), form, true);
+  }
+});
+
+}  // namespace
+
+void batch_norm_train(Stream& stream, const TensorView& output, const TensorView& save_mean,
+                      const TensorView& save_invstd, const TensorView* running_mean,
+                      const TensorView* running_var, const TensorView& input,
+                      const TensorView* weight, const TensorView* bias, double momentum,
+                      double epsilon) {
+  const ImageLayout layout = layout_of(input, output);
+  if (input.count() == 0) return;
+  const ChannelLoops loops(layout);
+  const bool running = running_mean != nullptr && running_var != nullptr;
+  const BatchNormOptions options = options_of(weight, bias, running, input.dtype);
+  const graft_dtype wide = options.wide;
+  const Scratch mean(stream, wide, loops.partial_count()),
+      squares(stream, wide, loops.partial_count());
+  const Scratch count(stream, wide, loops.partial_count());
+  const TensorView partials[3] = {mean.view(), squares.view(), count.view()};
+  const FoldProgram moments =
+      variance_program(FoldStage::kPartial, wide, input.dtype, false, false);
+  launch_fold(stream, moments,
+              {loops.form,
+               loops.partials.written.at,
+               loops.reduced.at,
+               loops.chunks,
+               loops.partials.chunk_stride,
+               {&input, 1},
+               {},
+               partials,
+               {}});
+
+  const Scratch scale(stream, wide, layout.channels), shift(stream, wide, layout.channels);
+  const auto kept =
+      present({running ? running_mean : nullptr, running ? running_var : nullptr, weight, bias});
+  const auto outputs = present({&scale.view(), &shift.view(), &save_mean, &save_invstd,
+                                running ? running_mean : nullptr, running ? running_var : nullptr});
+  const double scalars[2] = {epsilon, momentum};
+  const FoldProgram statistics = batch_norm_statistics(
+      options, save_mean.dtype, running ? running_mean->dtype : wide, dtype_or(weight, bias, wide));
+  run_final(stream, loops, statistics, partials, kept, outputs, scalars);
+  channel_affine(stream, layout, output, input, scale.view(), nullptr, nullptr, shift.view());
+}
+
+void batch_norm_inference(Stream& stream, const TensorView& output, const TensorView& input,
+                          const TensorView* weight, const TensorView* bias,
+                          const TensorView& running_mean, const TensorView& running_var,
+                          double epsilon) {
+  const ImageLayout layout = layout_of(input, output);
+  if (input.count() == 0) return;
+  ChannelLoops loops(layout);
+  loops.chunks = FoldChunks{};
+  const BatchNormOptions options = options_of(weight, bias, false, input.dtype);
+  const Scratch scale(stream, options.wide, layout.channels);
+  const Scratch shift(stream, options.wide, layout.channels);
+  const auto kept = present({&running_mean, &running_var, weight, bias});
+  const TensorView outputs[2] = {scale.view(), shift.view()};
+  run_final(stream, loops,
+            batch_norm_given(options, running_mean.dtype, dtype_or(weight, bias, options.wide)), {},
+            kept, outputs, {&epsilon, 1});
+  channel_affine(stream, layout, output, input, scale.view(), nullptr, nullptr, shift.view());
+}
+
+void batch_norm_backward(Stream& stream, const NormGradients& gradients,
+                         const TensorView& grad_output, const TensorView& input,
+                         const TensorView* weight, const TensorView& mean, const TensorView& spread,
+                         bool train, double epsilon) {
+  const ImageLayout layout = layout_of(input, grad_output);
+  if (input.count() == 0) return;
+  const ChannelLoops loops(layout);
+  const BatchNormOptions options = options_of(weight, nullptr, false, input.dtype);
+  const graft_dtype wide = options.wide;
+  const Scratch sum(stream, wide, loops.partial_count()),
+      along(stream, wide, loops.partial_count());
+  const TensorView partials[2] = {sum.view(), along.view()}, images[2] = {grad_output, input};
+  const FoldProgram sums =
+      batch_norm_gradient_sums(grad_output.dtype, input.dtype, mean.dtype, wide);
+  launch_fold(stream, sums,
+              {loops.form,
+               loops.partials.written.at,
+               loops.reduced.at,
+               loops.chunks,
+               loops.partials.chunk_stride,
+               images,
+               {&mean, 1},
+               partials,
+               {}});
+
+  const int64_t c = layout.channels;
+  const Scratch grad_weight(stream, wide, c), grad_bias(stream, wide, c), factor(stream, wide, c);
+  const Scratch slope(stream, wide, c), constant(stream, wide, c);
+  const TensorView outputs[5] = {grad_weight.view(), grad_bias.view(), factor.view(), slope.view(),
+                                 constant.view()};
+  const auto kept = present({&mean, &spread, weight});
+  const double scalars[2] = {epsilon, static_cast<double>(layout.n * layout.plane)};
+  run_final(stream, loops,
+            batch_norm_gradients(options, train, mean.dtype, dtype_or(weight, nullptr, wide)),
+            partials, kept, outputs, scalars);
+  if (gradients.weight != nullptr) copy(stream, *gradients.weight, grad_weight.view());
+  if (gradients.bias != nullptr) copy(stream, *gradients.bias, grad_bias.view());
+  if (gradients.input == nullptr) return;
+  layout_of(input, *gradients.input);
+  channel_affine(stream, layout, *gradients.input, grad_output, factor.view(),
+                 train ? &input : nullptr, train ? &slope.view() : nullptr, constant.view());
+}
+
+}  // namespace graft

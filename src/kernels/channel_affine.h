@@ -1,0 +1,23 @@
+// src/kernels/channel_affine.h: a linear function of images with factors for each channel.
+#pragma once
+
+#include "kernels/tensor_view.h"
+#include "runtime/stream.h"
+
+namespace graft {
+
+// Where the channels of dense images [n, c, plane] lie.
+struct ImageLayout {
+  int64_t n = 0;
+  int64_t channels = 0;
+  int64_t plane = 0;
+  bool channels_last = false;
+};
+
+// output = a[c] * x + b[c] * y + d[c]; y and b may be null. Images share one layout; a, b and d are
+// contiguous vectors of one dtype.
+void channel_affine(Stream& stream, const ImageLayout& layout, const TensorView& output,
+                    const TensorView& x, const TensorView& a, const TensorView* y,
+                    const TensorView* b, const TensorView& d);
+
+}  // namespace graft

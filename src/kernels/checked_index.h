@@ -1,0 +1,43 @@
+// src/kernels/checked_index.h: reads indices in kernels, clamps them and reports bad ones.
+#pragma once
+
+#include "codegen/builder.h"
+#include "kernels/arguments.h"
+#include "kernels/error_record.h"
+#include "runtime/op_tag.h"
+
+namespace graft {
+
+// Appends the arguments that IndexChecker declares.
+inline void append_checker(Arguments& arguments, Stream& stream) {
+  arguments.address(error_record(stream), sizeof(IndexError),
+                    GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE);
+  const auto code = static_cast<uint64_t>(IndexErrorCode::kOutOfRange);
+  arguments.index(static_cast<int64_t>(static_cast<uint64_t>(current_tag()) << 32 | code));
+}
+
+// The kernel's side. The record is seen as two int64: {code, tag} and index.
+class IndexChecker {
+ public:
+  explicit IndexChecker(ir::Builder& b) : b_(b), record_(b.update(GRAFT_INT64)), head_(b.index()) {}
+
+  // given (any integer type) as a position within [0, size): negative ones count from the end when
+  // wraps is set. Reports the others. Not inside vector loops.
+  ir::Value check(ir::Value given, ir::Value size, bool wraps) const {
+    const ir::Value index = cast(ir::Type::kI64, given);
+    const ir::Value at = wraps ? select(index < 0, index + size, index) : index;
+    const ir::Value bad = (at < 0) | (at >= size);
+    b_.if_(bad, [&] {
+      record_.store(b_.i64(1), index);
+      record_.store(b_.i64(0), head_);
+    });
+    return ir::maximum(ir::minimum(at, size - 1), b_.i64(0));
+  }
+
+ private:
+  ir::Builder& b_;
+  ir::Address record_;
+  ir::Value head_;
+};
+
+}  // namespace graft

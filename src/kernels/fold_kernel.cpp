@@ -1,0 +1,186 @@
+// src/kernels/fold_kernel.cpp: the kernel behind a FoldProgram.
+#include "kernels/fold_kernel.h"
+
+#include "kernels/work_split.h"
+
+namespace graft {
+namespace {
+
+using ir::Address;
+using ir::Builder;
+using ir::Lanes;
+using ir::Value;
+using ir::Variable;
+
+class FoldWriter {
+ public:
+  FoldWriter(const std::string& name, const FoldProgram& program, bool unit)
+      : program_(program), unit_(unit), b_(name) {
+    for (graft_dtype dtype : program.inputs) inputs_.push_back(b_.read(dtype));
+    for (graft_dtype dtype : program.kept_inputs) kept_inputs_.push_back(b_.read(dtype));
+    for (graft_dtype dtype : program.outputs) outputs_.push_back(b_.write(dtype));
+    for (int i = 0; i < program.scalars; ++i) {
+      context_.scalars.push_back(b_.scalar(GRAFT_FLOAT64));
+    }
+    lines_ = b_.index();
+    per_item_ = b_.index();
+    columns_ = b_.index();
+    in_[0] = b_.index();
+    in_[1] = b_.index();
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      out_outer_.push_back(b_.index());
+      out_inner_.push_back(b_.index());
+    }
+    chunk_stride_ = b_.index();
+    for (int i = 0; i < 2; ++i) {
+      steps_[i] = b_.index();
+      stride_[i] = b_.index();
+      chunk_size_[i] = b_.index();
+      chunks_[i] = b_.index();
+    }
+  }
+
+  ir::Kernel lines() {
+    each_line(b_, lines_, per_item_, [&](Value line) { write_line(line); });
+    return b_.finish();
+  }
+
+  ir::Kernel columns() {
+    each_line(b_, lines_, per_item_, [&](Value line) { write_block(line); });
+    return b_.finish();
+  }
+
+ private:
+  void cut(Value chunk) {
+    const Value at[2] = {chunk / chunks_[1], chunk % chunks_[1]};
+    for (int i = 0; i < 2; ++i) {
+      begin_[i] = at[i] * chunk_size_[i];
+      end_[i] = ir::minimum(begin_[i] + chunk_size_[i], steps_[i]);
+    }
+    context_.count = (end_[0] - begin_[0]) * (end_[1] - begin_[1]);
+  }
+
+  void load(Value element) {
+    context_.loaded.clear();
+    for (const Address& input : inputs_) context_.loaded.push_back(input.load(element));
+  }
+
+  void load_kept(Value position) {
+    context_.kept.clear();
+    for (const Address& input : kept_inputs_) context_.kept.push_back(input.load(position));
+  }
+
+  void store(Value outer, Value inner, Value chunk) {
+    const Values results = program_.finish(context_);
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      outputs_[i].store(outer * out_outer_[i] + inner * out_inner_[i] + chunk * chunk_stride_,
+                        results[i]);
+    }
+  }
+
+  void write_line(Value line) {
+    const Value chunks = chunks_[0] * chunks_[1];
+    const Value chunk = line % chunks, kept = line / chunks;
+    const Value outer = kept / columns_, inner = kept % columns_;
+    const Value base = outer * in_[0] + inner * in_[1];
+    cut(chunk);
+    load_kept(kept);
+    context_.before.clear();
+    for (const FoldPass& pass : program_.passes) write_line_pass(pass, base);
+    store(outer, inner, chunk);
+  }
+
+  void write_line_pass(const FoldPass& pass, Value base) {
+    const Values first = pass.first(b_);
+    std::vector<Variable> totals(first.begin(), first.end());
+    b_.loop(begin_[0], end_[0], [&](Value i) {
+      const Value row = base + i * stride_[0];
+      const Values folded = ir::fold(
+          first, begin_[1], end_[1],
+          [&](const Values& accumulators, Value j) {
+            load(unit_ ? row + j : row + j * stride_[1]);
+            context_.position = i * steps_[1] + j;
+            return pass.step(accumulators, context_);
+          },
+          pass.combine);
+      const Values joined = pass.combine({totals.begin(), totals.end()}, folded);
+      for (size_t k = 0; k < totals.size(); ++k) totals[k] = joined[k];
+    });
+    for (const Variable& total : totals) context_.before.push_back(total.get());
+  }
+
+  void write_block(Value line) {
+    const Value blocks = (columns_ + (kFoldColumns - 1)) / kFoldColumns;
+    const Value chunks = chunks_[0] * chunks_[1];
+    const Value column = line % blocks * kFoldColumns, rest = line / blocks;
+    const Value chunk = rest % chunks, outer = rest / chunks;
+    const Value width = ir::minimum(columns_ - column, b_.i64(kFoldColumns));
+    const Value base = outer * in_[0] + (unit_ ? column : column * in_[1]);
+    const Value kept = outer * columns_ + column;
+    cut(chunk);
+    std::vector<Lanes> results;
+    for (const FoldPass& pass : program_.passes) {
+      write_block_pass(pass, base, kept, width, results);
+    }
+    b_.vector_loop(b_.i64(0), width, [&](Value lane) {
+      load_kept(kept + lane);
+      load_results(results, lane);
+      store(outer, column + lane, chunk);
+    });
+  }
+
+  void load_results(const std::vector<Lanes>& results, Value lane) {
+    context_.before.clear();
+    for (const Lanes& lanes : results) context_.before.push_back(lanes.load(lane));
+  }
+
+  void write_block_pass(const FoldPass& pass, Value base, Value kept, Value width,
+                        std::vector<Lanes>& results) {
+    const Values first = pass.first(b_);
+    std::vector<Lanes> totals;
+    for (const Value& value : first) totals.emplace_back(b_, value.type(), kFoldColumns);
+    b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns), [&](Value lane) {
+      for (size_t k = 0; k < totals.size(); ++k) totals[k].store(lane, first[k]);
+    });
+    b_.loop(begin_[0], end_[0], [&](Value i) {
+      b_.loop(begin_[1], end_[1], [&](Value j) {
+        const Value row = base + i * stride_[0] + j * stride_[1];
+        const Value position = i * steps_[1] + j;
+        auto body = [&](Value lane) {
+          load(unit_ ? row + lane : row + lane * in_[1]);
+          load_kept(kept + lane);
+          load_results(results, lane);
+          context_.position = position;
+          Values accumulators;
+          for (const Lanes& lanes : totals) accumulators.push_back(lanes.load(lane));
+          const Values next = pass.step(accumulators, context_);
+          for (size_t k = 0; k < totals.size(); ++k) totals[k].store(lane, next[k]);
+        };
+        // A constant trip count lets the compiler keep the totals in registers.
+        b_.if_(
+            width == kFoldColumns, [&] { b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns), body); },
+            [&] { b_.vector_loop(b_.i64(0), width, body); });
+      });
+    });
+    results.insert(results.end(), totals.begin(), totals.end());
+  }
+
+  const FoldProgram& program_;
+  const bool unit_;
+  Builder b_;
+  FoldContext context_;
+  std::vector<Address> inputs_, kept_inputs_, outputs_;
+  Value lines_, per_item_, columns_, in_[2], chunk_stride_;
+  Values out_outer_, out_inner_;
+  Value steps_[2], stride_[2], chunk_size_[2], chunks_[2], begin_[2], end_[2];
+};
+
+}  // namespace
+
+ir::Kernel build_fold(const std::string& name, const FoldProgram& program, FoldForm form,
+                      bool unit) {
+  FoldWriter writer(name, program, unit);
+  return form == FoldForm::kLines ? writer.lines() : writer.columns();
+}
+
+}  // namespace graft

@@ -1,0 +1,124 @@
+// src/kernels/index.cpp: selecting rows, gathering, and joining tensors.
+#include "kernels/index.h"
+
+#include "codegen/program_cache.h"
+#include "kernels/checked_index.h"
+#include "kernels/copy.h"
+#include "kernels/raw_dtype.h"
+#include "kernels/staging.h"
+#include "kernels/strided_loop.h"
+#include "runtime/error.h"
+
+namespace graft {
+namespace {
+
+using ir::Address;
+using ir::Builder;
+using ir::Value;
+
+// A line copies one row of inner elements.
+ir::Kernel build_select(const std::string& key, graft_dtype data, graft_dtype index) {
+  Builder b(key);
+  const Address output = b.write(data), input = b.read(data), indices = b.read(index);
+  const IndexChecker checker(b);
+  const Value lines = b.index(), per_item = b.index(), picks = b.index(), stride = b.index();
+  const Value rows = b.index(), inner = b.index();
+  each_line(b, lines, per_item, [&](Value line) {
+    const Value at = checker.check(indices.load(line % picks * stride), rows, false);
+    const Value from = (line / picks * rows + at) * inner, to = line * inner;
+    b.vector_loop(b.i64(0), inner, [&](Value i) { output.store(to + i, input.load(from + i)); });
+  });
+  return b.finish();
+}
+
+// width: numbers of data in an element.
+ir::Kernel build_gather(const std::string& key, graft_dtype data, graft_dtype index,
+                        int64_t width) {
+  Builder b(key);
+  const Address output = b.write(data), input = b.read(data), indices = b.read(index);
+  const IndexChecker checker(b);
+  const Value size = b.index(), stride = b.index();
+  StridedLoop loop(b, 3);
+  loop.each([&](const std::vector<Value>& at) {
+    const Value position = checker.check(indices.load(at[2]), size, false);
+    const Value from = (at[1] + position * stride) * width, to = at[0] * width;
+    for (int64_t part = 0; part < width; ++part) output.store(to + part, input.load(from + part));
+  });
+  return b.finish();
+}
+
+std::string key_of(const char* name, graft_dtype data, graft_dtype index) {
+  return std::string(name) + "_" + name_of(data) + "_" + name_of(index);
+}
+
+const PackEntry kPacked([](const PackEntry::Sink& add) {
+  for (graft_dtype data : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
+    const std::string select = key_of("index_select", data, GRAFT_INT64);
+    add(select, [=] { return build_select(select, data, GRAFT_INT64); });
+    const std::string gather = key_of("gather", data, GRAFT_INT64);
+    add(gather, [=] { return build_gather(gather, data, GRAFT_INT64, 1); });
+  }
+});
+
+}  // namespace
+
+void index_select(Stream& stream, const TensorView& output, const TensorView& input, int dim,
+                  const TensorView& indices) {
+  if (output.count() == 0) return;
+  StagedInput from(stream, input, !input.contiguous());
+  StagedOutput to(stream, output, !output.contiguous());
+  const graft_dtype data = raw_dtype(input.dtype);
+  const int64_t picks = indices.count();
+  int64_t outer = 1, inner = raw_width(input.dtype);
+  for (int d = 0; d < input.rank; ++d) (d < dim ? outer : inner) *= d == dim ? 1 : input.sizes[d];
+  const WorkSplit split = split_work(outer * picks, inner + 16);
+  Arguments arguments;
+  arguments.write(to.view()).read(from.view()).read(indices);
+  append_checker(arguments, stream);
+  arguments.index(split.lines).index(split.per_item).index(picks);
+  arguments.index(indices.rank == 0 ? 0 : indices.strides[0]);
+  arguments.index(input.rank == 0 ? 1 : input.sizes[dim]).index(inner);
+  const std::string key = key_of("index_select", data, indices.dtype);
+  stream.launch(
+      get_kernel(stream.device(), key, [&] { return build_select(key, data, indices.dtype); }),
+      static_cast<uint64_t>(split.grid), arguments.span());
+  to.finish();
+}
+
+void gather(Stream& stream, const TensorView& output, const TensorView& input, int dim,
+            const TensorView& index) {
+  if (index.count() == 0) return;
+  TensorView fixed = input;
+  if (input.rank > 0) fixed.strides[dim] = 0;
+  const graft_dtype data = raw_dtype(input.dtype);
+  Arguments arguments;
+  arguments.write(output).read(input).read(index);
+  append_checker(arguments, stream);
+  arguments.index(input.rank > 0 ? input.sizes[dim] : 1);
+  arguments.index(input.rank > 0 ? input.strides[dim] : 0);
+  const WorkSplit split = append_loops(arguments, Axes::of({&output, &fixed, &index}));
+  const int64_t width = raw_width(input.dtype);
+  const std::string key = key_of(width == 1 ? "gather" : "gather_pairs", data, index.dtype);
+  stream.launch(
+      get_kernel(stream.device(), key, [&] { return build_gather(key, data, index.dtype, width); }),
+      static_cast<uint64_t>(split.grid), arguments.span());
+}
+
+void cat(Stream& stream, const TensorView& output, std::span<const TensorView> inputs, int dim) {
+  int64_t done = 0;
+  for (const TensorView& input : inputs) {
+    if (input.sizes[dim] == 0) continue;
+    TensorView part = output;
+    part.sizes[dim] = input.sizes[dim];
+    part.address += static_cast<uint64_t>(done * output.strides[dim]) * size_of(output.dtype);
+    done += input.sizes[dim];
+    if (done > output.sizes[dim]) {
+      throw Error(GRAFT_INVALID_ARGUMENT, "cat: the inputs have more than output's " +
+                                              std::to_string(output.sizes[dim]) +
+                                              " positions in dimension " + std::to_string(dim));
+    }
+    if (part.count() > 0) copy(stream, part, input);
+  }
+}
+
+}  // namespace graft

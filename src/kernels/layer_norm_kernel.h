@@ -1,0 +1,23 @@
+// src/kernels/layer_norm_kernel.h: the kernels behind layer normalisation.
+#pragma once
+
+#include <string>
+
+#include "codegen/ir.h"
+
+namespace graft {
+
+// One kernel; the order of its parameters is the order of the arguments in layer_norm.cpp.
+struct LayerNormKernel {
+  enum Step { kForward, kInput, kParameters } step = kForward;
+  bool weight = false;
+  bool bias = false;
+  graft_dtype dtype = GRAFT_FLOAT32;      // of the rows
+  graft_dtype parameter = GRAFT_FLOAT32;  // of weight and bias
+  graft_dtype wide = GRAFT_FLOAT32;       // of mean and rstd
+
+  std::string key() const;
+  ir::Kernel build() const;
+};
+
+}  // namespace graft

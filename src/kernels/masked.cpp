@@ -1,0 +1,80 @@
+// src/kernels/masked.cpp: moving elements that a mask or counts choose.
+#include "kernels/masked.h"
+
+#include "codegen/program_cache.h"
+#include "kernels/checked_index.h"
+#include "kernels/raw_dtype.h"
+#include "kernels/strided_loop.h"
+
+namespace graft {
+namespace {
+
+using ir::Address;
+using ir::Builder;
+using ir::Value;
+
+ir::Kernel build_scatter(const std::string& key, graft_dtype data, int64_t width) {
+  Builder b(key);
+  const Address to = b.update(data), mask = b.read(GRAFT_BOOL), ordinals = b.read(GRAFT_INT64);
+  const Address source = b.read(data);
+  const IndexChecker checker(b);
+  const Value count = b.index();
+  StridedLoop loop(b, 3);
+  loop.each([&](const std::vector<Value>& at) {
+    b.if_(mask.load(at[1]), [&] {
+      const Value from = checker.check(ordinals.load(at[2]) - 1, count, false);
+      b.if_(count > 0, [&] {
+        for (int64_t part = 0; part < width; ++part) {
+          to.store(at[0] * width + part, source.load(from * width + part));
+        }
+      });
+    });
+  });
+  return b.finish();
+}
+
+ir::Kernel build_repeat(const std::string& key, graft_dtype index) {
+  Builder b(key);
+  const Address to = b.write(index), repeats = b.read(index), ends = b.read(GRAFT_INT64);
+  const Value lines = b.index(), per_item = b.index(), count = b.index();
+  each_line(b, lines, per_item, [&](Value line) {
+    const Value end = ends.load(line);
+    const Value begin = end - cast(ir::Type::kI64, repeats.load(line));
+    b.vector_loop(ir::maximum(begin, b.i64(0)), ir::minimum(end, count),
+                  [&](Value i) { to.store(i, cast(ir::compute_type(index), line)); });
+  });
+  return b.finish();
+}
+
+}  // namespace
+
+void masked_scatter(Stream& stream, const TensorView& to, const TensorView& mask,
+                    const TensorView& ordinals, const TensorView& source) {
+  if (to.count() == 0) return;
+  const graft_dtype data = raw_dtype(to.dtype);
+  const int64_t width = raw_width(to.dtype);
+  const std::string key =
+      std::string("masked_scatter_") + name_of(data) + (width == 1 ? "" : "_pairs");
+  Arguments arguments;
+  arguments.update(to).read(mask).read(ordinals).read(source);
+  append_checker(arguments, stream);
+  arguments.index(source.count());
+  const WorkSplit split = append_loops(arguments, Axes::of({&to, &mask, &ordinals}));
+  stream.launch(get_kernel(stream.device(), key, [&] { return build_scatter(key, data, width); }),
+                static_cast<uint64_t>(split.grid), arguments.span());
+}
+
+void repeat_positions(Stream& stream, const TensorView& output, const TensorView& repeats,
+                      const TensorView& ends) {
+  if (output.count() == 0) return;
+  const int64_t lines = repeats.count();
+  const WorkSplit split = split_work(lines, output.count() / lines + 8);
+  const std::string key = std::string("repeat_positions_") + name_of(output.dtype);
+  Arguments arguments;
+  arguments.write(output).read(repeats).read(ends);
+  arguments.index(split.lines).index(split.per_item).index(output.count());
+  stream.launch(get_kernel(stream.device(), key, [&] { return build_repeat(key, output.dtype); }),
+                static_cast<uint64_t>(split.grid), arguments.span());
+}
+
+}  // namespace graft

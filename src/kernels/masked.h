@@ -1,0 +1,25 @@
+// src/kernels/masked.h: moving elements that a mask or counts choose.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tensor_view.h"
+#include "runtime/export.h"
+#include "runtime/stream.h"
+
+namespace graft {
+
+// Where mask (bool) is set, to's elements become source's, one after another in row-major order of
+// the mask. ordinals (int64, the mask's sizes): how many mask elements are set up to each one, with
+// it. source is contiguous, of to's dtype; any dtype, any strides of the others. A source that is
+// too short is reported at the next synchronisation as an index out of range.
+GRAFT_EXPORT void masked_scatter(Stream& stream, const TensorView& to, const TensorView& mask,
+                                 const TensorView& ordinals, const TensorView& source);
+
+// output = 0, repeated repeats[0] times, then 1, repeats[1] times, ...: contiguous vectors of int32
+// or int64; ends (int64) are the sums of repeats up to each one, with it. What lies beyond output's
+// end is not written.
+GRAFT_EXPORT void repeat_positions(Stream& stream, const TensorView& output,
+                                   const TensorView& repeats, const TensorView& ends);
+
+}  // namespace graft

@@ -1,0 +1,13 @@
+// src/kernels/matmul_kernel.h: the generated matrix product, for devices without a library.
+#pragma once
+
+#include "kernels/matmul.h"
+
+namespace graft {
+
+// matmul() for every dtype and any strides: work-items compute blocks of a row in the
+// accumulator's type. Correct first: no packing, so large products are slow.
+void generated_matmul(Stream& stream, const TensorView& output, const TensorView& a,
+                      const TensorView& b, const MatmulEpilogue& epilogue);
+
+}  // namespace graft

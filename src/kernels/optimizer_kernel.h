@@ -1,0 +1,33 @@
+// src/kernels/optimizer_kernel.h: the kernel of one optimizer step over a group of tensors.
+#pragma once
+
+#include <string>
+
+#include "codegen/ir.h"
+#include "kernels/optimizer.h"
+
+namespace graft {
+
+// The order of its parameters: the lists (tensor_group.h) of parameters, gradients, states, then
+// steps where the rule counts them; rate tensor, gradient scale, found_inf where given; the numbers
+// of optimizer_numbers() as float64; what GroupShare declares.
+struct OptimizerKernel {
+  OptimizerRule rule = OptimizerRule::kSgd;
+  graft_dtype dtype = GRAFT_FLOAT32;
+  bool rate_tensor = false;
+  graft_dtype rate_dtype = GRAFT_FLOAT32;
+  bool scaled = false;   // a gradient scale is given
+  bool guarded = false;  // found_inf is given
+
+  std::string key() const;
+  ir::Kernel build() const;
+};
+
+// The launch's numbers, in the order in which the kernel declares them.
+inline constexpr int kOptimizerNumbers = 8;
+struct OptimizerNumbers {
+  double values[kOptimizerNumbers];
+};
+OptimizerNumbers optimizer_numbers(const OptimizerSettings& settings);
+
+}  // namespace graft

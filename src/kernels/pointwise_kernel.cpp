@@ -1,0 +1,199 @@
+// src/kernels/pointwise_kernel.cpp: the generated kernel of a row of the op table.
+#include "kernels/pointwise_kernel.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "codegen/builder.h"
+#include "runtime/dtype.h"
+
+namespace graft {
+
+namespace {
+
+using ir::Address;
+using ir::Builder;
+using ir::Value;
+
+class Writer {
+ public:
+  explicit Writer(const PointwiseSpec& spec)
+      : spec_(spec),
+        op_(op_table()[spec.op]),
+        complex_(is_complex(static_cast<graft_dtype>(spec.compute))),
+        type_(ir::compute_type(static_cast<graft_dtype>(spec.compute))),
+        b_(pointwise_key(spec)) {}
+
+  ir::Kernel write() {
+    declare();
+    if (spec_.outer == 0) {
+      const Value begin = b_.item() * tile_;
+      span(begin, minimum(begin + tile_, count_));
+      return b_.finish();
+    }
+    const Value item = b_.item();
+    const Value first = item / items_per_row_ * rows_per_item_;
+    const Value begin = (item % items_per_row_) * tile_;
+    const Value end = minimum(begin + tile_, count_);
+    b_.loop(first, minimum(first + rows_per_item_, rows_), [&](Value row) {
+      place(row);
+      span(begin, end);
+    });
+    return b_.finish();
+  }
+
+ private:
+  struct Operand {
+    Address address;
+    Value part[2];  // of scalars, and of uniform operands once they are loaded
+    std::vector<Value> strides;
+    Value inner;   // stride
+    Value offset;  // of the row; not set: 0
+  };
+
+  // Memory of complex numbers is addressed as their parts.
+  static graft_dtype part_dtype(graft_dtype dtype) {
+    if (!is_complex(dtype)) return dtype;
+    return dtype == GRAFT_COMPLEX64 ? GRAFT_FLOAT32 : GRAFT_FLOAT64;
+  }
+
+  void declare_scalar(Value out[2]) {
+    const graft_dtype dtype = part_dtype(scalar_dtype(static_cast<graft_dtype>(spec_.compute)));
+    out[0] = b_.scalar(dtype);
+    if (complex_) out[1] = b_.scalar(dtype);
+  }
+
+  void declare() {
+    operands_.resize(spec_.operands);
+    for (int i = 0; i < spec_.operands; ++i) {
+      if (spec_.walk(i) == Walk::kScalar) {
+        declare_scalar(operands_[i].part);
+      } else {
+        const graft_dtype dtype = part_dtype(spec_.dtype(i));
+        operands_[i].address = i < op_.outputs ? b_.write(dtype) : b_.read(dtype);
+      }
+    }
+    for (int i = 0; i < op_.scalars; ++i) {
+      Value parts[2];
+      declare_scalar(parts);
+      scalars_.push_back(parts[0]);
+      if (complex_) scalars_.push_back(parts[1]);
+    }
+    count_ = b_.index();
+    tile_ = b_.index();
+    if (spec_.outer > 0) {
+      rows_ = b_.index();
+      rows_per_item_ = b_.index();
+      items_per_row_ = b_.index();
+    }
+    for (int i = 1; i < spec_.outer; ++i) sizes_.push_back(b_.index());
+    for (int i = 0; i < spec_.operands; ++i) {
+      if (spec_.walk(i) == Walk::kScalar) continue;
+      for (int k = 0; k < spec_.outer; ++k) operands_[i].strides.push_back(b_.index());
+      if (spec_.walk(i) == Walk::kStrided) operands_[i].inner = b_.index();
+    }
+  }
+
+  // Where the operands' elements of a row begin.
+  void place(Value row) {
+    std::vector<Value> position(spec_.outer);
+    for (int k = spec_.outer - 1; k > 0; --k) {
+      position[k] = row % sizes_[k - 1];
+      row = row / sizes_[k - 1];
+    }
+    position[0] = row;
+    for (Operand& operand : operands_) {
+      if (operand.strides.empty()) continue;
+      operand.offset = position[0] * operand.strides[0];
+      for (int k = 1; k < spec_.outer; ++k) {
+        operand.offset = operand.offset + position[k] * operand.strides[k];
+      }
+    }
+  }
+
+  Value element(int i, Value position) {
+    const Operand& operand = operands_[i];
+    const Value step = spec_.walk(i) == Walk::kStrided ? position * operand.inner : position;
+    return spec_.outer == 0 ? step : operand.offset + step;
+  }
+
+  void load(int i, Value element, Value out[2]) {
+    const Address& from = operands_[i].address;
+    if (!is_complex(spec_.dtype(i))) {
+      out[0] = from.load(element);
+    } else {
+      out[0] = from.load(element * 2);
+      out[1] = from.load(element * 2 + 1);
+    }
+  }
+
+  // The parts of an input as the formula takes them.
+  void append_input(int i, const Value loaded[2], std::vector<Value>* inputs) {
+    const bool condition = op_.conditions >> (i - op_.outputs) & 1;
+    const ir::Type type = condition ? ir::Type::kBool : type_;
+    inputs->push_back(cast(type, loaded[0]));
+    if (!complex_) return;
+    const bool pair = loaded[1].id() != ir::kNoId;
+    inputs->push_back(pair ? cast(type, loaded[1]) : b_.constant(type, 0));
+  }
+
+  void store(int i, const Results& results, size_t parts_each, Value element) {
+    const Address& to = operands_[i].address;
+    const Value re = results[static_cast<size_t>(i) * parts_each];
+    if (!is_complex(spec_.dtype(i))) return to.store(element, re);
+    to.store(element * 2, re);
+    const Value im = parts_each == 2 ? results[static_cast<size_t>(i) * 2 + 1] : like(re, 0);
+    to.store(element * 2 + 1, im);
+  }
+
+  void span(Value begin, Value end) {
+    for (int i = op_.outputs; i < spec_.operands; ++i) {
+      if (spec_.walk(i) != Walk::kUniform) continue;
+      const Value first = spec_.outer == 0 ? b_.i64(0) : operands_[i].offset;
+      load(i, first, operands_[i].part);
+    }
+    b_.vector_loop(begin, end, [&](Value position) {
+      std::vector<Value> inputs;
+      for (int i = op_.outputs; i < spec_.operands; ++i) {
+        const bool each = spec_.walk(i) == Walk::kDense || spec_.walk(i) == Walk::kStrided;
+        if (each) {
+          operands_[i].part[1] = Value();
+          load(i, element(i, position), operands_[i].part);
+        }
+        append_input(i, operands_[i].part, &inputs);
+      }
+      const Results results = (complex_ ? op_.complex_formula : op_.formula)(inputs, scalars_);
+      const size_t parts_each = results.size() / op_.outputs;
+      for (int i = 0; i < op_.outputs; ++i) store(i, results, parts_each, element(i, position));
+    });
+  }
+
+  const PointwiseSpec& spec_;
+  const Op& op_;
+  const bool complex_;
+  const ir::Type type_;
+  Builder b_;
+  std::vector<Operand> operands_;
+  std::vector<Value> scalars_, sizes_;
+  Value count_, tile_, rows_, rows_per_item_, items_per_row_;
+};
+
+}  // namespace
+
+graft_dtype scalar_dtype(graft_dtype compute) {
+  return compute == GRAFT_FLOAT16 || compute == GRAFT_BFLOAT16 ? GRAFT_FLOAT32 : compute;
+}
+
+ir::Kernel pointwise_kernel(const PointwiseSpec& spec) { return Writer(spec).write(); }
+
+std::string pointwise_key(const PointwiseSpec& spec) {
+  std::string key = fmt::format("{}_{}_{}", op_table()[spec.op].name,
+                                name_of(static_cast<graft_dtype>(spec.compute)), spec.outer);
+  for (int i = 0; i < spec.operands; ++i) {
+    key += fmt::format("_{}{}", name_of(spec.dtype(i)), "vudx"[static_cast<int>(spec.walk(i))]);
+  }
+  return key;
+}
+
+}  // namespace graft

@@ -1,0 +1,57 @@
+// src/kernels/pointwise_kernel.h: the generated kernel of a row of the op table.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "codegen/ir.h"
+#include "codegen/op_table.h"
+#include "graft/driver.h"
+
+namespace graft {
+
+// How an operand lies along the innermost loop.
+enum class Walk : uint8_t {
+  kScalar,   // no memory: a scalar of the launch
+  kUniform,  // one element: stride 0
+  kDense,    // stride 1
+  kStrided   // any stride, an argument of the launch
+};
+
+// What a kernel is specialised on. Zeroed before it is filled in: it is compared as bits.
+struct PointwiseSpec {
+  static constexpr int kMaxOperands = 8;
+  static constexpr int kMaxOuter = 3;
+
+  uint16_t op = 0;       // Op::id
+  uint8_t compute = 0;   // graft_dtype
+  uint8_t outer = 0;     // loops around the innermost one
+  uint8_t operands = 0;  // outputs, then inputs
+  uint8_t unused[3] = {};
+  uint8_t operand[kMaxOperands] = {};  // graft_dtype | Walk << 4
+
+  graft_dtype dtype(int i) const { return static_cast<graft_dtype>(operand[i] & 15); }
+  Walk walk(int i) const { return static_cast<Walk>(operand[i] >> 4); }
+  void set(int i, graft_dtype dtype, Walk walk) {
+    operand[i] = static_cast<uint8_t>(dtype | static_cast<int>(walk) << 4);
+  }
+};
+static_assert(sizeof(PointwiseSpec) == 16, "the launcher's cache compares two words");
+
+// The dtype in which scalars reach the kernel: compute, but float32 for the half types.
+graft_dtype scalar_dtype(graft_dtype compute);
+
+// Arguments of the launch, in order:
+//  - every operand: an address, or the scalar (complex: real and imaginary part, two scalars)
+//  - the row's scalars, likewise
+//  - count, tile: length of the innermost loop and how much of it one work-item does
+//  - with outer loops: rows (all together), rows per work-item, work-items per row, then the sizes
+//    of the outer loops but the outermost
+//  - for every operand in memory: its stride along each outer loop, then, where its walk is
+//    kStrided, along the innermost
+ir::Kernel pointwise_kernel(const PointwiseSpec& spec);
+
+// The kernel's key, spelled from the spec: "add_float32_3ffff".
+std::string pointwise_key(const PointwiseSpec& spec);
+
+}  // namespace graft

@@ -1,0 +1,41 @@
+// src/kernels/reduce_programs.h: the folding programs behind reduce.h.
+#pragma once
+
+#include "kernels/fold_program.h"
+#include "kernels/reduce.h"
+
+namespace graft {
+
+// Which part of a reduction in two passes; kWhole does it in one.
+enum class FoldStage { kWhole, kPartial, kFinal };
+
+// Type of memory between the two passes.
+graft_dtype partial_dtype(Reduction reduction, graft_dtype input);
+
+// How many partial arrays a reduction has.
+int partial_count(Reduction reduction);
+
+// kWhole and kPartial read input, kFinal the partials; kPartial writes the partials. Scalars:
+// {number of elements, exponent}.
+FoldProgram reduce_program(Reduction reduction, FoldStage stage, graft_dtype output,
+                           graft_dtype input);
+
+// Value and position of an extremum. kPartial writes {value in its compute type, int64}; the others
+// write {value, index}, or only the index when with_value is not set.
+FoldProgram extremum_program(Extremum extremum, FoldStage stage, graft_dtype input,
+                             bool with_value);
+graft_dtype extremum_partial_dtype(graft_dtype input);
+
+// Moments of chunks: kPartial writes {mean, sum of squared deviations, count}; kFinal joins them
+// (Chan et al., 1979) and kWhole does both, writing {variance or its root, mean when with_mean}.
+// Scalars of kWhole and kFinal: {correction}.
+FoldProgram variance_program(FoldStage stage, graft_dtype output, graft_dtype input, bool root,
+                             bool with_mean);
+
+// The accumulator's dtype for a floating dtype: float64 for float64, else float32.
+graft_dtype wide_dtype(graft_dtype dtype);
+
+// Joins (mean, squared deviations, count) triples.
+Values join_moments(const Values& a, const Values& b);
+
+}  // namespace graft

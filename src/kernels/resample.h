@@ -1,0 +1,26 @@
+// src/kernels/resample.h: linear maps along the last dimensions of tensors, one after another.
+#pragma once
+
+#include <span>
+
+#include "kernels/taps.h"
+#include "kernels/tensor_view.h"
+#include "runtime/export.h"
+#include "runtime/stream.h"
+
+namespace graft {
+
+// output = input mapped along its last maps.size() dimensions by maps (one per dimension, in their
+// order), which say each dimension's two lengths; the other dimensions agree. Any strides; both of
+// one dtype. Maps that only pick elements take any dtype. Sums: float32 (float64 for float64), also
+// between the dimensions; complex numbers part by part; each element's terms in the order of its
+// map, so the result does not depend on threads. Throws UNSUPPORTED for sums of other dtypes.
+GRAFT_EXPORT void resample(Stream& stream, const TensorView& output, const TensorView& input,
+                           std::span<const Taps> maps);
+
+// The same for uint8 images in whole numbers, last dimension first: each map's weights are rounded
+// to the 15 bits that fit its largest one, each pass rounds to nearest and saturates at 0 and 255.
+GRAFT_EXPORT void resample_bytes(Stream& stream, const TensorView& output, const TensorView& input,
+                                 std::span<const Taps> maps);
+
+}  // namespace graft

@@ -1,0 +1,130 @@
+// src/kernels/scatter.cpp: writing elements to positions along one dimension.
+#include "codegen/program_cache.h"
+#include "kernels/checked_index.h"
+#include "kernels/index.h"
+#include "kernels/raw_dtype.h"
+#include "kernels/strided_loop.h"
+#include "runtime/dtype.h"
+#include "runtime/error.h"
+
+namespace graft {
+namespace {
+
+using ir::Address;
+using ir::Builder;
+using ir::Value;
+
+const char* name_of_mode(ScatterMode mode) {
+  switch (mode) {
+    case ScatterMode::kReplace:
+      return "replace";
+    case ScatterMode::kAdd:
+      return "add";
+    case ScatterMode::kMultiply:
+      return "multiply";
+    case ScatterMode::kMax:
+      return "max";
+    case ScatterMode::kMin:
+      return "min";
+  }
+  return "";
+}
+
+Value combined(ScatterMode mode, Value before, Value x) {
+  switch (mode) {
+    case ScatterMode::kReplace:
+      return x;
+    // Logical or is the sum of booleans, and the product.
+    case ScatterMode::kAdd:
+      return x.type() == ir::Type::kBool ? before | x : before + x;
+    case ScatterMode::kMultiply:
+      return x.type() == ir::Type::kBool ? before & x : before * x;
+    case ScatterMode::kMax:
+      return ir::maximum(before, x);
+    case ScatterMode::kMin:
+      return ir::minimum(before, x);
+  }
+  return x;
+}
+
+struct ScatterKernel {
+  ScatterMode mode;
+  graft_dtype data, index;
+  bool pairs;  // elements are two of data: parts of complex numbers, or halves of moved ones
+
+  std::string key() const {
+    return std::string("scatter_") + name_of_mode(mode) + (pairs ? "_pairs_" : "_") +
+           name_of(data) + "_" + name_of(index);
+  }
+
+  ir::Kernel build() const {
+    Builder b(key());
+    const Address to = b.update(data), indices = b.read(index), from = b.read(data);
+    const IndexChecker checker(b);
+    const Value size = b.index(), stride = b.index();
+    StridedLoop loop(b, 3);
+    loop.each([&](const std::vector<Value>& at) {
+      const Value target = at[0] + checker.check(indices.load(at[1]), size, false) * stride;
+      if (pairs) return pair(to, from, target * 2, at[2] * 2);
+      const Value x = from.load(at[2]);
+      to.store(target, mode == ScatterMode::kReplace ? x : combined(mode, to.load(target), x));
+    });
+    return b.finish();
+  }
+
+ private:
+  void pair(const Address& to, const Address& from, Value target, Value source) const {
+    const Value x = from.load(source), y = from.load(source + 1);
+    if (mode == ScatterMode::kReplace) {
+      to.store(target, x);
+      return to.store(target + 1, y);
+    }
+    const Value a = to.load(target), c = to.load(target + 1);
+    const bool times = mode == ScatterMode::kMultiply;
+    to.store(target, times ? a * x - c * y : a + x);
+    to.store(target + 1, times ? a * y + c * x : c + y);
+  }
+};
+
+ScatterKernel kernel_for(ScatterMode mode, graft_dtype data, graft_dtype index) {
+  if (mode == ScatterMode::kReplace) return {mode, raw_dtype(data), index, raw_width(data) == 2};
+  if (is_complex(data) && (mode == ScatterMode::kMax || mode == ScatterMode::kMin)) {
+    throw Error(GRAFT_UNSUPPORTED, "scatter: complex numbers have no order");
+  }
+  return {mode, part_of(data), index, is_complex(data)};
+}
+
+}  // namespace
+
+void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& index,
+             const TensorView& from, ScatterMode mode) {
+  if (index.count() == 0) return;
+  // The indexed dimension is the innermost, serial loop: one work-item owns a target line.
+  Axes axes;
+  axes.operands = 3;
+  Axis along;
+  for (int d = 0; d < index.rank; ++d) {
+    Axis axis;
+    axis.size = index.sizes[d];
+    axis.strides[0] = d == dim ? 0 : to.strides[d];
+    axis.strides[1] = index.strides[d];
+    axis.strides[2] = from.strides[d];
+    if (d == dim) {
+      along = axis;
+    } else if (axis.size != 1) {
+      axes.push(axis);
+    }
+  }
+  axes.merge();
+  axes.push(along);
+  const ScatterKernel kernel = kernel_for(mode, to.dtype, index.dtype);
+  Arguments arguments;
+  arguments.update(to).read(index).read(from);
+  append_checker(arguments, stream);
+  arguments.index(to.rank > 0 ? to.sizes[dim] : 1).index(to.rank > 0 ? to.strides[dim] : 0);
+  const WorkSplit split = append_loops_as_given(arguments, axes);
+  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
+                static_cast<uint64_t>(split.grid), arguments.span());
+}
+
+}  // namespace graft

@@ -1,0 +1,63 @@
+// src/kernels/softmax.cpp: softmax and log_softmax over one dimension, and their gradients.
+#include "kernels/softmax.h"
+
+#include "codegen/program_cache.h"
+#include "kernels/arguments.h"
+#include "kernels/softmax_kernel.h"
+#include "kernels/staging.h"
+#include "kernels/work_split.h"
+
+namespace graft {
+namespace {
+
+// saved is null for the forward pass.
+void run(Stream& stream, const TensorView& output, const TensorView& input, const TensorView* saved,
+         int dim, bool log) {
+  if (output.count() == 0) return;
+  StagedInput from(stream, input, !input.contiguous());
+  StagedInput result(stream, saved ? *saved : input, saved != nullptr && !saved->contiguous());
+  StagedOutput to(stream, output, !output.contiguous());
+  int64_t outer = 1, inner = 1;
+  for (int d = 0; d < input.rank; ++d) (d < dim ? outer : inner) *= d == dim ? 1 : input.sizes[d];
+  const int64_t n = input.rank == 0 ? 1 : input.sizes[dim];
+
+  const SoftmaxKernel kernel{inner > 1, log, saved != nullptr, output.dtype, n <= kBriefLine};
+  const int64_t blocks = (inner + kSoftmaxColumns - 1) / kSoftmaxColumns;
+  const WorkSplit split = kernel.columns
+                              ? split_work(outer * blocks, 4 * n * std::min(inner, kSoftmaxColumns))
+                              : split_work(outer, 4 * n);
+  Arguments arguments;
+  arguments.update(to.view()).read(from.view());
+  if (saved != nullptr) arguments.read(result.view());
+  arguments.index(split.lines).index(split.per_item).index(n);
+  if (kernel.columns) arguments.index(inner);
+  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
+                static_cast<uint64_t>(split.grid), arguments.span());
+  to.finish();
+}
+
+const PackEntry kPacked([](const PackEntry::Sink& add) {
+  for (graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_BFLOAT16}) {
+    for (bool log : {false, true}) {
+      for (bool backward : {false, true}) {
+        for (bool brief : {false, true}) {
+          const SoftmaxKernel kernel{false, log, backward, dtype, brief};
+          add(kernel.key(), [kernel] { return kernel.build(); });
+        }
+      }
+    }
+  }
+});
+
+}  // namespace
+
+void softmax(Stream& stream, const TensorView& output, const TensorView& input, int dim, bool log) {
+  run(stream, output, input, nullptr, dim, log);
+}
+
+void softmax_backward(Stream& stream, const TensorView& grad_input, const TensorView& grad_output,
+                      const TensorView& output, int dim, bool log) {
+  run(stream, grad_input, grad_output, &output, dim, log);
+}
+
+}  // namespace graft

@@ -1,0 +1,28 @@
+// src/kernels/staging.cpp: contiguous stand-ins for views that a kernel does not take as they lie.
+#include "kernels/staging.h"
+
+#include "kernels/axes.h"
+#include "kernels/copy.h"
+#include "runtime/dtype.h"
+
+namespace graft {
+
+StagedInput::StagedInput(Stream& stream, const TensorView& view, bool stage) : view_(view) {
+  if (!stage) return;
+  workspace_.emplace(stream, static_cast<uint64_t>(view.count()) * size_of(view.dtype));
+  view_ = contiguous_like(view, workspace_->address(), view.dtype);
+  copy(stream, view_, view);
+}
+
+StagedOutput::StagedOutput(Stream& stream, const TensorView& view, bool stage)
+    : stream_(stream), target_(view), view_(view) {
+  if (!stage) return;
+  workspace_.emplace(stream, static_cast<uint64_t>(view.count()) * size_of(view.dtype));
+  view_ = contiguous_like(view, workspace_->address(), view.dtype);
+}
+
+void StagedOutput::finish() {
+  if (workspace_) copy(stream_, target_, view_);
+}
+
+}  // namespace graft

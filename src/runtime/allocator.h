@@ -1,0 +1,65 @@
+// src/runtime/allocator.h: the interface of device memory allocators, small so that they stack.
+#pragma once
+
+#include <cstdint>
+
+#include "graft/driver.h"
+#include "runtime/export.h"
+#include "runtime/memory_history.h"
+#include "runtime/memory_statistics.h"
+
+namespace graft {
+
+class Device;
+class Stream;
+
+// A piece of device memory. Made and owned by the allocator; the holder gives it back by free.
+struct Block {
+  graft_address address = 0;
+  uint64_t bytes = 0;     // as asked for
+  uint64_t capacity = 0;  // usable, at least bytes
+  Device* device = nullptr;
+  Stream* stream = nullptr;  // whose order decides when it may be reused
+};
+
+// Device memory in stream order: a block may be used by commands of its stream from the call on,
+// and may be freed while they still run; other streams are announced by record_stream. Thread-safe.
+class GRAFT_EXPORT Allocator {
+ public:
+  virtual ~Allocator() = default;
+
+  // REQUIRES: bytes > 0, stream belongs to the device. Throws Error OUT_OF_MEMORY, whose text has
+  // the figures and a remedy; the device stays usable.
+  virtual Block* allocate(uint64_t bytes, Stream& stream) = 0;
+
+  // Takes the block back. Does nothing in a forked child.
+  virtual void free(Block* block) noexcept = 0;
+
+  // The block's memory is not reused before the commands that stream has at the time of free are
+  // done. Costs nothing for the block's own stream.
+  virtual void record_stream(Block* block, Stream& stream) = 0;
+
+  // Gives unused memory back to the driver. Waits for the streams that used it.
+  virtual void empty_cache() = 0;
+
+  virtual MemoryStatistics statistics() const = 0;
+  virtual void reset_peak() = 0;
+  virtual void reset_accumulated() = 0;
+
+  // Most bytes to take from the driver; 0 lifts the limit. More than that is OUT_OF_MEMORY.
+  virtual void set_limit(uint64_t bytes) = 0;
+  virtual uint64_t limit() const = 0;
+
+  // Bytes of the largest block that a cached piece could give; 0 without a cache.
+  virtual uint64_t largest_cached() const = 0;
+
+  // Keeps the last entries events from now on (0 stops), each with what source returns (may be
+  // null). The sources of a process may be any function that takes no lock of an allocator.
+  virtual void record_history(size_t entries, MemoryContextSource source) = 0;
+  virtual MemorySnapshot snapshot() const = 0;
+
+  // The held block whose capacity covers the address, null for none. Slow: walks the segment.
+  virtual Block* find(graft_address address) = 0;
+};
+
+}  // namespace graft

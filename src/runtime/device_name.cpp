@@ -1,0 +1,18 @@
+// src/runtime/device_name.cpp: what the device type is called in messages.
+#include "runtime/device_name.h"
+
+namespace graft {
+namespace {
+
+std::string& type_name() {
+  static auto* const name = new std::string("graft");
+  return *name;
+}
+
+}  // namespace
+
+void set_device_type_name(const std::string& name) { type_name() = name; }
+
+std::string device_label(int index) { return type_name() + ":" + std::to_string(index); }
+
+}  // namespace graft

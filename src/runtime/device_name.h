@@ -1,0 +1,17 @@
+// src/runtime/device_name.h: what the device type is called in messages.
+#pragma once
+
+#include <string>
+
+#include "runtime/export.h"
+
+namespace graft {
+
+// Devices are called name:0, name:1, ... from now on; "graft" unless told otherwise. Call it before
+// any device is opened: an open device keeps its name. Not thread-safe against itself.
+GRAFT_EXPORT void set_device_type_name(const std::string& name);
+
+// "graft:0" for 0, or under the name that was set.
+std::string device_label(int index);
+
+}  // namespace graft

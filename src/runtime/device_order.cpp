@@ -1,0 +1,117 @@
+// src/runtime/device_order.cpp: decides which devices of the loaded drivers count, and in what
+// order.
+#include "runtime/device_order.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstddef>
+#include <string_view>
+
+#include "runtime/error.h"
+
+namespace graft {
+namespace {
+
+struct Item {
+  std::string_view driver;
+  bool whole = true;  // every device of the driver
+  uint32_t ordinal = 0;
+  bool valid = true;
+};
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+Item parse(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return {text};
+  Item item{text.substr(0, colon), false};
+  const std::string_view number = text.substr(colon + 1);
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), item.ordinal);
+  item.valid = error == std::errc() && end == number.data() + number.size();
+  return item;
+}
+
+std::string names_of(const std::vector<DeviceDescription>& found) {
+  std::string names;
+  for (const DeviceDescription& device : found) {
+    const std::string name = device.driver->name() + ":" + std::to_string(device.ordinal);
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+bool simulated(const DeviceDescription& device) {
+  return (device.properties.features & GRAFT_FEATURE_SIMULATED) != 0;
+}
+
+std::vector<size_t> default_order(const std::vector<DeviceDescription>& found) {
+  const bool hardware = !std::all_of(found.begin(), found.end(), simulated);
+  std::vector<size_t> order;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!hardware || !simulated(found[i])) order.push_back(i);
+  }
+  return order;
+}
+
+}  // namespace
+
+std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found, const char* list,
+                                  std::vector<Refusal>& problems) {
+  std::string_view rest = list == nullptr ? "" : list;
+  if (trimmed(rest).empty()) return default_order(found);
+  std::vector<size_t> order;
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view text = trimmed(rest.substr(0, comma));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    if (text.empty()) continue;
+    const Item item = parse(text);
+    bool matched = false;
+    for (size_t i = 0; item.valid && i < found.size(); ++i) {
+      if (found[i].driver->name() != item.driver) continue;
+      if (!item.whole && found[i].ordinal != item.ordinal) continue;
+      matched = true;
+      if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
+    }
+    if (!matched) {
+      problems.push_back({"GRAFT_DEVICES",
+                          "'" + std::string(text) + "' names no device that was found (found: " +
+                              names_of(found) + "). Write driver or driver:number, with commas."});
+    }
+  }
+  return order;
+}
+
+graft_device_properties read_properties(const Driver& driver, uint32_t ordinal) {
+  graft_device_properties properties{};
+  properties.struct_size = sizeof(properties);
+  const std::string device = "device " + std::to_string(ordinal);
+  const graft_status status = Driver::call(driver.table().device_properties, ordinal, &properties);
+  if (status != GRAFT_OK) driver.fail(status, "device_properties", device, {});
+  properties.struct_size = sizeof(properties);
+  properties.name[sizeof(properties.name) - 1] = '\0';
+  properties.vendor[sizeof(properties.vendor) - 1] = '\0';
+  properties.dialect[sizeof(properties.dialect) - 1] = '\0';
+  std::string wrong;
+  if (properties.memory_bytes == 0) wrong = "no memory";
+  if (!std::has_single_bit(properties.allocation_alignment)) {
+    wrong = "an alignment of " + std::to_string(properties.allocation_alignment) +
+            ", which is no power of two";
+  }
+  if (properties.compute_units == 0) wrong = "no compute units";
+  if (properties.device_class > GRAFT_GPU_LIKE) wrong = "an unknown device class";
+  if (properties.priority_highest > properties.priority_lowest) wrong = "no stream priority";
+  if (!wrong.empty()) {
+    throw Error(GRAFT_INVALID_ARGUMENT, device + " of driver '" + driver.name() + "' claims " +
+                                            wrong + ", so it is not used. Ask its vendor.");
+  }
+  return properties;
+}
+
+}  // namespace graft

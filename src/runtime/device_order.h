@@ -1,0 +1,38 @@
+// src/runtime/device_order.h: decides which devices of the loaded drivers count, and in what order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graft/driver.h"
+#include "runtime/driver_library.h"
+#include "runtime/export.h"
+
+namespace graft {
+
+// Why a driver, a device or an entry of GRAFT_DEVICES is not used.
+struct Refusal {
+  std::string path;    // the driver's, or the environment variable's name
+  std::string reason;  // with the remedy
+};
+
+// A device as its driver describes it, without opening it.
+struct DeviceDescription {
+  int index;
+  Driver* driver;
+  uint32_t ordinal;
+  graft_device_properties properties;
+};
+
+// What a driver says of a device, checked: Error when it fails, throws or makes no sense (no
+// memory, an alignment that is no power of two, ...). Strings end in a zero byte whatever it wrote.
+graft_device_properties read_properties(const Driver& driver, uint32_t ordinal);
+
+// Picks from found by a list as GRAFT_DEVICES has it ("cuda,opencl:1,host"); null or empty: all of
+// them, but simulated ones only when there is no other. An item that matches nothing is added to
+// problems, a device that is named twice counts once. Returns positions in found.
+std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found, const char* list,
+                                  std::vector<Refusal>& problems);
+
+}  // namespace graft

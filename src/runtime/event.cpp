@@ -1,0 +1,102 @@
+// src/runtime/event.cpp: a mark in a stream that others can wait for.
+#include "runtime/event.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "runtime/device.h"
+#include "runtime/fork.h"
+
+namespace graft {
+
+Event::Event(Device& device, bool timed) : device_(device), timed_(timed) {
+  device.refuse_unusable();
+  const auto& table = device.driver().table();
+  device.check(Driver::call(table.event_create, device.handle(), timed ? 1u : 0u, &handle_),
+               "event_create");
+  if (handle_ == nullptr) {
+    throw Error(GRAFT_INTERNAL, device.label() + ": event_create returned OK but no event");
+  }
+}
+
+Event::~Event() {
+  if (!forked_child()) Driver::call(device_.driver().table().event_destroy, handle_);
+}
+
+void Event::record(Stream& stream) {
+  if (&stream.device() != &device_) {
+    throw Error(GRAFT_INVALID_ARGUMENT, "An event of " + device_.name() +
+                                            " cannot be recorded on a stream of " +
+                                            stream.device().name() + ": make one on that device.");
+  }
+  stream.mark(handle_);
+  stream_.store(&stream, std::memory_order_release);
+}
+
+bool Event::query() {
+  if (!recorded()) return true;
+  device_.refuse_unusable();
+  const graft_status status = Driver::call(device_.driver().table().event_query, handle_);
+  if (status == GRAFT_BUSY) return false;
+  device_.check(status, "event_query");
+  return true;
+}
+
+graft_status Event::wait() noexcept {
+  const auto& table = device_.driver().table();
+  if (table.event_synchronize != nullptr) return Driver::call(table.event_synchronize, handle_);
+  auto pause = std::chrono::microseconds(0);
+  for (;;) {
+    const graft_status status = Driver::call(table.event_query, handle_);
+    if (status != GRAFT_BUSY) return status;
+    std::this_thread::sleep_for(pause);
+    pause =
+        std::min(pause + pause / 2 + std::chrono::microseconds(1), std::chrono::microseconds(1000));
+  }
+}
+
+void Event::synchronize() {
+  Stream* stream = this->stream();
+  if (stream == nullptr) return;
+  device_.refuse_unusable();
+  const graft_status status = wait();
+  if (status != GRAFT_OK) stream->throw_late(status);
+}
+
+void Event::settle() noexcept {
+  Stream* stream = this->stream();
+  if (stream == nullptr || forked_child() || !device_.usable()) return;
+  const graft_status status = wait();
+  if (status != GRAFT_OK) stream->keep_late(status);
+}
+
+int64_t Event::elapsed_ns(Event& end) {
+  const auto& table = device_.driver().table();
+  if (&device_ != &end.device_) {
+    throw Error(GRAFT_INVALID_ARGUMENT, "The time between events of " + device_.name() + " and " +
+                                            end.device_.name() + " is not known.");
+  }
+  if (table.event_elapsed == nullptr) {
+    throw Error(GRAFT_UNSUPPORTED, device_.label() + " measures no time between events.");
+  }
+  if (!timed_ || !end.timed_) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "Both events must be made with timing enabled (enable_timing=True).");
+  }
+  if (!recorded() || !end.recorded()) {
+    throw Error(GRAFT_INVALID_ARGUMENT, "Both events must be recorded before their time is asked.");
+  }
+  device_.refuse_unusable();
+  int64_t elapsed = 0;
+  const graft_status status = Driver::call(table.event_elapsed, handle_, end.handle_, &elapsed);
+  if (status == GRAFT_BUSY) {
+    throw Error(GRAFT_BUSY,
+                "Both events must be completed before their time is asked: synchronize "
+                "the second one first.");
+  }
+  device_.check(status, "event_elapsed");
+  return elapsed;
+}
+
+}  // namespace graft

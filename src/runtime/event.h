@@ -1,0 +1,64 @@
+// src/runtime/event.h: a mark in a stream that others can wait for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "graft/driver.h"
+#include "runtime/export.h"
+
+namespace graft {
+
+class Device;
+class Stream;
+
+// Owns one event of a driver. An event belongs to one device for good. Methods are thread-safe, but
+// which mark a query sees while another thread records is up to chance. REQUIRES: the device
+// outlives the event. In a forked child the destructor does nothing.
+class GRAFT_EXPORT Event {
+ public:
+  // timed: elapsed_ns will be asked. Throws Error when the driver cannot make one.
+  Event(Device& device, bool timed);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  // Marks the point after the stream's commands so far; replaces an older mark.
+  // REQUIRES: the stream belongs to the event's device (Error INVALID_ARGUMENT otherwise).
+  void record(Stream& stream);
+
+  // True when the mark is passed, or none was ever set. Never blocks. A failed command counts as
+  // done. Throws Error for a lost device.
+  bool query();
+
+  // Blocks until the mark is passed. Holds no lock. A late error of the stream that the driver
+  // hands out here is thrown (once); later it is not thrown again at the stream.
+  void synchronize();
+
+  // Whether a mark was ever set.
+  bool recorded() const { return stream_.load(std::memory_order_acquire) != nullptr; }
+
+  // Nanoseconds from this mark to end's. Throws Error: UNSUPPORTED when the driver has no timing,
+  // INVALID_ARGUMENT when an event is not timed or not recorded, BUSY when a mark is not passed.
+  int64_t elapsed_ns(Event& end);
+
+  graft_event handle() const { return handle_; }
+  Device& device() const { return device_; }
+  bool timed() const { return timed_; }
+
+  // The stream that was marked last, null before.
+  Stream* stream() const { return stream_.load(std::memory_order_acquire); }
+
+  // As synchronize, but a late error is left for the stream's next synchronisation.
+  void settle() noexcept;
+
+ private:
+  graft_status wait() noexcept;
+
+  Device& device_;
+  graft_event handle_ = nullptr;
+  bool timed_;
+  std::atomic<Stream*> stream_{nullptr};
+};
+
+}  // namespace graft

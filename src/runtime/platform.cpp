@@ -1,0 +1,261 @@
+// src/runtime/platform.cpp: the drivers and devices of this process.
+#include "runtime/platform.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "runtime/device_name.h"
+#include "runtime/error.h"
+#include "runtime/fork.h"
+
+namespace graft {
+namespace {
+
+constexpr uint32_t kMostOrdinals = 1024;  // more than that is rubbish, not a machine
+
+std::string real_path(const std::string& path) {
+  std::error_code failed;
+  const std::string real = std::filesystem::canonical(path, failed).string();
+  return failed ? path : real;
+}
+
+}  // namespace
+
+Platform& platform() {
+  static Platform* const the_platform = new Platform();  // tensors may be freed after main
+  static const int registered =
+      pthread_atfork([] { the_platform->before_fork(); }, [] { the_platform->after_fork(); },
+                     [] { the_platform->after_fork(); });
+  if (registered != 0) throw Error(GRAFT_INTERNAL, "pthread_atfork failed: out of memory");
+  return *the_platform;
+}
+
+void Platform::before_fork() {
+  if (mutex_.mine()) return;  // a driver forks while it is asked for its devices
+  mutex_.lock();
+  locked_to_fork_ = true;
+}
+
+void Platform::after_fork() {
+  if (std::exchange(locked_to_fork_, false)) mutex_.unlock();
+}
+
+void Platform::refuse(const std::string& path, const std::string& reason) {
+  const auto same = [&](const Refusal& one) { return one.path == path && one.reason == reason; };
+  if (std::none_of(refusals_.begin(), refusals_.end(), same)) refusals_.push_back({path, reason});
+}
+
+void Platform::describe(Driver& driver) {
+  uint32_t count = 0;
+  const graft_status status = Driver::call(driver.table().device_count, &count);
+  driver.check(status, "device_count");
+  if (count > kMostOrdinals) {
+    throw Error(GRAFT_INVALID_ARGUMENT, "The driver '" + driver.name() + "' claims " +
+                                            std::to_string(count) +
+                                            " devices, so it is not used. Ask its vendor.");
+  }
+  for (uint32_t ordinal = 0; ordinal < count; ++ordinal) {
+    try {
+      found_.push_back({-1, &driver, ordinal, read_properties(driver, ordinal)});
+    } catch (const Error& error) {
+      refuse(driver.path(), error.what());
+    }
+  }
+}
+
+Driver* Platform::add_driver(const std::string& path) {
+  const bool absolute = !path.empty() && path[0] == '/';
+  const std::string real = absolute ? real_path(path) : path;
+  for (const auto& driver : drivers_) {
+    if (driver->path() == real) return driver.get();
+  }
+  std::unique_ptr<Driver> driver = Driver::load(real);
+  for (const auto& other : drivers_) {
+    if (other->name() == driver->name()) {
+      throw Error(GRAFT_INVALID_ARGUMENT,
+                  "The driver '" + real + "' cannot be used: a driver named '" + driver->name() +
+                      "' is loaded already, from '" + other->path() + "'. Name only one of them.");
+    }
+  }
+  describe(*driver);
+  drivers_.push_back(std::move(driver));
+  return drivers_.back().get();
+}
+
+void Platform::discover() {
+  std::vector<std::string> paths;
+  if (!discovered_) {
+    const char* listed = std::getenv("GRAFT_DRIVER_PATH");
+    std::string_view rest = listed == nullptr ? "" : listed;
+    while (!rest.empty()) {
+      const size_t colon = std::min(rest.find(':'), rest.size());
+      if (colon > 0) paths.emplace_back(rest.substr(0, colon));
+      rest.remove_prefix(std::min(colon + 1, rest.size()));
+    }
+  }
+  paths.insert(paths.end(), paths_.begin(), paths_.end());
+  paths_.clear();
+  if (discovered_ && paths.empty()) return;
+  discovered_ = true;
+  for (const std::string& path : paths) {
+    try {
+      add_driver(path);
+    } catch (const Error& error) {
+      refuse(path, error.what());
+    }
+  }
+  number_devices();
+}
+
+void Platform::number_devices() {
+  std::vector<Refusal> problems;
+  const auto order = order_devices(found_, std::getenv("GRAFT_DEVICES"), problems);
+  for (const Refusal& problem : problems) refuse(problem.path, problem.reason);
+  if (!opening_) entries_.clear();
+  for (const size_t position : order) {
+    const DeviceDescription& one = found_[position];
+    const auto same = [&](const std::shared_ptr<Entry>& entry) {
+      return entry->description.driver == one.driver && entry->description.ordinal == one.ordinal;
+    };
+    if (std::any_of(entries_.begin(), entries_.end(), same)) continue;
+    if (entries_.size() == static_cast<size_t>(kMostDevices)) {
+      refuse(one.driver->path(), "there are more than 127 devices: pick some with GRAFT_DEVICES");
+      return;
+    }
+    auto entry = std::make_shared<Entry>();
+    entry->description = one;
+    entry->description.index = static_cast<int>(entries_.size());
+    entries_.push_back(std::move(entry));
+  }
+}
+
+void Platform::refuse_frozen(const std::string& path) const {
+  if (!frozen_) return;
+  for (const auto& driver : drivers_) {
+    if (driver->path() == real_path(path)) return;
+  }
+  throw Error(
+      GRAFT_INVALID_ARGUMENT,
+      "The driver '" + path +
+          "' comes too late: autograd counted the devices at the first backward. Name it in "
+          "GRAFT_DRIVER_PATH, or load it before any backward.");
+}
+
+void Platform::add_driver_path(std::string absolute_path) {
+  std::lock_guard lock(mutex_);
+  refuse_frozen(absolute_path);
+  paths_.push_back(std::move(absolute_path));
+}
+
+Driver& Platform::load_driver(const std::string& absolute_path) {
+  refuse_forked_child();
+  std::lock_guard lock(mutex_);
+  refuse_frozen(absolute_path);
+  discover();
+  Driver& driver = *add_driver(absolute_path);
+  number_devices();
+  return driver;
+}
+
+void Platform::freeze() {
+  std::lock_guard lock(mutex_);
+  discover();
+  frozen_ = true;
+}
+
+int Platform::device_count() {
+  std::lock_guard lock(mutex_);
+  discover();
+  return static_cast<int>(entries_.size());
+}
+
+Device& Platform::device(int index) {
+  refuse_forked_child();
+  if (index >= 0 && index < kMostDevices) {
+    if (Device* open = open_[index].load(std::memory_order_acquire)) return *open;
+  }
+  std::shared_ptr<Entry> entry;
+  {
+    std::lock_guard lock(mutex_);
+    discover();
+    if (index < 0 || static_cast<size_t>(index) >= entries_.size()) refuse_index(index);
+    entry = entries_[static_cast<size_t>(index)];
+    watch_forks();  // under the lock that a fork waits for: a child of now on is a forked child
+    opening_ = true;
+  }
+  std::lock_guard<std::mutex> lock(entry->opening);
+  if (entry->failure != nullptr) throw Error(*entry->failure);
+  if (entry->device == nullptr) {
+    try {
+      const DeviceDescription& what = entry->description;
+      entry->device = std::make_unique<Device>(*what.driver, what.ordinal, index);
+      open_[index].store(entry->device.get(), std::memory_order_release);
+    } catch (const Error& error) {
+      entry->failure = std::make_unique<Error>(error);
+      std::lock_guard all(mutex_);
+      refuse(entry->description.driver->path(), error.what());
+      throw;
+    }
+  }
+  return *entry->device;
+}
+
+void Platform::refuse_index(int index) const {
+  std::string text = device_label(index) + " does not exist: there ";
+  text +=
+      entries_.size() == 1 ? "is 1 device" : "are " + std::to_string(entries_.size()) + " devices";
+  if (entries_.empty()) {
+    text += ". Name a driver in GRAFT_DRIVER_PATH (python -m torch_graft doctor tells more)";
+    if (!refusals_.empty()) text += ". Refused: " + refusals_.front().reason;
+  } else {
+    text += ", with indices from 0 to " + std::to_string(entries_.size() - 1);
+  }
+  throw Error(GRAFT_INVALID_ARGUMENT, text + ".");
+}
+
+std::vector<const Driver*> Platform::drivers() {
+  std::lock_guard lock(mutex_);
+  discover();
+  std::vector<const Driver*> loaded;
+  for (const auto& driver : drivers_) loaded.push_back(driver.get());
+  return loaded;
+}
+
+std::vector<Refusal> Platform::refusals() {
+  std::lock_guard lock(mutex_);
+  discover();
+  return refusals_;
+}
+
+std::vector<DeviceDescription> Platform::descriptions() {
+  std::lock_guard lock(mutex_);
+  discover();
+  std::vector<DeviceDescription> devices;
+  for (const auto& entry : entries_) devices.push_back(entry->description);
+  return devices;
+}
+
+Device* Platform::open_device(int index) const {
+  if (index < 0 || index >= kMostDevices) return nullptr;
+  return open_[index].load(std::memory_order_acquire);
+}
+
+bool Platform::any_device_open() const {
+  return std::any_of(std::begin(open_), std::end(open_), [](const std::atomic<Device*>& device) {
+    return device.load(std::memory_order_acquire) != nullptr;
+  });
+}
+
+void Platform::shutdown() noexcept {
+  if (forked_child()) return;
+  for (const auto& device : open_) {
+    if (Device* open = device.load(std::memory_order_acquire)) open->shut_down();
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,103 @@
+// src/runtime/platform.h: the drivers and devices of this process.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/device_order.h"
+#include "runtime/driver_library.h"
+#include "runtime/error.h"
+#include "runtime/export.h"
+#include "runtime/fork.h"
+
+namespace graft {
+
+// One per process: platform(). Thread-safe. Drivers come from GRAFT_DRIVER_PATH (absolute paths,
+// ':' between them), then from add_driver_path, and are loaded at the first question; a driver that
+// cannot be used is a refusal, never an exception, and the rest work. Devices are numbered in the
+// order of GRAFT_DEVICES ("cuda,opencl:1,host": a driver's name, or one of its devices); unset, in
+// the order of the drivers, and simulated devices only when there is no other.
+class GRAFT_EXPORT Platform {
+ public:
+  Platform() = default;
+  Platform(const Platform&) = delete;
+  Platform& operator=(const Platform&) = delete;
+
+  static constexpr int kMostDevices = 127;  // what torch can count
+
+  // Names a driver to load at the next question. Once a device
+  // was opened, the devices of later drivers follow the others. Throws Error after freeze, naming
+  // GRAFT_DRIVER_PATH.
+  void add_driver_path(std::string absolute_path);
+
+  // Loads a driver now. Throws Error with the refusal, or as add_driver_path does. A driver that
+  // is loaded already is returned as it is.
+  Driver& load_driver(const std::string& absolute_path);
+
+  // Autograd has counted the devices: the list is final.
+  void freeze();
+
+  // Number of devices. Loads libraries but opens no device.
+  int device_count();
+
+  // The device, opened at first use. Throws Error: INVALID_ARGUMENT that names the count for an
+  // index out of range, the driver's refusal (again each time) when it cannot be opened, or the
+  // error of a forked child.
+  Device& device(int index);
+
+  // Valid for as long as the process lives.
+  std::vector<const Driver*> drivers();
+  std::vector<Refusal> refusals();
+  std::vector<DeviceDescription> descriptions();
+
+  // The device if it is open, else null. Opens and loads nothing.
+  Device* open_device(int index) const;
+  bool any_device_open() const;
+
+  // For process exit: open devices finish their commands and take no more. Later calls throw Error,
+  // freeing memory stays harmless. Does nothing in a forked child.
+  void shutdown() noexcept;
+
+ private:
+  struct Entry {
+    DeviceDescription description;
+    std::unique_ptr<Device> device;
+    std::unique_ptr<Error> failure;  // of opening it
+    std::mutex opening;
+  };
+
+  friend Platform& platform();
+  // A fork waits for the lock, or its child could inherit it locked by a thread that it lacks.
+  void before_fork();
+  void after_fork();
+
+  // REQUIRES for all below: mutex_ is held.
+  void discover();
+  Driver* add_driver(const std::string& path);
+  void describe(Driver& driver);
+  void number_devices();
+  void refuse(const std::string& path, const std::string& reason);
+  void refuse_frozen(const std::string& path) const;
+  [[noreturn]] void refuse_index(int index) const;
+
+  mutable OwnedMutex mutex_;
+  bool locked_to_fork_ = false;
+  bool discovered_ = false;
+  bool frozen_ = false;
+  std::vector<std::string> paths_;  // not loaded yet
+  std::vector<std::unique_ptr<Driver>> drivers_;
+  std::vector<Refusal> refusals_;
+  std::vector<DeviceDescription> found_;         // every device of every driver
+  std::vector<std::shared_ptr<Entry>> entries_;  // by index
+  bool opening_ = false;                         // a device was asked for: numbers stay
+  std::atomic<Device*> open_[kMostDevices] = {};
+};
+
+// The process's platform; never destroyed.
+GRAFT_EXPORT Platform& platform();
+
+}  // namespace graft

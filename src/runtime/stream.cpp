@@ -1,0 +1,298 @@
+// src/runtime/stream.cpp: a queue of commands on a device.
+#include "runtime/stream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "runtime/device.h"
+#include "runtime/event.h"
+#include "runtime/fork.h"
+#include "runtime/op_trace.h"
+
+namespace graft {
+namespace {
+
+constexpr uint64_t kStagedBytes = 16 << 20;
+
+// Inlined here, where an exported member could be replaced and is not.
+inline void refuse(const Device& device) {
+  if (__builtin_expect(!device.usable() || forked_child(), 0)) device.refuse_unusable();
+}
+
+void run_callback(void* context) {
+  const std::unique_ptr<std::function<void()>> function(
+      static_cast<std::function<void()>*>(context));
+  try {
+    (*function)();
+  } catch (...) {
+  }
+}
+
+}  // namespace
+
+Stream::Stream(Device& device, int64_t id, int priority)
+    : device_(device), id_(id), priority_(priority), table_(device.driver().table()) {
+  device.check(Driver::call(table_.stream_create, device.handle(), priority, &handle_),
+               "stream_create");
+  if (handle_ == nullptr) {
+    throw Error(GRAFT_INTERNAL, device.label() + ": stream_create returned OK but no stream");
+  }
+}
+
+Stream::~Stream() {
+  if (forked_child()) return;
+  if (idle_mark_ != nullptr) Driver::call(table_.event_destroy, idle_mark_);
+  Driver::call(table_.stream_destroy, handle_);
+}
+
+void Stream::refuse_unusable() const { refuse(device_); }
+
+void Stream::refused(std::unique_lock<std::mutex>& lock, graft_status status,
+                     std::string_view what) {
+  lock.unlock();
+  device_.check(status, what);
+  __builtin_unreachable();
+}
+
+void Stream::copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind kind) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  copy_locked(lock, to, from, bytes, kind);
+}
+
+void Stream::read(void* to, graft_address from, uint64_t bytes) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  copy_locked(lock, reinterpret_cast<uintptr_t>(to), from, bytes, GRAFT_DEVICE_TO_HOST);
+  finish_wait(lock, wait_here());
+}
+
+void Stream::copy_locked(std::unique_lock<std::mutex>& lock, uint64_t to, uint64_t from,
+                         uint64_t bytes, graft_copy_kind kind) {
+  refuse(device_);
+  if (kind == GRAFT_DEVICE_TO_HOST && kept_) throw_kept(lock);
+  if (bytes == 0) return;
+  const graft_status status = Driver::call(table_.copy, handle_, to, from, bytes,
+                                           static_cast<uint32_t>(kind), current_tag());
+  if (status != GRAFT_OK) refused(lock, status, "copy");
+  count(counts_.copies, 1);
+  count(counts_.copied_bytes, bytes);
+}
+
+void Stream::peer_copy(graft_address to, Device& from_device, graft_address from, uint64_t bytes) {
+  if (&from_device == &device_) return copy(to, from, bytes, GRAFT_DEVICE_TO_DEVICE);
+  if (bytes == 0) return;
+  if (table_.peer_copy != nullptr && &from_device.driver() == &device_.driver()) {
+    command("peer_copy", [&] {
+      count(counts_.copies, 1);
+      count(counts_.copied_bytes, bytes);
+      return Driver::call(table_.peer_copy, handle_, to, from_device.handle(), from, bytes,
+                          current_tag());
+    });
+    return;
+  }
+  synchronize();
+  Stream& other = from_device.stream_from_pool(0);
+  PinnedAllocator& staging = device_.pinned_allocator();
+  for (uint64_t done = 0; done < bytes; done += kStagedBytes) {
+    const uint64_t part = std::min(bytes - done, kStagedBytes);
+    const auto give_back = [&](PinnedBlock* block) { staging.free(block); };
+    std::unique_ptr<PinnedBlock, decltype(give_back)> block(staging.allocate(part), give_back);
+    const auto host = reinterpret_cast<uintptr_t>(block->pointer);
+    other.copy(host, from + done, part, GRAFT_DEVICE_TO_HOST);
+    other.synchronize();
+    staging.record_stream(block.get(), *this);
+    copy(to + done, host, part, GRAFT_HOST_TO_DEVICE);
+  }
+}
+
+void Stream::fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes) {
+  if (bytes == 0) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  refuse(device_);
+  const graft_status status =
+      Driver::call(table_.fill, handle_, to, bytes, pattern, pattern_bytes, current_tag());
+  if (status != GRAFT_OK) refused(lock, status, "fill");
+  count(counts_.fills, 1);
+  count(counts_.filled_bytes, bytes);
+}
+
+void Stream::launch(graft_kernel kernel, uint64_t grid, std::span<const graft_argument> arguments) {
+  graft_launch one{};
+  one.grid[0] = grid;
+  one.grid[1] = one.grid[2] = 1;
+  one.group[0] = one.group[1] = one.group[2] = 1;
+  one.argument_count = static_cast<uint32_t>(arguments.size());
+  one.arguments = arguments.data();
+  launch(kernel, one);
+}
+
+void Stream::launch(graft_kernel kernel, const graft_launch& launch) {
+  graft_launch tagged = launch;
+  tagged.struct_size = sizeof(tagged);
+  if (tagged.tag == 0) tagged.tag = current_tag();
+  std::unique_lock<std::mutex> lock(mutex_);
+  refuse(device_);
+  const graft_status status = table_.kernel_launch == nullptr
+                                  ? GRAFT_UNSUPPORTED
+                                  : Driver::call(table_.kernel_launch, handle_, kernel, &tagged);
+  if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, "kernel_launch");
+  count(counts_.launches, 1);
+}
+
+graft_status Stream::wait_here() { return Driver::call(table_.stream_synchronize, handle_); }
+
+void Stream::synchronize() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  refuse(device_);
+  finish_wait(lock, wait_here());
+}
+
+void Stream::settle() noexcept {
+  if (forked_child() || !device_.usable()) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  const graft_status status = wait_here();
+  if (status != GRAFT_OK) keep(status);
+}
+
+void Stream::drain() noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (!mutex_.try_lock()) {  // a thread that waits on a stuck device must not hold up the exit
+    if (std::chrono::steady_clock::now() > deadline) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::lock_guard<std::mutex> lock(mutex_, std::adopt_lock);
+  wait_here();
+}
+
+graft_status Stream::ask_idle() {
+  if (table_.stream_query != nullptr) return Driver::call(table_.stream_query, handle_);
+  if (idle_mark_ == nullptr) {
+    const graft_status status =
+        Driver::call(table_.event_create, device_.handle(), 0u, &idle_mark_);
+    if (status != GRAFT_OK) return status;
+  }
+  graft_status status = Driver::call(table_.event_record, idle_mark_, handle_);
+  if (status == GRAFT_OK) status = Driver::call(table_.event_query, idle_mark_);
+  return status == GRAFT_OK ? wait_here() : status;
+}
+
+bool Stream::query() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  refuse(device_);
+  if (kept_) throw_kept(lock);
+  const graft_status status = ask_idle();
+  if (status == GRAFT_BUSY) return false;
+  finish_wait(lock, status);
+  return true;
+}
+
+void Stream::wait(Event& event) {
+  if (!event.recorded()) return;
+  const bool same_driver = &event.device().driver() == &device_.driver();
+  if (table_.stream_wait_event == nullptr || !same_driver) return event.synchronize();
+  command("stream_wait_event",
+          [&] { return Driver::call(table_.stream_wait_event, handle_, event.handle()); });
+}
+
+void Stream::callback(std::function<void()> function) {
+  auto owned = std::make_unique<std::function<void()>>(std::move(function));
+  if (table_.host_callback == nullptr) {
+    refuse(device_);
+    settle();
+    run_callback(owned.release());
+    return;
+  }
+  command("host_callback", [&] {
+    const graft_status status =
+        Driver::call(table_.host_callback, handle_, &run_callback, owned.get());
+    if (status == GRAFT_OK) static_cast<void>(owned.release());
+    return status;
+  });
+}
+
+bool Stream::native_handle(uint64_t* out_handle) {
+  if (table_.stream_native_handle == nullptr) return false;
+  command("stream_native_handle",
+          [&] { return Driver::call(table_.stream_native_handle, handle_, out_handle); });
+  return true;
+}
+
+void Stream::mark(graft_event event) {
+  command("event_record", [&] { return Driver::call(table_.event_record, event, handle_); });
+}
+
+void Stream::arm(Check check, void* context) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  check_ = check;
+  check_context_ = context;
+}
+
+Error Stream::late_error(graft_status status) {
+  uint32_t tag = 0;
+  char text[4096] = "";
+  if (table_.stream_error != nullptr) {
+    if (Driver::call(table_.stream_error, handle_, &tag, text, sizeof(text)) != GRAFT_OK) tag = 0;
+    text[sizeof(text) - 1] = '\0';
+  }
+  const std::string op = op_name(tag);
+  const std::string says = text[0] != '\0' ? text : status_text(status);
+  if (status == GRAFT_DEVICE_LOST) {
+    device_.lose(says, op);
+    return device_.unusable_error();
+  }
+  return {status, (op.empty() ? "A command" : op) + " failed on " + device_.label() + ": " +
+                      status_name(status) + ": " + says +
+                      " (it failed while it ran and is reported by this later call)" +
+                      op_trace_note(tag)};
+}
+
+void Stream::keep(graft_status status) {
+  const Error error = late_error(status);
+  if (kept_) {
+    ++unread_;
+  } else {
+    kept_.emplace(error);
+  }
+}
+
+void Stream::throw_late(graft_status status) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  keep(status);
+  throw_kept(lock);
+}
+
+void Stream::keep_late(graft_status status) noexcept {
+  std::lock_guard<std::mutex> lock(mutex_);
+  keep(status);
+}
+
+void Stream::throw_kept(std::unique_lock<std::mutex>& lock) {
+  const Error error = *kept_;
+  const uint64_t more = std::exchange(unread_, 0);
+  kept_.reset();
+  lock.unlock();
+  if (more == 0) throw error;
+  throw Error(error.status(), error.what() + (". After it " + std::to_string(more)) +
+                                  " more failed on this stream, before this one was read");
+}
+
+void Stream::finish_wait(std::unique_lock<std::mutex>& lock, graft_status status) {
+  if (status != GRAFT_OK) keep(status);
+  if (kept_) throw_kept(lock);
+  if (check_ == nullptr) return;
+  const Check check = std::exchange(check_, nullptr);
+  void* const context = check_context_;
+  lock.unlock();
+  check(*this, context);
+}
+
+CommandCounts Stream::counts() const {
+  const auto read = [](const std::atomic<uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  return {read(counts_.launches), read(counts_.copies), read(counts_.copied_bytes),
+          read(counts_.fills), read(counts_.filled_bytes)};
+}
+
+}  // namespace graft

@@ -1,0 +1,173 @@
+// src/runtime/stream.h: a queue of commands on a device.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "graft/driver.h"
+#include "runtime/driver_library.h"
+#include "runtime/error.h"
+#include "runtime/export.h"
+#include "runtime/op_tag.h"
+
+namespace graft {
+
+class Device;
+class Event;
+
+// What was enqueued so far on a stream, or on all streams of a device.
+struct CommandCounts {
+  uint64_t launches = 0;  // kernels and library calls
+  uint64_t copies = 0;
+  uint64_t copied_bytes = 0;
+  uint64_t fills = 0;
+  uint64_t filled_bytes = 0;
+};
+
+// Owned by its Device, which outlives every user. Thread-safe: one lock per stream orders the calls
+// of a driver's slots; a blocking call holds that lock and no other. Every command carries the
+// calling thread's op tag (op_tag.h). A command that the driver refuses throws Error at the call; a
+// command that fails later makes one Error with its op's name, thrown once by the next
+// synchronize, query or device-to-host copy; then the stream works again. Of several the first is
+// thrown, with the number of the others. On a lost device, after shutdown and in a forked child
+// every method throws Error.
+class GRAFT_EXPORT Stream {
+ public:
+  // Called by Device alone. id: see Device::stream.
+  Stream(Device& device, int64_t id, int priority);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  graft_stream handle() const { return handle_; }
+  Device& device() const { return device_; }
+  int64_t id() const { return id_; }
+  int priority() const { return priority_; }
+
+  // Enqueues a copy of bytes; from and to are device addresses or host pointers, as kind says. Host
+  // memory stays valid, and unchanged, until the command is done.
+  void copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind kind);
+
+  // Enqueues a copy from memory of another device. REQUIRES: this stream waits for what wrote it.
+  // Without the driver's peer_copy the bytes go through pinned host memory, and the call blocks
+  // until they have left the other device.
+  void peer_copy(graft_address to, Device& from_device, graft_address from, uint64_t bytes);
+
+  // Copies bytes of device memory to the host and waits for them: a copy and synchronize in one.
+  void read(void* to, graft_address from, uint64_t bytes);
+
+  // Enqueues a fill of bytes with a pattern of 1, 2, 4, 8 or 16 bytes, read during the call.
+  void fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes);
+
+  // Enqueues a kernel over grid work-items, in groups of one (the form of CPU-like devices). The
+  // arguments are read during the call. Throws UNSUPPORTED when the driver runs no kernels.
+  void launch(graft_kernel kernel, uint64_t grid, std::span<const graft_argument> arguments);
+
+  // As above in full. A tag of 0 is replaced by the calling thread's.
+  void launch(graft_kernel kernel, const graft_launch& launch);
+
+  // Enqueues a plan of an extension's table through its plan_execute; sets execution.tag.
+  template <class Plan, class Execution>
+  void execute(graft_status (*run)(graft_stream, Plan, const Execution*), Plan plan,
+               Execution& execution) {
+    execution.tag = current_tag();
+    command("plan_execute", [&] {
+      count(counts_.launches, 1);
+      return Driver::call(run, handle_, plan, &execution);
+    });
+  }
+
+  // Calls slot() under the stream's lock and throws Error with what unless it returns OK. For
+  // slots of extensions that take a stream.
+  template <class Slot>
+  void command(std::string_view what, Slot&& slot) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    refuse_unusable();
+    const graft_status status = slot();
+    if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, what);
+  }
+
+  // Blocks until every command so far is done, then throws what failed, if anything did.
+  void synchronize();
+
+  // As synchronize, but keeps a failure for the next synchronize, query or device-to-host copy.
+  // Does nothing on a lost device or in a forked child.
+  void settle() noexcept;
+
+  // True when no command is left. Throws as synchronize does. Never blocks.
+  bool query();
+
+  // Later commands run after the event's mark. Across drivers the call blocks until it is passed.
+  void wait(Event& event);
+
+  // Calls function once the commands so far are done; later ones wait for it. It runs on any
+  // thread, must not call into Graft, and what it throws is dropped. Without the driver's
+  // host_callback the call blocks and runs it here.
+  void callback(std::function<void()> function);
+
+  // The vendor's own handle; false when the driver offers none.
+  bool native_handle(uint64_t* out_handle);
+
+  // Marks an event here; used by Event::record.
+  void mark(graft_event event);
+
+  // Runs check(*this, context) once after the next successful synchronize (or idle query), outside
+  // the lock; what it throws goes to the caller. Arming again before that replaces it. For records
+  // in device memory that kernels write (kernels/error_record.h).
+  using Check = void (*)(Stream& stream, void* context);
+  void arm(Check check, void* context);
+
+  // Waits at most some seconds, drops what failed. For process exit, when no command is taken.
+  void drain() noexcept;
+
+  // Turns the status of a wait into the Error of a late failure, or keeps it for later.
+  [[noreturn]] void throw_late(graft_status status);
+  void keep_late(graft_status status) noexcept;
+
+  // Takes no lock; a moment's figures.
+  CommandCounts counts() const;
+
+ private:
+  struct AtomicCounts {
+    std::atomic<uint64_t> launches{0}, copies{0}, copied_bytes{0}, fills{0}, filled_bytes{0};
+  };
+
+  // REQUIRES: mutex_ is held, so a plain addition loses nothing.
+  static void count(std::atomic<uint64_t>& counter, uint64_t more) {
+    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
+
+  void refuse_unusable() const;
+  [[noreturn]] void refused(std::unique_lock<std::mutex>& lock, graft_status status,
+                            std::string_view what);
+  // REQUIRES for all below: mutex_ is held.
+  void copy_locked(std::unique_lock<std::mutex>& lock, uint64_t to, uint64_t from, uint64_t bytes,
+                   graft_copy_kind kind);
+  Error late_error(graft_status status);
+  void keep(graft_status status);
+  graft_status wait_here();
+  graft_status ask_idle();
+  [[noreturn]] void throw_kept(std::unique_lock<std::mutex>& lock);
+  void finish_wait(std::unique_lock<std::mutex>& lock, graft_status status);
+
+  Device& device_;
+  const int64_t id_;
+  const int priority_;
+  graft_stream handle_ = nullptr;
+  const graft_driver_table& table_;
+  AtomicCounts counts_;
+
+  std::mutex mutex_;           // orders slot calls; guards what follows
+  std::optional<Error> kept_;  // the first late error that nobody has read
+  uint64_t unread_ = 0;        // late errors after it
+  Check check_ = nullptr;
+  void* check_context_ = nullptr;
+  graft_event idle_mark_ = nullptr;  // for drivers without stream_query
+};
+
+}  // namespace graft

@@ -1,0 +1,19 @@
+// src/torch/attach.h: makes PyTorch know the device type.
+#pragma once
+
+namespace graft::binding {
+
+// Registers what PyTorch keeps per device type. Each is called once, by attach, before any tensor
+// of the type exists; what is registered lives as long as the process.
+void attach_guard();
+void attach_hooks();
+void attach_memory();
+void attach_pinned_memory();
+
+// Traces the ops where GRAFT_TRACE=1 asks for it.
+void attach_trace();
+
+// Attaches all of it. REQUIRES: no other backend has taken the device type.
+void attach();
+
+}  // namespace graft::binding

@@ -1,0 +1,279 @@
+// src/torch/copy.cpp: copies between tensors of any device, dtype and layout.
+#include "torch/copy.h"
+
+#include <ATen/MemoryOverlap.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/from_blob.h>
+#include <torch/library.h>
+
+#include <cstring>
+#include <memory>
+
+#include "kernels/copy.h"
+#include "runtime/device.h"
+#include "runtime/error.h"
+#include "runtime/event.h"
+#include "runtime/op_tag.h"
+#include "runtime/pinned_allocator.h"
+#include "torch/errors.h"
+#include "torch/pinned.h"
+#include "torch/view.h"
+
+namespace graft::binding {
+namespace {
+
+// Up to here a copy from pageable memory behind other work goes through a pinned buffer rather
+// than wait.
+constexpr size_t kStagedBytes = 256 << 10;
+
+// How the raw elements change on their way, beside the dtype. Both commute with every cast.
+struct Bits {
+  bool conj = false;
+  bool neg = false;
+  bool any() const { return conj || neg; }
+};
+
+bool ours(const at::Tensor& tensor) { return tensor.device().type() == kDeviceType; }
+
+size_t bytes_of(const at::Tensor& tensor) {
+  return static_cast<size_t>(tensor.numel()) * tensor.dtype().itemsize();
+}
+
+bool dense(const at::Tensor& tensor) { return tensor.is_non_overlapping_and_dense(); }
+
+bool same_layout(const at::Tensor& a, const at::Tensor& b) {
+  return dense(a) && dense(b) &&
+         (a.strides() == b.strides() || (a.is_contiguous() && b.is_contiguous()));
+}
+
+// Whether moving bytes is all there is to do.
+bool plain(const at::Tensor& to, const at::Tensor& from, Bits bits) {
+  return to.scalar_type() == from.scalar_type() && !bits.any() && same_layout(to, from);
+}
+
+// The host tensor without its lazy bits.
+at::Tensor raw_host(const at::Tensor& tensor) {
+  const auto options = at::TensorOptions().dtype(tensor.scalar_type());
+  return at::from_blob(const_cast<void*>(tensor.const_data_ptr()), tensor.sizes(), tensor.strides(),
+                       options);
+}
+
+at::Tensor host_like(const at::Tensor& layout, at::ScalarType dtype) {
+  const auto options = at::TensorOptions().dtype(dtype);
+  return dense(layout) ? at::empty_strided(layout.sizes(), layout.strides(), options)
+                       : at::empty(layout.sizes(), options);
+}
+
+at::Tensor changed(at::Tensor host, Bits bits) {
+  if (bits.conj && host.is_complex()) host = host.conj();
+  return bits.neg ? host._neg_view() : host;
+}
+
+bool known(at::ScalarType type) {
+  try {
+    to_graft(type);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void through_the_host(const at::Tensor& to, const at::Tensor& from, Bits bits);
+
+// Both on one device.
+void copy_within(const at::Tensor& to, const at::Tensor& from, Bits bits) {
+  const c10::DeviceIndex index = to.device().index();
+  if (plain(to, from, bits)) {
+    if (address_of(to) != address_of(from)) {
+      current_stream(index).copy(address_of(to), address_of(from), bytes_of(to),
+                                 GRAFT_DEVICE_TO_DEVICE);
+    }
+    return;
+  }
+  try {
+    const bool as_bits =
+        to.scalar_type() == from.scalar_type() && !bits.any() && !known(to.scalar_type());
+    const graft_dtype raw = as_bits ? raw_dtype_of_size(to.dtype().itemsize()) : GRAFT_BOOL;
+    graft::copy(current_stream(index), as_bits ? view_as(to, raw) : view_of(to),
+                as_bits ? view_as(from, raw) : view_of(from), bits.conj, bits.neg);
+  } catch (const Error& error) {
+    if (error.status() != GRAFT_UNSUPPORTED) throw;
+    through_the_host(to, from, bits);
+  }
+}
+
+// Every byte from the first element to the last, as a host tensor with the same strides.
+at::Tensor fetch(const at::Tensor& tensor) {
+  int64_t span = 1;
+  for (int64_t i = 0; i < tensor.dim(); ++i) span += (tensor.size(i) - 1) * tensor.stride(i);
+  at::Tensor flat = at::empty({span}, at::TensorOptions().dtype(tensor.scalar_type()));
+  copy_out(flat.mutable_data_ptr(), address_of(tensor), bytes_of(flat), tensor.device().index());
+  return flat.as_strided(tensor.sizes(), tensor.strides());
+}
+
+// For devices that have memory and copies, but no kernel for this.
+void through_the_host(const at::Tensor& to, const at::Tensor& from, Bits bits) {
+  const at::Tensor image = fetch(to);
+  image.copy_(changed(fetch(from), bits));
+  const size_t bytes = image.storage().nbytes();
+  copy_in(address_of(to), image.storage().data(), bytes, to.device().index());
+}
+
+// from's raw elements in row-major order on its device.
+at::Tensor gathered(const at::Tensor& from) {
+  at::Tensor to = empty_graft(from.sizes(), from.scalar_type(), from.device());
+  copy_within(to, from, {});
+  return to;
+}
+
+void copy_across(const at::Tensor& to, const at::Tensor& from, Bits bits) {
+  Stream& there = current_stream(from.device().index());
+  Stream& here = current_stream(to.device().index());
+  const bool direct = plain(to, from, bits);
+  const at::Tensor source = direct || from.is_contiguous() ? from : gathered(from);
+  const at::Tensor target = direct ? to : empty_graft(to.sizes(), from.scalar_type(), to.device());
+  Event written(there.device(), false), arrived(here.device(), false);
+  written.record(there);
+  here.wait(written);
+  here.peer_copy(address_of(target), there.device(), address_of(source), bytes_of(target));
+  arrived.record(here);
+  there.wait(arrived);
+  if (!direct) copy_within(to, target, bits);
+}
+
+void copy_to_device(const at::Tensor& to, const at::Tensor& from, Bits bits, bool non_blocking) {
+  const c10::Device device = to.device();
+  at::Tensor host = raw_host(from);
+  const at::Tensor target = dense(to) ? to : empty_graft(to.sizes(), to.scalar_type(), device);
+  const bool direct = plain(target, host, bits);
+  if (!direct) {
+    at::Tensor staged = host_like(target, to.scalar_type());
+    staged.copy_(changed(host, bits));
+    host = staged;
+  }
+  copy_in(address_of(target), host.const_data_ptr(), bytes_of(host), device.index(),
+          non_blocking && direct);
+  if (!target.is_same(to)) copy_within(to, target, {});
+}
+
+void copy_to_host(const at::Tensor& to, const at::Tensor& from, Bits bits, bool non_blocking) {
+  const c10::Device device = from.device();
+  const at::Tensor source = dense(from) ? from : gathered(from);
+  const at::Tensor target = raw_host(to);
+  if (plain(target, source, bits)) {
+    copy_out(target.mutable_data_ptr(), address_of(source), bytes_of(source), device.index(),
+             non_blocking);
+    return;
+  }
+  const at::Tensor staged = host_like(source, source.scalar_type());
+  copy_out(staged.mutable_data_ptr(), address_of(source), bytes_of(source), device.index());
+  target.copy_(changed(staged, bits));
+}
+
+at::Tensor copy_from(const at::Tensor& self, const at::Tensor& to, bool non_blocking) {
+  const OpScope scope("aten::copy_");
+  translate([&] { copy(to, self, non_blocking); });
+  return to;
+}
+
+at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& to) {
+  to.resize_(self.sizes());
+  return copy_from(self, to, false);
+}
+
+// The number of a dtype that lies at these bytes.
+at::Scalar number_at(const void* bytes, at::ScalarType type) {
+  switch (type) {
+#define GRAFT_CASE(cpp, name) \
+  case at::ScalarType::name:  \
+    return at::Scalar(*static_cast<const cpp*>(bytes));
+    AT_FORALL_SCALAR_TYPES_WITH_COMPLEX(GRAFT_CASE)
+#undef GRAFT_CASE
+    default:
+      return at::from_blob(const_cast<void*>(bytes), {}, at::TensorOptions().dtype(type)).item();
+  }
+}
+
+at::Scalar read_number(const at::Tensor& self) {
+  const OpScope scope("aten::_local_scalar_dense");
+  alignas(16) char bytes[16];
+  translate([&] {
+    current_stream(self.device().index()).read(bytes, address_of(self), self.dtype().itemsize());
+  });
+  const at::Scalar number = number_at(bytes, self.scalar_type());
+  if (!self.is_conj() && !self.is_neg()) [[likely]]
+    return number;
+  const at::Scalar plain = self.is_conj() ? number.conj() : number;
+  return self.is_neg() ? -plain : plain;
+}
+
+}  // namespace
+
+void copy_in(graft_address to, const void* from, size_t bytes, c10::DeviceIndex device,
+             bool non_blocking) {
+  if (bytes == 0) return;
+  Stream& stream = current_stream(device);
+  const auto source = reinterpret_cast<uint64_t>(from);
+  if (non_blocking && is_pinned(from)) {
+    record_pinned(from, stream);
+    stream.copy(to, source, bytes, GRAFT_HOST_TO_DEVICE);
+  } else if (bytes <= kStagedBytes && !stream.query()) {
+    PinnedAllocator& pinned = stream.device().pinned_allocator();
+    const auto give_back = [&](PinnedBlock* block) { pinned.free(block); };
+    const std::unique_ptr<PinnedBlock, decltype(give_back)> stage(pinned.allocate(bytes),
+                                                                  give_back);
+    std::memcpy(stage->pointer, from, bytes);
+    pinned.record_stream(stage.get(), stream);
+    stream.copy(to, reinterpret_cast<uint64_t>(stage->pointer), bytes, GRAFT_HOST_TO_DEVICE);
+  } else {
+    stream.copy(to, source, bytes, GRAFT_HOST_TO_DEVICE);
+    stream.synchronize();
+  }
+}
+
+void copy_out(void* to, graft_address from, size_t bytes, c10::DeviceIndex device,
+              bool non_blocking) {
+  if (bytes == 0) return;
+  Stream& stream = current_stream(device);
+  const bool behind = non_blocking && is_pinned(to);
+  if (behind) record_pinned(to, stream);
+  stream.copy(reinterpret_cast<uint64_t>(to), from, bytes, GRAFT_DEVICE_TO_HOST);
+  if (!behind) stream.synchronize();
+}
+
+void copy(const at::Tensor& to, const at::Tensor& from, bool non_blocking) {
+  if (to.numel() == 0 || to.is_same(from)) return;
+  at::assert_no_internal_overlap(to);
+  const at::Tensor source = from.sizes() == to.sizes() ? from : from.expand(to.sizes());
+  const Bits bits{to.is_conj() != from.is_conj(), to.is_neg() != from.is_neg()};
+  if (ours(to) && ours(source)) {
+    if (to.device() != source.device()) return copy_across(to, source, bits);
+    if (to.storage().is_alias_of(source.storage())) at::assert_no_partial_overlap(to, source);
+    return copy_within(to, source, bits);
+  }
+  const c10::Device other = ours(to) ? source.device() : to.device();
+  TORCH_CHECK(other.is_cpu(), "a copy between ", from.device(), " and ", to.device(),
+              " is not possible: go through the CPU");
+  if (ours(to)) {
+    copy_to_device(to, source, bits, non_blocking);
+  } else {
+    copy_to_host(to, source, bits, non_blocking);
+  }
+}
+
+TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) {
+  m.impl("_copy_from", &copy_from);
+  m.impl("_copy_from_and_resize", &copy_from_and_resize);
+  m.impl("_local_scalar_dense", &read_number);
+}
+
+// copy_from handles the lazy bits itself; their fallbacks would clone, which copies again.
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Negative, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,79 @@
+// src/torch/current.cpp: the calling thread's current device and its current stream on each device.
+#include "torch/current.h"
+
+#include <c10/util/Exception.h>
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "runtime/device.h"
+#include "runtime/error.h"
+#include "runtime/platform.h"
+#include "torch/drivers.h"
+
+namespace graft::binding {
+
+namespace detail {
+thread_local constinit Current current;
+}
+
+namespace {
+
+// In a forked child the streams are gone: the next use asks the platform, which says so.
+void forget_streams() {
+  std::fill(std::begin(detail::current.streams), std::end(detail::current.streams), nullptr);
+}
+
+[[maybe_unused]] const int watches_forks = pthread_atfork(nullptr, nullptr, &forget_streams);
+
+}  // namespace
+
+int device_count() noexcept {
+  const int count = platform().device_count();
+  warn_of_refusals();
+  return std::min(count, kMaxDevices);
+}
+
+void check_index(int64_t index) {
+  const int count = device_count();
+  TORCH_CHECK(index >= 0 && index < count, "there is no device ", device_name(), ":", index, ": ",
+              count, count == 1 ? " device was" : " devices were", " found",
+              count == 0 ? ". Name a driver in GRAFT_DRIVER_PATH; " : "; ",
+              "`python -m torch_graft doctor` tells more.");
+}
+
+void set_current_device_unchecked(c10::DeviceIndex index) noexcept {
+  if (index >= 0) detail::current.device = index;
+}
+
+void set_current_device(c10::DeviceIndex index) {
+  if (index < 0 || index == detail::current.device) return;
+  check_index(index);
+  detail::current.device = index;
+}
+
+Stream& detail::open_current_stream(c10::DeviceIndex index) {
+  index = resolve(index);
+  check_index(index);
+  Stream*& stream = current.streams[index];
+  if (stream == nullptr) stream = &platform().device(index).default_stream();
+  return *stream;
+}
+
+Stream& runtime_stream(const c10::Stream& stream) {
+  return platform().device(resolve(stream.device_index())).stream(stream.id());
+}
+
+c10::Stream torch_stream(const Stream& stream) {
+  const auto index = static_cast<c10::DeviceIndex>(stream.device().index());
+  return c10::Stream(c10::Stream::UNSAFE, device_of(index), stream.id());
+}
+
+c10::Stream exchange_stream(const c10::Stream& stream) {
+  const c10::DeviceIndex index = resolve(stream.device_index());
+  Stream& before = current_stream(index);
+  detail::current.streams[index] = &runtime_stream(stream);
+  return torch_stream(before);
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,33 @@
+// src/torch/device_type.h: the one file that names PyTorch's device type and dispatch keys of ours.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/DispatchKey.h>
+#include <c10/core/DispatchKeySet.h>
+
+#include <string>
+
+// For the blocks of TORCH_LIBRARY_IMPL, which take the last part of a DispatchKey's name:
+// TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) registers kernels for dense tensors, the autocast
+// key stands for torch.autocast of the device.
+#define GRAFT_DISPATCH_KEY PrivateUse1
+#define GRAFT_AUTOCAST_KEY AutocastPrivateUse1
+
+namespace graft::binding {
+
+// The type of every device of ours; the drivers' devices are its indices.
+inline constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
+
+// The key of our dense tensors.
+inline constexpr c10::DispatchKey kDispatchKey = c10::DispatchKey::PrivateUse1;
+
+// As many devices as any process may have; bounds the tables that are indexed by device.
+inline constexpr int kMaxDevices = 64;
+
+// The type's name: "graft" unless a vendor gave it another one.
+inline std::string device_name() { return c10::DeviceTypeName(kDeviceType, true); }
+
+// Device number index.
+inline c10::Device device_of(c10::DeviceIndex index) { return {kDeviceType, index}; }
+
+}  // namespace graft::binding

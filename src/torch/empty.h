@@ -1,0 +1,28 @@
+// src/torch/empty.h: new tensors on the device, with no values in them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/MemoryFormat.h>
+#include <c10/core/TensorOptions.h>
+
+#include <optional>
+
+namespace graft::binding {
+
+// A tensor of the given sizes on device (index below 0: the current one), in the memory format, row
+// by row without one. The memory comes from the current stream of the device. Throws RuntimeError
+// for a negative size and torch.OutOfMemoryError.
+at::Tensor empty_graft(at::IntArrayRef sizes, at::ScalarType dtype, c10::Device device,
+                       std::optional<at::MemoryFormat> format = std::nullopt);
+
+// The same with dtype, device and format from options; their defaults are PyTorch's default dtype
+// and the current device.
+at::Tensor empty_graft(at::IntArrayRef sizes, const at::TensorOptions& options);
+
+// With strides in elements; the storage reaches to the last element.
+at::Tensor empty_strided_graft(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType dtype,
+                               c10::Device device);
+at::Tensor empty_strided_graft(at::IntArrayRef sizes, at::IntArrayRef strides,
+                               const at::TensorOptions& options);
+
+}  // namespace graft::binding

@@ -1,0 +1,231 @@
+// src/torch/fallback.cpp: runs on the CPU what the device has no kernel for.
+#include "torch/fallback.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
+#include <torch/library.h>
+
+#include <chrono>
+#include <list>
+#include <map>
+#include <optional>
+
+#include "runtime/op_tag.h"
+#include "torch/copy.h"
+#include "torch/errors.h"
+#include "torch/fallback_count.h"
+#include "torch/host_image.h"
+#include "torch/view.h"
+
+namespace graft::binding {
+namespace {
+
+// The finalizer of splitmix64: unlike seeds for neighbouring Philox offsets.
+uint64_t mixed(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+// One call: arguments are replaced on the stack by host images, results by device tensors.
+class CpuCall {
+ public:
+  CpuCall(const c10::OperatorHandle& op, torch::jit::Stack* stack)
+      : op_(op), schema_(op.schema()), stack_(*stack) {}
+
+  void run() {
+    const size_t count = schema_.arguments().size();
+    find_device(stack_.size() - count);
+    bool generator = false;
+    for (size_t i = 0; i < count; ++i) {
+      c10::IValue& value = stack_[stack_.size() - count + i];
+      const c10::Argument& argument = schema_.arguments()[i];
+      const bool written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+      if (takes_generator(argument)) {
+        value = host_generator(value);
+        generator = true;
+      } else {
+        value = to_host(value, written);
+      }
+    }
+    TORCH_CHECK(generator || !op_.hasTag(at::Tag::nondeterministic_seeded), op_.operator_name(),
+                " draws random numbers, has no kernel on ", device_,
+                " and takes no generator, so it cannot run on the CPU without disturbing the "
+                "CPU's generator. Compute it from torch.rand or torch.randn instead.");
+    op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
+    for (HostImage* image : written_) image->write_back();
+    const size_t results = schema_.returns().size();
+    for (size_t i = 0; i < results; ++i) {
+      const bool aliases = schema_.returns()[i].alias_info() != nullptr;
+      c10::IValue& value = stack_[stack_.size() - results + i];
+      value = to_device(value, aliases);
+    }
+    for (const HostImage& image : images_) bytes_ += image.bytes();
+  }
+
+  size_t bytes() const { return bytes_; }
+
+ private:
+  static bool ours(const at::Tensor& tensor) {
+    return tensor.defined() && tensor.device().type() == kDeviceType;
+  }
+
+  static bool takes_generator(const c10::Argument& argument) {
+    const c10::TypePtr& type = argument.type();
+    if (type->kind() == c10::TypeKind::GeneratorType) return true;
+    const auto optional = type->cast<c10::OptionalType>();
+    return optional && optional->getElementType()->kind() == c10::TypeKind::GeneratorType;
+  }
+
+  // A number on the CPU, and indices there, may stand beside tensors of any device, as with
+  // torch.cuda; so may the targets of ctc_loss.
+  bool may_stay_on_cpu(const at::Tensor& tensor, bool index) const {
+    return tensor.device().is_cpu() &&
+           (tensor.dim() == 0 || index || op_.operator_name().name.starts_with("aten::_ctc_loss"));
+  }
+
+  void meet(const at::Tensor& tensor, std::optional<c10::Device>& found) {
+    if (ours(tensor) && tensor.has_storage()) {
+      ++storages_[tensor.storage().unsafeGetStorageImpl()].users;
+    }
+    if (!found.has_value()) found = tensor.device();
+    TORCH_CHECK(*found == tensor.device(), "Expected all tensors to be on the same device, but ",
+                op_.operator_name(), " got tensors on ", *found, " and on ", tensor.device());
+  }
+
+  // Results go where the device tensors are, or where the caller asked for.
+  void find_device(size_t first) {
+    std::optional<c10::Device> found, asked;
+    const auto look = [&](const c10::IValue& value, bool index) {
+      if (!value.isTensor() || !value.toTensor().defined()) return;
+      if (!may_stay_on_cpu(value.toTensor(), index)) meet(value.toTensor(), found);
+    };
+    for (size_t i = first; i < stack_.size(); ++i) {
+      const c10::IValue& value = stack_[i];
+      look(value, false);
+      if (value.isTensorList() || value.isOptionalTensorList()) {
+        const bool indices = value.isOptionalTensorList();
+        for (const c10::IValue& one : value.toListRef()) look(one, indices);
+      }
+      if (value.isDevice() && value.toDevice().type() == kDeviceType) asked = value.toDevice();
+    }
+    if (!found.has_value() || found->is_cpu()) {
+      found = device_of(resolve(asked.value_or(device_of(-1)).index()));
+    }
+    device_ = *found;
+  }
+
+  // The host copy of a storage in which several arguments lie; undefined for any other.
+  at::Tensor shared_storage(const at::Tensor& tensor) {
+    if (!tensor.has_storage()) return {};
+    const auto* storage = tensor.storage().unsafeGetStorageImpl();
+    const auto found = storages_.find(storage);
+    if (found == storages_.end() || found->second.users < 2) return {};
+    if (!found->second.host.has_value()) {
+      found->second.host = HostImage::fetch_storage(tensor);
+      if (found->second.host->defined()) bytes_ += storage->nbytes();
+    }
+    return *found->second.host;
+  }
+
+  at::Tensor image_of(const at::Tensor& tensor, bool written) {
+    if (!ours(tensor)) return tensor;
+    HostImage* image = nullptr;
+    for (HostImage& one : images_) {
+      if (one.device().is_same(tensor)) image = &one;
+    }
+    if (image == nullptr) image = &images_.emplace_back(tensor, shared_storage(tensor));
+    if (written) written_.push_back(image);
+    return image->host();
+  }
+
+  c10::IValue to_host(const c10::IValue& value, bool written) {
+    if (value.isTensor()) return image_of(value.toTensor(), written);
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> hosts;
+      for (const at::Tensor& tensor : value.toTensorVector()) {
+        hosts.push_back(image_of(tensor, written));
+      }
+      return hosts;
+    }
+    if (value.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> hosts;
+      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+        hosts.push_back(tensor.has_value() ? std::optional(image_of(*tensor, written))
+                                           : std::nullopt);
+      }
+      return hosts;
+    }
+    if (value.isDevice() && value.toDevice().type() == kDeviceType) {
+      return c10::Device(c10::DeviceType::CPU);
+    }
+    return value;
+  }
+
+  c10::IValue host_generator(const c10::IValue& value) {
+    std::optional<at::Generator> given;
+    if (value.isGenerator()) given = value.toGenerator();
+    const auto [seed, offset] = next_philox(given, device_, 1);
+    return at::detail::createCPUGenerator(mixed(seed + mixed(offset + 1)));
+  }
+
+  at::Tensor device_tensor(const at::Tensor& result, bool aliases) {
+    if (!result.defined() || !result.device().is_cpu()) return result;
+    for (const HostImage& image : images_) {
+      if (image.host().is_same(result)) return image.device();
+      if (!aliases) continue;
+      if (at::Tensor view = image.device_view(result); view.defined()) return view;
+    }
+    const at::Tensor moved =
+        result.is_non_overlapping_and_dense()
+            ? empty_strided_graft(result.sizes(), result.strides(), result.scalar_type(), device_)
+            : empty_graft(result.sizes(), result.scalar_type(), device_);
+    copy(moved, result);
+    bytes_ += static_cast<size_t>(result.numel()) * result.dtype().itemsize();
+    return moved;
+  }
+
+  c10::IValue to_device(const c10::IValue& value, bool aliases) {
+    if (value.isTensor()) return device_tensor(value.toTensor(), aliases);
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> moved;
+      for (const at::Tensor& tensor : value.toTensorVector()) {
+        moved.push_back(device_tensor(tensor, aliases));
+      }
+      return moved;
+    }
+    return value;
+  }
+
+  const c10::OperatorHandle& op_;
+  const c10::FunctionSchema& schema_;
+  torch::jit::Stack& stack_;
+  c10::Device device_ = device_of(0);
+  struct Shared {
+    int users = 0;
+    std::optional<at::Tensor> host;
+  };
+  std::map<const c10::StorageImpl*, Shared> storages_;  // of the arguments
+  std::list<HostImage> images_;
+  std::vector<HostImage*> written_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace
+
+void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+  FallbackCounter& counter = fallback_counter(op.operator_name());
+  const OpScope scope(counter.name());
+  counter.announce();
+  const auto start = std::chrono::steady_clock::now();
+  CpuCall call(op, stack);
+  translate([&] { call.run(); });
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  counter.add(call.bytes(), spent.count());
+}
+
+TORCH_LIBRARY_IMPL(_, GRAFT_DISPATCH_KEY, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
+}
+
+}  // namespace graft::binding

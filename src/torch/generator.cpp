@@ -1,0 +1,130 @@
+// src/torch/generator.cpp: torch.Generator of the device: a Philox seed and offset.
+#include "torch/generator.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/Utils.h>
+
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "torch/current.h"
+
+namespace graft::binding {
+namespace {
+
+struct StateBytes {
+  uint64_t seed;
+  uint64_t offset;
+};
+
+struct DefaultGenerators {
+  std::mutex mutex;
+  uint64_t seed = c10::default_rng_seed_val;
+  std::vector<std::unique_ptr<at::Generator>> made;  // by device
+};
+
+DefaultGenerators& defaults() {
+  static auto* defaults = new DefaultGenerators;
+  return *defaults;
+}
+
+}  // namespace
+
+GraftGenerator::GraftGenerator(c10::DeviceIndex index)
+    : GraftGenerator(index, c10::make_intrusive<State>()) {}
+
+GraftGenerator::GraftGenerator(c10::DeviceIndex index, c10::intrusive_ptr<State> state)
+    : c10::GeneratorImpl(device_of(index), c10::DispatchKeySet(kDispatchKey)),
+      state_(std::move(state)) {}
+
+void GraftGenerator::set_current_seed(uint64_t seed) {
+  state_->seed = seed;
+  state_->offset = 0;
+}
+
+uint64_t GraftGenerator::seed() {
+  set_current_seed(c10::detail::getNonDeterministicRandom(true));
+  return state_->seed;
+}
+
+void GraftGenerator::set_state(const c10::TensorImpl& new_state) {
+  at::detail::check_rng_state(new_state);
+  TORCH_CHECK(new_state.numel() == sizeof(StateBytes), "the state of a generator of ", device(),
+              " has ", sizeof(StateBytes), " bytes (seed and offset), not ", new_state.numel());
+  StateBytes bytes;
+  std::memcpy(&bytes, new_state.data(), sizeof bytes);
+  state_->seed = bytes.seed;
+  state_->offset = bytes.offset;
+}
+
+c10::intrusive_ptr<c10::TensorImpl> GraftGenerator::get_state() const {
+  const StateBytes bytes{state_->seed, state_->offset};
+  at::TensorBase state = at::detail::empty_cpu({sizeof bytes}, at::kByte);
+  std::memcpy(state.mutable_data_ptr(), &bytes, sizeof bytes);
+  return state.getIntrusivePtr();
+}
+
+void GraftGenerator::graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& new_state) {
+  const auto other = c10::dynamic_intrusive_pointer_cast<GraftGenerator>(new_state);
+  TORCH_CHECK(other, "graphsafe_set_state of a generator of ", device(),
+              " takes the state of a generator of the same device type");
+  state_ = other->state_;
+}
+
+c10::intrusive_ptr<c10::GeneratorImpl> GraftGenerator::graphsafe_get_state() const {
+  return c10::intrusive_ptr<c10::GeneratorImpl>::reclaim(
+      new GraftGenerator(device().index(), state_));
+}
+
+std::pair<uint64_t, uint64_t> GraftGenerator::next(uint64_t increment) {
+  const std::pair<uint64_t, uint64_t> taken{state_->seed, state_->offset};
+  state_->offset += increment;
+  return taken;
+}
+
+GraftGenerator* GraftGenerator::clone_impl() const {
+  auto* twin = new GraftGenerator(device().index());
+  twin->state_->seed = state_->seed;
+  twin->state_->offset = state_->offset;
+  return twin;
+}
+
+const at::Generator& default_generator(c10::DeviceIndex index) {
+  index = resolve(index);
+  DefaultGenerators& all = defaults();
+  const std::lock_guard lock(all.mutex);
+  if (static_cast<size_t>(index) >= all.made.size()) {
+    check_index(index);
+    const int count = device_count();
+    for (int i = static_cast<int>(all.made.size()); i < count; ++i) {
+      auto made = at::make_generator<GraftGenerator>(static_cast<c10::DeviceIndex>(i));
+      made.set_current_seed(all.seed);
+      all.made.push_back(std::make_unique<at::Generator>(std::move(made)));
+    }
+  }
+  return *all.made[static_cast<size_t>(index)];
+}
+
+void seed_all(uint64_t seed) {
+  DefaultGenerators& all = defaults();
+  const std::lock_guard lock(all.mutex);
+  all.seed = seed;
+  for (const auto& generator : all.made) {
+    const std::lock_guard generator_lock(generator->mutex());
+    generator->set_current_seed(seed);
+  }
+}
+
+std::pair<uint64_t, uint64_t> next_philox(const std::optional<at::Generator>& generator,
+                                          c10::Device device, uint64_t increment) {
+  const bool given = generator.has_value() && generator->defined();
+  at::Generator source = given ? *generator : default_generator(device.index());
+  TORCH_CHECK(source.device().type() == kDeviceType, "expected a generator of device type '",
+              device_name(), "' but got one of '", source.device(),
+              "': make it with torch.Generator(device=\"", device, "\")");
+  const std::lock_guard lock(source.mutex());
+  return static_cast<GraftGenerator*>(source.unsafeGetGeneratorImpl())->next(increment);
+}
+
+}  // namespace graft::binding

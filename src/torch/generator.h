@@ -1,0 +1,65 @@
+// src/torch/generator.h: torch.Generator of the device: a Philox seed and offset.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <c10/core/GeneratorImpl.h>
+#include <c10/util/intrusive_ptr.h>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "torch/device_type.h"
+
+namespace graft::binding {
+
+// Numbers come from Philox 4x32-10 (kernels/random.h) under seed; offset counts the blocks that
+// were drawn. Not thread-safe: callers hold mutex_, as PyTorch asks.
+class GraftGenerator final : public c10::GeneratorImpl {
+ public:
+  explicit GraftGenerator(c10::DeviceIndex index);
+
+  static c10::DeviceType device_type() { return kDeviceType; }
+
+  void set_current_seed(uint64_t seed) override;  // the offset starts at 0 again
+  uint64_t current_seed() const override { return state_->seed; }
+  uint64_t seed() override;  // a new seed that nobody can foretell; returns it
+  void set_offset(uint64_t offset) override { state_->offset = offset; }
+  uint64_t get_offset() const override { return state_->offset; }
+
+  // 16 bytes: seed, offset, as the machine stores them.
+  void set_state(const c10::TensorImpl& new_state) override;
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
+
+  // The state itself, shared rather than copied.
+  void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& new_state) override;
+  c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
+
+  // Returns {seed, offset} and advances the offset by increment.
+  std::pair<uint64_t, uint64_t> next(uint64_t increment);
+
+ private:
+  struct State : c10::intrusive_ptr_target {
+    uint64_t seed = c10::default_rng_seed_val;
+    uint64_t offset = 0;
+  };
+  GraftGenerator(c10::DeviceIndex index, c10::intrusive_ptr<State> state);
+  GraftGenerator* clone_impl() const override;
+
+  c10::intrusive_ptr<State> state_;
+};
+
+// The generator that a device uses when none is given. Throws RuntimeError out of range. Opens no
+// device.
+const at::Generator& default_generator(c10::DeviceIndex index);
+
+// Gives every device's default generator this seed, also devices that are counted later.
+void seed_all(uint64_t seed);
+
+// {seed, offset} for a kernel that draws from generator, or from the device's default one, and
+// takes increment blocks. Locks the generator. Throws RuntimeError for a generator of another
+// device type.
+std::pair<uint64_t, uint64_t> next_philox(const std::optional<at::Generator>& generator,
+                                          c10::Device device, uint64_t increment);
+
+}  // namespace graft::binding

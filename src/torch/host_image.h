@@ -1,0 +1,48 @@
+// src/torch/host_image.h: a device tensor as the CPU's kernels may use it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+
+namespace graft::binding {
+
+// A host tensor with the values of a device tensor. Where the driver offers memory_host_view it is
+// the same memory; elsewhere a copy.
+class HostImage {
+ public:
+  // Waits for the current stream of the tensor's device. storage: what fetch_storage gave for it,
+  // where other images of the same call lie in the same storage. Throws Error.
+  explicit HostImage(const at::Tensor& device, const at::Tensor& storage = {});
+
+  // The whole storage of a device tensor in host memory, so that images of tensors that overlap
+  // overlap as well; undefined where the driver offers memory_host_view, which does so anyway.
+  static at::Tensor fetch_storage(const at::Tensor& device);
+
+  const at::Tensor& device() const { return device_; }
+  const at::Tensor& host() const { return host_; }
+
+  // After the CPU wrote to host(), or resized it: makes the device tensor the same.
+  void write_back();
+
+  // The device tensor over device()'s storage that matches view, a host tensor over host()'s
+  // storage; undefined where there is none.
+  at::Tensor device_view(const at::Tensor& view) const;
+
+  // Bytes that were copied between device and host.
+  size_t bytes() const { return bytes_; }
+
+ private:
+  bool alias_device_memory(size_t bytes);
+  void fetch(size_t span);
+
+  at::Tensor device_;
+  at::Tensor host_;
+  const void* origin_ = nullptr;  // where host_'s memory was before the CPU could resize it
+  bool aliases_ = false;          // host_'s memory is the device's
+  bool same_strides_ = true;
+  int64_t before_ = 0;  // bytes of the device's storage that come before host_'s
+  size_t bytes_ = 0;
+};
+
+}  // namespace graft::binding

@@ -1,0 +1,120 @@
+// src/torch/memory.cpp: device memory as PyTorch's allocator.
+#include "torch/memory.h"
+
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include "runtime/allocator.h"
+#include "runtime/device.h"
+#include "runtime/event.h"
+#include "runtime/platform.h"
+#include "torch/attach.h"
+#include "torch/current.h"
+#include "torch/errors.h"
+
+namespace graft::binding {
+namespace {
+
+void free_block(void* context) {
+  auto* block = static_cast<Block*>(context);
+  block->device->allocator().free(block);
+}
+
+c10::CachingAllocator::StatArray converted(const PooledStatistic& stat) {
+  c10::CachingAllocator::StatArray found;
+  for (size_t i = 0; i < found.size(); ++i) {
+    found[i].current = stat.pools[i].current;
+    found[i].peak = stat.pools[i].peak;
+    found[i].allocated = stat.pools[i].allocated;
+    found[i].freed = stat.pools[i].freed;
+  }
+  return found;
+}
+
+class DeviceMemory final : public c10::DeviceAllocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override { return allocate_on(current_device(), bytes); }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    translate([&] {
+      current_stream(current_device())
+          .copy(reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(from), bytes,
+                GRAFT_DEVICE_TO_DEVICE);
+    });
+  }
+  bool initialized() override { return platform().any_device_open(); }
+  void emptyCache(c10::MempoolId_t) override {
+    translate([] {
+      for (int i = 0; i < device_count(); ++i) {
+        if (Device* device = platform().open_device(i)) device->allocator().empty_cache();
+      }
+    });
+  }
+  void recordStream(const c10::DataPtr& data, c10::Stream stream) override {
+    translate([&] { record_stream(data, runtime_stream(stream)); });
+  }
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
+    const MemoryStatistics from = translate([&] { return allocator(index).statistics(); });
+    c10::CachingDeviceAllocator::DeviceStats to;
+#define GRAFT_CONVERT(name) to.name = converted(from.name);
+    GRAFT_MEMORY_FIGURES(GRAFT_CONVERT)
+#undef GRAFT_CONVERT
+    to.num_alloc_retries = from.num_alloc_retries;
+    to.num_ooms = from.num_ooms;
+    to.num_sync_all_streams = from.num_sync_all_streams;
+    to.num_device_alloc = from.num_device_alloc;
+    to.num_device_free = from.num_device_free;
+    return to;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex index) override {
+    translate([&] { allocator(index).reset_accumulated(); });
+  }
+  void resetPeakStats(c10::DeviceIndex index) override {
+    translate([&] { allocator(index).reset_peak(); });
+  }
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
+    const MemoryInfo info = translate([&] { return device(index).memory_info(); });
+    return {info.free, info.total};
+  }
+
+ private:
+  static Device& device(c10::DeviceIndex index) {
+    index = resolve(index);
+    check_index(index);
+    return platform().device(index);
+  }
+  static graft::Allocator& allocator(c10::DeviceIndex index) { return device(index).allocator(); }
+};
+
+DeviceMemory& memory() {
+  static auto* memory = new DeviceMemory;  // storages outlive static objects
+  return *memory;
+}
+
+}  // namespace
+
+c10::DataPtr allocate_on(c10::DeviceIndex index, size_t bytes) {
+  index = resolve(index);
+  if (bytes == 0) return {nullptr, device_of(index)};
+  return translate([&]() -> c10::DataPtr {
+    Stream& stream = current_stream(index);
+    Block* block = stream.device().allocator().allocate(bytes, stream);
+    return {reinterpret_cast<void*>(block->address), block, &free_block, device_of(index)};
+  });
+}
+
+c10::Allocator& device_memory() { return memory(); }
+
+void record_stream(const c10::DataPtr& data, Stream& stream) {
+  if (data.get_deleter() != &free_block) return;
+  auto* block = static_cast<Block*>(data.get_context());
+  if (block->device == &stream.device()) {
+    block->device->allocator().record_stream(block, stream);
+  } else {  // a stream of another device: the block's own stream waits for it instead
+    Event used(stream.device(), false);
+    used.record(stream);
+    block->stream->wait(used);
+  }
+}
+
+void attach_memory() { c10::SetAllocator(kDeviceType, &memory()); }
+
+}  // namespace graft::binding

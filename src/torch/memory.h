@@ -1,0 +1,24 @@
+// src/torch/memory.h: device memory as PyTorch's allocator.
+#pragma once
+
+#include <c10/core/Allocator.h>
+
+#include <cstddef>
+
+#include "runtime/stream.h"
+#include "torch/device_type.h"
+
+namespace graft::binding {
+
+// bytes of memory on a device (below 0: the current one) for commands of its current stream; null
+// for 0 bytes. Given back when the DataPtr dies. Throws torch.OutOfMemoryError.
+c10::DataPtr allocate_on(c10::DeviceIndex index, size_t bytes);
+
+// The allocator object behind it; PyTorch keeps it in every storage.
+c10::Allocator& device_memory();
+
+// Commands of stream use data too: its memory is not given out again before they are done. Does
+// nothing for memory that is not ours.
+void record_stream(const c10::DataPtr& data, Stream& stream);
+
+}  // namespace graft::binding

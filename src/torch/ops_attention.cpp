@@ -1,0 +1,153 @@
+// src/torch/ops_attention.cpp: scaled dot product attention and its gradients.
+#include <ATen/Context.h>
+#include <ATen/SDPBackend.h>
+#include <ATen/native/transformers/attention.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+
+#include "kernels/attention.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+#include "torch/stubs.h"
+
+namespace graft::binding {
+namespace {
+
+using Optional = std::optional<at::Tensor>;
+
+// What the kernels compute in: float32 for the half types, as PyTorch's own composition does.
+at::Tensor widened(const at::Tensor& tensor) {
+  const at::ScalarType type = tensor.scalar_type();
+  return type == at::kHalf || type == at::kBFloat16 ? tensor.to(at::kFloat) : tensor;
+}
+
+// The operands of one call, kept alive and seen as the kernels take them.
+struct Operands {
+  Operands(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+           const Optional& bias, double dropout, bool causal, std::optional<double> scale)
+      : query(widened(query)), key(widened(key)), value(widened(value)) {
+    call.query = view_of(this->query);
+    call.key = view_of(this->key);
+    call.value = view_of(this->value);
+    call.scale = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(3))));
+    call.causal = causal;
+    call.dropout = dropout;
+    if (!bias.has_value() || !bias->defined()) return;
+    spread = bias->expand({query.size(0), query.size(1), query.size(2), key.size(2)});
+    bias_view = view_of(spread);
+    call.bias = &bias_view;
+  }
+  Operands(const Operands&) = delete;
+
+  at::Tensor query, key, value, spread;
+  TensorView bias_view;
+  Attention call;
+};
+
+bool same_types(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+  const at::ScalarType type = query.scalar_type();
+  const bool known =
+      type == at::kFloat || type == at::kDouble || type == at::kHalf || type == at::kBFloat16;
+  return known && key.scalar_type() == type && value.scalar_type() == type;
+}
+
+// Calls that the kernels do not take go the way of PyTorch's own composition: other ranks, odd
+// shapes (which it reports), and masks that want a gradient.
+int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+               const Optional& mask, double, bool, std::optional<double>, bool grouped) {
+  constexpr auto kMath = static_cast<int64_t>(at::SDPBackend::math);
+  if (!at::globalContext().userEnabledOverrideableSDP()) return kMath;
+  for (const at::Tensor* tensor : {&query, &key, &value}) {
+    if (tensor->dim() != 4 || tensor->is_nested() || tensor->numel() == 0) return kMath;
+    if (tensor->is_neg() || tensor->is_conj()) return kMath;
+  }
+  if (!same_types(query, key, value)) return kMath;
+  const int64_t heads = query.size(1), key_heads = key.size(1);
+  const bool fits = key.size(0) == query.size(0) && value.size(0) == query.size(0) &&
+                    value.size(1) == key_heads && key.size(2) == value.size(2) &&
+                    key.size(3) == query.size(3) &&
+                    (grouped ? heads % key_heads == 0 : heads == key_heads);
+  if (!fits) return kMath;
+  if (mask.has_value() && mask->defined() && (mask->requires_grad() || mask->dim() > 4)) {
+    return kMath;
+  }
+  return static_cast<int64_t>(at::SDPBackend::overrideable);
+}
+
+// A number of the generator as the tensor that autograd carries to the backward.
+at::Tensor saved(uint64_t number) {
+  at::Tensor tensor = at::empty({}, at::kLong);
+  *tensor.mutable_data_ptr<int64_t>() = static_cast<int64_t>(number);
+  return tensor;
+}
+
+uint64_t restored(const at::Tensor& tensor) {
+  return static_cast<uint64_t>(tensor.item<int64_t>());
+}
+
+}  // namespace
+
+void fill_attention_stubs() {
+  at::native::_fused_sdp_choice_stub.set_privateuse1_dispatch_ptr(&choose);
+}
+
+int64_t GRAFT_OPERATOR(_fused_sdp_choice)(const at::Tensor& query, const at::Tensor& key,
+                                          const at::Tensor& value, const Optional& attn_mask,
+                                          double dropout_p, bool is_causal,
+                                          std::optional<double> scale, bool enable_gqa) {
+  return choose(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa);
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor,
+           at::Tensor, at::Tensor>
+GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable)(
+    const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+    const Optional& attn_bias, double dropout_p, bool is_causal, bool,
+    std::optional<double> scale) {
+  Operands operands(query, key, value, attn_bias, dropout_p, is_causal, scale);
+  const int64_t batch = query.size(0), heads = query.size(1), rows = query.size(2);
+  // The heads of a row lie side by side, so that the projection that follows needs no copy.
+  const at::Tensor output =
+      at::empty({batch, rows, heads, value.size(3)}, operands.query.options()).transpose(1, 2);
+  const at::Tensor logsumexp = at::empty({batch, heads, rows}, operands.query.options());
+  if (dropout_p > 0) {
+    const auto [seed, offset] =
+        next_philox(std::nullopt, query.device(), attention_increment(operands.call));
+    operands.call.philox = {seed, offset};
+  }
+  attention(stream_of(query), view_of(output), view_of(logsumexp), operands.call);
+  return {output.to(query.scalar_type()),
+          logsumexp,
+          at::Tensor(),
+          at::Tensor(),
+          c10::SymInt(rows),
+          c10::SymInt(key.size(2)),
+          saved(operands.call.philox.seed),
+          saved(operands.call.philox.offset),
+          at::Tensor()};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(
+    _scaled_dot_product_fused_attention_overrideable_backward)(
+    const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key,
+    const at::Tensor& value, const at::Tensor& attn_bias, std::array<bool, 4>, const at::Tensor&,
+    const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t, int64_t, double dropout_p,
+    bool is_causal, const at::Tensor& philox_seed, const at::Tensor& philox_offset,
+    std::optional<double> scale) {
+  Operands operands(query, key, value, attn_bias, dropout_p, is_causal, scale);
+  if (dropout_p > 0) operands.call.philox = {restored(philox_seed), restored(philox_offset)};
+  const at::Tensor above = widened(grad_out);
+  const at::Tensor grad_query = at::empty_like(operands.query),
+                   grad_key = at::empty_like(operands.key),
+                   grad_value = at::empty_like(operands.value);
+  attention_backward(stream_of(query), view_of(grad_query), view_of(grad_key), view_of(grad_value),
+                     view_of(above), operands.call);
+  return {grad_query.to(query.scalar_type()), grad_key.to(key.scalar_type()),
+          grad_value.to(value.scalar_type()), at::Tensor()};
+}
+
+}  // namespace graft::binding

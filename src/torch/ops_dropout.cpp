@@ -1,0 +1,42 @@
+// src/torch/ops_dropout.cpp: dropout with its mask, and its gradient.
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/ones_like.h>
+
+#include "kernels/random.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+
+namespace graft::binding {
+
+std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(native_dropout)(const at::Tensor& input, double p,
+                                                                  std::optional<bool> train) {
+  if (train.has_value() && !*train) {
+    return {input.clone(), at::ones_like(input, at::kBool)};
+  }
+  at::Tensor output = at::empty_like(input);
+  at::Tensor mask = at::empty_like(input, at::kBool);
+  if (input.numel() == 0) return {output, mask};
+  const auto [seed, offset] = next_philox(std::nullopt, input.device(),
+                                          philox_increment(static_cast<uint64_t>(input.numel())));
+  try {
+    dropout(stream_of(input), view_of(output), view_of(mask), view_of(input), {seed, offset}, p);
+  } catch (const Error& error) {
+    if (error.status() != GRAFT_UNSUPPORTED) throw;
+    // The fallback runs no random operator without a generator; bernoulli_ has one.
+    mask.bernoulli_(1 - p);
+    output.copy_(input.mul(mask).mul_(p < 1 ? 1 / (1 - p) : 0.0));
+  }
+  return {output, mask};
+}
+
+at::Tensor GRAFT_OPERATOR(native_dropout_backward)(const at::Tensor& grad_output,
+                                                   const at::Tensor& mask, double scale) {
+  at::Tensor grad_input = at::empty_like(grad_output);
+  if (grad_input.numel() == 0) return grad_input;
+  dropout_backward(stream_of(grad_output), view_of(grad_input), view_of(grad_output), view_of(mask),
+                   scale);
+  return grad_input;
+}
+
+}  // namespace graft::binding

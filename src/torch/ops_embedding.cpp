@@ -1,0 +1,25 @@
+// src/torch/ops_embedding.cpp: the gradient of an embedding table; its forward is index_select.
+#include <ATen/ops/empty.h>
+
+#include "kernels/embedding.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+
+namespace graft::binding {
+
+at::Tensor GRAFT_OPERATOR(embedding_dense_backward)(const at::Tensor& grad_output,
+                                                    const at::Tensor& indices, int64_t num_weights,
+                                                    int64_t padding_idx, bool scale_grad_by_freq) {
+  const at::Tensor gradient = grad_output.contiguous();
+  const at::Tensor rows = indices.contiguous();
+  const int64_t n = grad_output.size(-1);
+  at::Tensor grad_weight = at::empty({num_weights, n}, grad_output.options());
+  if (rows.numel() == 0 || n == 0) return grad_weight.zero_();
+  embedding_dense_backward(stream_of(gradient), view_of(grad_weight),
+                           view_of(gradient.view({rows.numel(), n})),
+                           view_of(rows.view({rows.numel()})), padding_idx, scale_grad_by_freq);
+  return grad_weight;
+}
+
+}  // namespace graft::binding

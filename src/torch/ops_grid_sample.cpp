@@ -1,0 +1,98 @@
+// src/torch/ops_grid_sample.cpp: sampling images and volumes at the positions of a grid.
+#include <ATen/native/GridSamplerUtils.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <array>
+#include <tuple>
+
+#include "kernels/grid_sample.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+
+namespace graft::binding {
+namespace {
+
+using Pair = std::tuple<at::Tensor, at::Tensor>;
+
+GridSampling sampling_of(int64_t mode, int64_t padding, bool align_corners) {
+  return {static_cast<GridSampling::Mode>(mode), static_cast<GridSampling::Padding>(padding),
+          align_corners};
+}
+
+// [n, points, axes]
+at::Tensor flat(const at::Tensor& grid) {
+  const int64_t n = grid.size(0), axes = grid.size(-1);
+  return grid.contiguous().view({n, grid.numel() / std::max<int64_t>(n * axes, 1), axes});
+}
+
+// [n, channels, points]
+at::Tensor planes(const at::Tensor& tensor) {
+  const int64_t n = tensor.size(0), c = tensor.size(1);
+  return tensor.contiguous().view({n, c, tensor.numel() / std::max<int64_t>(n * c, 1)});
+}
+
+at::Tensor forward(const at::Tensor& input, const at::Tensor& grid, int64_t mode, int64_t padding,
+                   bool align_corners) {
+  at::native::check_grid_sampler_common(input, grid);
+  TORCH_CHECK(input.scalar_type() == grid.scalar_type(), "expected scalar type ",
+              input.scalar_type(), " but found ", grid.scalar_type());
+  at::DimVector sizes{input.size(0), input.size(1)};
+  sizes.append(grid.sizes().begin() + 1, grid.sizes().end() - 1);
+  const at::Tensor out = at::empty(sizes, input.options());
+  if (out.numel() == 0) return out;
+  grid_sample(stream_of(input), view_of(planes(out)), view_of(input), view_of(flat(grid)),
+              sampling_of(mode, padding, align_corners));
+  return out;
+}
+
+Pair backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& grid,
+              int64_t mode, int64_t padding, bool align_corners, std::array<bool, 2> wanted) {
+  at::native::check_grid_sampler_common(input, grid);
+  at::Tensor grad_input, grad_grid = at::empty(grid.sizes(), grid.options());
+  if (wanted[0]) grad_input = at::empty(input.sizes(), input.options());
+  if (grad_output.numel() == 0) {
+    if (wanted[0]) grad_input.zero_();
+    return {grad_input, grad_grid.zero_()};
+  }
+  const at::Tensor gradient = planes(grad_output), points = flat(grid), slopes = flat(grad_grid);
+  const OptionalView input_view(grad_input), grid_view(slopes);
+  grid_sample_backward(stream_of(input), input_view.get(), grid_view.get(), view_of(gradient),
+                       view_of(input), view_of(points), sampling_of(mode, padding, align_corners));
+  return {grad_input, grad_grid};
+}
+
+}  // namespace
+
+at::Tensor GRAFT_OPERATOR(grid_sampler_2d)(const at::Tensor& input, const at::Tensor& grid,
+                                           int64_t interpolation_mode, int64_t padding_mode,
+                                           bool align_corners) {
+  at::native::check_grid_sampler_2d(input, grid);
+  return forward(input, grid, interpolation_mode, padding_mode, align_corners);
+}
+Pair GRAFT_OPERATOR(grid_sampler_2d_backward)(const at::Tensor& grad_output,
+                                              const at::Tensor& input, const at::Tensor& grid,
+                                              int64_t interpolation_mode, int64_t padding_mode,
+                                              bool align_corners, std::array<bool, 2> output_mask) {
+  at::native::check_grid_sampler_2d(input, grid);
+  return backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners,
+                  output_mask);
+}
+at::Tensor GRAFT_OPERATOR(grid_sampler_3d)(const at::Tensor& input, const at::Tensor& grid,
+                                           int64_t interpolation_mode, int64_t padding_mode,
+                                           bool align_corners) {
+  at::native::check_grid_sampler_3d(input, grid, interpolation_mode);
+  return forward(input, grid, interpolation_mode, padding_mode, align_corners);
+}
+Pair GRAFT_OPERATOR(grid_sampler_3d_backward)(const at::Tensor& grad_output,
+                                              const at::Tensor& input, const at::Tensor& grid,
+                                              int64_t interpolation_mode, int64_t padding_mode,
+                                              bool align_corners, std::array<bool, 2> output_mask) {
+  at::native::check_grid_sampler_3d(input, grid, interpolation_mode);
+  return backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners,
+                  output_mask);
+}
+
+}  // namespace graft::binding

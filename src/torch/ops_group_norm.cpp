@@ -1,0 +1,76 @@
+// src/torch/ops_group_norm.cpp: kernels of the stubs of group normalisation.
+#include <ATen/native/group_norm.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/native_group_norm_backward_native.h>
+#include <ATen/ops/native_group_norm_native.h>
+
+#include <array>
+#include <tuple>
+
+#include "kernels/group_norm.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+#include "torch/stubs.h"
+
+namespace graft::binding {
+namespace {
+
+at::Tensor dense(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.contiguous() : tensor;
+}
+
+void forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t n,
+             int64_t channels, int64_t length, int64_t groups, double epsilon, at::Tensor& y,
+             at::Tensor& mean, at::Tensor& rstd) {
+  const at::Tensor input = dense(x), scale = dense(weight), shift = dense(bias);
+  const at::Tensor output = dense(y);
+  const OptionalView weight_view(scale), bias_view(shift);
+  group_norm(stream_of(x), view_of(output), view_of(mean), view_of(rstd), view_of(input),
+             weight_view.get(), bias_view.get(), {n, channels, length, groups}, epsilon);
+  if (!output.is_same(y)) y.copy_(output);
+}
+
+void backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& mean,
+              const at::Tensor& rstd, const at::Tensor& weight, int64_t n, int64_t channels,
+              int64_t length, int64_t groups, at::Tensor& dx, at::Tensor& dweight,
+              at::Tensor& dbias) {
+  const at::Tensor gradient = dense(dy), input = dense(x), scale = dense(weight), to = dense(dx);
+  const at::Tensor middle = dense(mean), spread = dense(rstd);
+  const OptionalView dx_view(to), dweight_view(dweight), dbias_view(dbias), weight_view(scale);
+  group_norm_backward(stream_of(x), {dx_view.get(), dweight_view.get(), dbias_view.get()},
+                      view_of(gradient), view_of(input), view_of(middle), view_of(spread),
+                      weight_view.get(), {n, channels, length, groups});
+  if (to.defined() && !to.is_same(dx)) dx.copy_(to);
+}
+
+}  // namespace
+
+using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+
+// Upstream's own functions, which ask every device but the CPU for row-major images.
+Three GRAFT_OPERATOR(native_group_norm)(const at::Tensor& input,
+                                        const std::optional<at::Tensor>& weight,
+                                        const std::optional<at::Tensor>& bias, int64_t n,
+                                        int64_t channels, int64_t length, int64_t groups,
+                                        double epsilon) {
+  return at::native::native_group_norm(input.contiguous(), weight, bias, n, channels, length,
+                                       groups, epsilon);
+}
+Three GRAFT_OPERATOR(native_group_norm_backward)(const at::Tensor& grad_out,
+                                                 const at::Tensor& input, const at::Tensor& mean,
+                                                 const at::Tensor& rstd,
+                                                 const std::optional<at::Tensor>& weight, int64_t n,
+                                                 int64_t channels, int64_t length, int64_t groups,
+                                                 std::array<bool, 3> output_mask) {
+  return at::native::native_group_norm_backward(grad_out.contiguous(), input.contiguous(), mean,
+                                                rstd, weight, n, channels, length, groups,
+                                                output_mask);
+}
+
+void fill_group_norm_stubs() {
+  at::native::GroupNormKernel.set_privateuse1_dispatch_ptr(&forward);
+  at::native::GroupNormBackwardKernel.set_privateuse1_dispatch_ptr(&backward);
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,86 @@
+// src/torch/ops_index.cpp: operators that read or write elements at positions.
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/WrapDimUtils.h>
+#include <ATen/core/IListRef.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index.h>
+
+#include <vector>
+
+#include "kernels/index.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+
+namespace graft::binding {
+
+void GRAFT_STRUCTURED(cat_out)(const at::ITensorListRef& tensors, int64_t dim, int64_t, bool, bool,
+                               bool, at::MemoryFormat, const at::Tensor& out) {
+  if (out.numel() == 0) return;
+  std::vector<TensorView> inputs;
+  inputs.reserve(tensors.size());
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.numel() > 0) inputs.push_back(view_of(tensor));
+  }
+  cat(stream_of(out), view_of(out), inputs, static_cast<int>(dim));
+}
+
+at::Tensor& GRAFT_OPERATOR(index_select_out)(const at::Tensor& self, int64_t dim,
+                                             const at::Tensor& index, at::Tensor& out) {
+  dim = at::maybe_wrap_dim(dim, self.dim());
+  TORCH_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector");
+  TORCH_CHECK(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt,
+              "index_select(): Expected dtype int32 or int64 for index");
+  TORCH_CHECK(self.scalar_type() == out.scalar_type(),
+              "index_select(): self and result must have the same scalar type");
+  TORCH_CHECK(dim == 0 || dim < self.dim(), "index_select(): Indexing dim ", dim,
+              " is out of bounds of tensor");
+  at::DimVector sizes(self.sizes().begin(), self.sizes().end());
+  if (self.dim() > 0) sizes[dim] = index.numel();
+  at::native::resize_output(out, sizes);
+  at::assert_no_internal_overlap(out);
+  at::assert_no_overlap(out, self);
+  at::assert_no_overlap(out, index);
+  if (out.numel() == 0) return out;
+  TORCH_CHECK_INDEX(self.numel() > 0, "index_select(): self indexing axis dim should not be empty");
+  if (self.dim() == 0) {
+    out.copy_(self);
+  } else {
+    index_select(stream_of(self), view_of(out), view_of(self), static_cast<int>(dim),
+                 view_of(index));
+  }
+  return out;
+}
+
+at::Tensor GRAFT_OPERATOR(index_select)(const at::Tensor& self, int64_t dim,
+                                        const at::Tensor& index) {
+  at::Tensor out = at::empty({0}, self.options());
+  return GRAFT_OPERATOR(index_select_out)(self, dim, index, out);
+}
+
+void GRAFT_STRUCTURED(index_add_out)(const at::Tensor& self, int64_t dim, const at::Tensor& index,
+                                     const at::Tensor& source, const at::Scalar& alpha,
+                                     const at::Tensor& out) {
+  if (!out.is_same(self)) out.copy_(self);
+  if (source.numel() == 0) return;
+  const at::Tensor added = alpha.equal(1) ? source : source.mul(alpha).to(source.scalar_type());
+  const at::Tensor to = out.dim() == 0 ? out.unsqueeze(0) : out;
+  const at::Tensor from = added.dim() == 0 ? added.unsqueeze(0) : added;
+  at::DimVector shape(from.dim(), 1);
+  shape[dim] = index.numel();
+  const at::Tensor positions = index.reshape(shape).expand(from.sizes());
+  scatter(stream_of(out), view_of(to), static_cast<int>(dim), view_of(positions), view_of(from),
+          ScatterMode::kAdd);
+}
+
+at::Tensor GRAFT_OPERATOR(masked_select)(const at::Tensor& self, const at::Tensor& mask) {
+  TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
+  const auto [values, places] = at::expand_outplace(self, mask);
+  const at::Tensor one = values->dim() == 0 ? values->unsqueeze(0) : *values;
+  const at::Tensor where = places->dim() == 0 ? places->unsqueeze(0) : *places;
+  return at::index(one, {where});
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,144 @@
+// src/torch/ops_index_reduce.cpp: operators that combine, mask or repeat elements by position.
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/native/Repeat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <limits>
+#include <string_view>
+
+#include "kernels/index.h"
+#include "kernels/masked.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+
+namespace graft::binding {
+namespace {
+
+ScatterMode mode_of(std::string_view reduce) {
+  if (reduce == "prod") return ScatterMode::kMultiply;
+  if (reduce == "amax") return ScatterMode::kMax;
+  return reduce == "amin" ? ScatterMode::kMin : ScatterMode::kAdd;
+}
+
+// What a destination holds before the first element when self is left out.
+at::Scalar neutral(std::string_view reduce, at::ScalarType type) {
+  if (reduce == "prod") return 1;
+  if (reduce == "mean") return 0;
+  const bool largest = reduce == "amin";
+  if (at::isFloatingType(type)) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return largest ? infinity : -infinity;
+  }
+  if (type == at::kBool) return largest;
+  if (type == at::kByte) return largest ? 255 : 0;
+  const int bits = 8 * static_cast<int>(c10::elementSize(type)) - 1;
+  const auto most = static_cast<int64_t>((uint64_t{1} << bits) - 1);
+  return largest ? most : -most - 1;
+}
+
+at::Tensor at_least_1d(const at::Tensor& tensor) {
+  return tensor.dim() == 0 ? tensor.unsqueeze(0) : tensor;
+}
+
+template <class Index>
+void repeat(const Index* repeats, const int64_t* ends, Index* result, int64_t size, int64_t total) {
+  TensorView view{};
+  view.rank = 1;
+  view.strides[0] = 1;
+  const auto vector = [&](const void* address, graft_dtype dtype, int64_t count) {
+    view.address = reinterpret_cast<graft_address>(address);
+    view.dtype = dtype;
+    view.sizes[0] = count;
+    return view;
+  };
+  repeat_positions(current_stream(current_device()), vector(result, dtype_of<Index>, total),
+                   vector(repeats, dtype_of<Index>, size), vector(ends, GRAFT_INT64, size));
+}
+
+at::Tensor triangle_indices(at::Tensor (*cut)(const at::Tensor&, int64_t), int64_t row, int64_t col,
+                            int64_t offset, const at::TensorOptions& options) {
+  TORCH_CHECK(row >= 0, "row must be non-negative, got", row);
+  TORCH_CHECK(col >= 0, "col must be non-negative, got", col);
+  const at::Tensor inside = cut(at::ones({row, col}, options.dtype(at::kBool)), offset);
+  return inside.nonzero().t().contiguous().to(options);
+}
+
+}  // namespace
+
+void GRAFT_STRUCTURED(index_reduce_out)(const at::Tensor& self, int64_t dim,
+                                        const at::Tensor& index, const at::Tensor& source,
+                                        const c10::string_view reduce, bool include_self,
+                                        const at::Tensor& out) {
+  if (!out.is_same(self)) out.copy_(self);
+  if (out.numel() == 0 || source.numel() == 0) return;
+  const at::Tensor to = at_least_1d(out), from = at_least_1d(source);
+  const at::Tensor rows = index.reshape({-1});
+  if (!include_self) to.index_fill_(dim, rows.to(at::kLong), neutral(reduce, out.scalar_type()));
+  at::DimVector shape(from.dim(), 1);
+  shape[dim] = index.numel();
+  const at::Tensor positions = rows.reshape(shape).expand(from.sizes());
+  scatter(stream_of(out), view_of(to), static_cast<int>(dim), view_of(positions), view_of(from),
+          mode_of(reduce));
+  if (reduce != "mean") return;
+  const at::Tensor counts = include_self ? at::ones_like(to) : at::zeros_like(to);
+  counts.index_add_(dim, rows, at::ones_like(from));
+  counts.masked_fill_(counts == 0, 1);
+  if (at::isFloatingType(out.scalar_type()) || at::isComplexType(out.scalar_type())) {
+    to.div_(counts);
+  } else {
+    to.div_(counts, "floor");
+  }
+}
+
+at::Tensor& GRAFT_OPERATOR(masked_scatter_)(at::Tensor& self, const at::Tensor& mask,
+                                            const at::Tensor& source) {
+  at::assert_no_internal_overlap(self);
+  TORCH_CHECK(self.scalar_type() == source.scalar_type(),
+              "masked_scatter: expected self and source to have same dtypes but got",
+              self.scalar_type(), " and ", source.scalar_type());
+  TORCH_CHECK(mask.scalar_type() == at::kBool,
+              "masked_scatter_ only supports boolean masks, "
+              "but got mask with dtype ",
+              mask.scalar_type());
+  const at::Tensor spread = mask.expand(self.sizes());
+  if (self.numel() == 0) return self;
+  const at::Tensor ordinals = spread.reshape({-1}).cumsum(0).view(self.sizes());
+  const at::Tensor values = source.contiguous().view({-1});
+  masked_scatter(stream_of(self), view_of(self), view_of(spread), view_of(ordinals),
+                 view_of(values));
+  return self;
+}
+
+at::Tensor GRAFT_OPERATOR(repeat_interleave_Tensor)(const at::Tensor& repeats,
+                                                    std::optional<int64_t> output_size) {
+  if (repeats.scalar_type() == at::kInt) {
+    return at::native::repeat_interleave_common<int32_t, repeat<int32_t>>(repeats, output_size);
+  }
+  return at::native::repeat_interleave_common<int64_t, repeat<int64_t>>(repeats, output_size);
+}
+
+at::Tensor GRAFT_OPERATOR(tril_indices)(int64_t row, int64_t col, int64_t offset,
+                                        std::optional<at::ScalarType> dtype,
+                                        std::optional<at::Layout> layout,
+                                        std::optional<at::Device> device,
+                                        std::optional<bool> pin_memory) {
+  const auto options = at::TensorOptions().dtype(dtype.value_or(at::kLong)).layout(layout);
+  return triangle_indices([](const at::Tensor& x, int64_t d) { return x.tril(d); }, row, col,
+                          offset, options.device(device).pinned_memory(pin_memory));
+}
+at::Tensor GRAFT_OPERATOR(triu_indices)(int64_t row, int64_t col, int64_t offset,
+                                        std::optional<at::ScalarType> dtype,
+                                        std::optional<at::Layout> layout,
+                                        std::optional<at::Device> device,
+                                        std::optional<bool> pin_memory) {
+  const auto options = at::TensorOptions().dtype(dtype.value_or(at::kLong)).layout(layout);
+  return triangle_indices([](const at::Tensor& x, int64_t d) { return x.triu(d); }, row, col,
+                          offset, options.device(device).pinned_memory(pin_memory));
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,109 @@
+// src/torch/ops_loss.cpp: the negative log-likelihood loss of vectors and images.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include "kernels/loss.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+
+namespace graft::binding {
+namespace {
+
+void forward(const at::Tensor& self, const at::Tensor& target, const at::Tensor& weight,
+             int64_t reduction, int64_t ignore_index, const at::Tensor& output,
+             const at::Tensor& total_weight) {
+  const at::Tensor scale = weight.defined() ? weight.contiguous() : weight;
+  const OptionalView scale_view(scale);
+  nll_loss(stream_of(self), view_of(output), view_of(total_weight), view_of(self), view_of(target),
+           scale_view.get(), static_cast<LossReduction>(reduction), ignore_index);
+}
+
+void backward(const at::Tensor& grad_output, const at::Tensor& target, const at::Tensor& weight,
+              int64_t reduction, int64_t ignore_index, const at::Tensor& total_weight,
+              const at::Tensor& grad_input) {
+  const at::Tensor scale = weight.defined() ? weight.contiguous() : weight;
+  const OptionalView scale_view(scale);
+  nll_loss_backward(stream_of(grad_output), view_of(grad_input), view_of(grad_output),
+                    view_of(target), scale_view.get(), view_of(total_weight),
+                    static_cast<LossReduction>(reduction), ignore_index);
+}
+
+at::Tensor or_undefined(at::OptionalTensorRef tensor) {
+  return tensor.has_value() ? *tensor : at::Tensor();
+}
+
+void check_images(const at::Tensor& input, const at::Tensor& target, const at::Tensor& weight) {
+  TORCH_CHECK(target.dim() == 3, "only batches of spatial targets supported (3D tensors)",
+              " but got targets of dimension: ", target.dim());
+  TORCH_CHECK(input.dim() == 4, "only batches of spatial inputs supported (4D tensors), ",
+              "but got input of dimension: ", input.dim());
+  TORCH_CHECK(!weight.defined() || weight.numel() == input.size(1),
+              "weight tensor should be defined either for all or no classes");
+  TORCH_CHECK(input.size(0) == target.size(0) && input.size(2) == target.size(1) &&
+                  input.size(3) == target.size(2),
+              "size mismatch (got input: ", input.sizes(), " , target: ", target.sizes());
+}
+
+}  // namespace
+
+void GRAFT_STRUCTURED(nll_loss_forward_output)(const at::Tensor& self, const at::Tensor& target,
+                                               at::OptionalTensorRef weight, int64_t reduction,
+                                               int64_t ignore_index, const at::Tensor& output,
+                                               const at::Tensor& total_weight) {
+  forward(self, target, or_undefined(weight), reduction, ignore_index, output, total_weight);
+}
+
+void GRAFT_STRUCTURED(nll_loss_backward_grad_input)(const at::Tensor& grad_output,
+                                                    const at::Tensor&, const at::Tensor& target,
+                                                    at::OptionalTensorRef weight, int64_t reduction,
+                                                    int64_t ignore_index,
+                                                    const at::Tensor& total_weight,
+                                                    const at::Tensor& grad_input) {
+  backward(grad_output, target, or_undefined(weight), reduction, ignore_index, total_weight,
+           grad_input);
+}
+
+std::tuple<at::Tensor&, at::Tensor&> GRAFT_OPERATOR(nll_loss2d_forward_output)(
+    const at::Tensor& self, const at::Tensor& target, const std::optional<at::Tensor>& weight,
+    int64_t reduction, int64_t ignore_index, at::Tensor& output, at::Tensor& total_weight) {
+  const at::Tensor scale = binding::or_undefined(weight);
+  check_images(self, target, scale);
+  const bool per_element = static_cast<LossReduction>(reduction) == LossReduction::kNone;
+  output.resize_(per_element ? target.sizes() : at::IntArrayRef{});
+  total_weight.resize_({});
+  forward(self, target, scale, reduction, ignore_index, output, total_weight);
+  return {output, total_weight};
+}
+
+std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(nll_loss2d_forward)(
+    const at::Tensor& self, const at::Tensor& target, const std::optional<at::Tensor>& weight,
+    int64_t reduction, int64_t ignore_index) {
+  at::Tensor output = at::empty({0}, self.options()), total = at::empty({0}, self.options());
+  GRAFT_OPERATOR(nll_loss2d_forward_output)
+  (self, target, weight, reduction, ignore_index, output, total);
+  return {output, total};
+}
+
+at::Tensor& GRAFT_OPERATOR(nll_loss2d_backward_grad_input)(
+    const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& target,
+    const std::optional<at::Tensor>& weight, int64_t reduction, int64_t ignore_index,
+    const at::Tensor& total_weight, at::Tensor& grad_input) {
+  const at::Tensor scale = binding::or_undefined(weight);
+  check_images(self, target, scale);
+  grad_input.resize_as_(self);
+  backward(grad_output, target, scale, reduction, ignore_index, total_weight, grad_input);
+  return grad_input;
+}
+
+at::Tensor GRAFT_OPERATOR(nll_loss2d_backward)(const at::Tensor& grad_output,
+                                               const at::Tensor& self, const at::Tensor& target,
+                                               const std::optional<at::Tensor>& weight,
+                                               int64_t reduction, int64_t ignore_index,
+                                               const at::Tensor& total_weight) {
+  at::Tensor grad_input = at::empty_like(self);
+  return GRAFT_OPERATOR(nll_loss2d_backward_grad_input)(
+      grad_output, self, target, weight, reduction, ignore_index, total_weight, grad_input);
+}
+
+}  // namespace graft::binding

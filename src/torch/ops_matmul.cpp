@@ -1,0 +1,103 @@
+// src/torch/ops_matmul.cpp: matrix products.
+#include <ATen/ExpandUtils.h>
+#include <ATen/ops/empty.h>
+
+#include "kernels/matmul.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+
+namespace graft::binding {
+namespace {
+
+void product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
+             const at::Tensor& addend = {}, const at::Scalar& beta = 0, const at::Scalar& alpha = 1,
+             bool relu = false) {
+  if (out.numel() == 0) return;
+  MatmulEpilogue epilogue;
+  epilogue.alpha = real_factor(alpha);
+  epilogue.relu = relu;
+  TensorView added;
+  if (addend.defined() && beta.toComplexDouble() != 0.0) {
+    epilogue.beta = real_factor(beta);
+    added = view_of(*at::expand_size(addend, out.sizes(), "addmm"));
+    epilogue.addend = &added;
+  }
+  matmul(stream_of(out), view_of(out), view_of(a), view_of(b), epilogue);
+}
+
+// Upstream's meta functions leave dtypes to the kernels.
+void check_factors(const at::Tensor& a, const at::Tensor& b) {
+  TORCH_CHECK(a.dtype() == b.dtype(),
+              "expected m1 and m2 to have the same dtype, but got: ", a.dtype(), " != ", b.dtype());
+}
+
+void check_vectors(const char* name, const at::Tensor& a, const at::Tensor& b) {
+  TORCH_CHECK(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but got ", a.dim(), "D and ",
+              b.dim(), "D tensors");
+  TORCH_CHECK(a.scalar_type() == b.scalar_type(), name,
+              " : expected both vectors to have same dtype, but found ", a.scalar_type(), " and ",
+              b.scalar_type());
+  TORCH_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor [", a.numel(),
+              "] and src [", b.numel(), "] to have the same number of elements, but got ",
+              a.numel(), " and ", b.numel(), " elements respectively");
+}
+
+}  // namespace
+
+void GRAFT_STRUCTURED(mm_out)(const at::Tensor& self, const at::Tensor& mat2,
+                              const at::Tensor& out) {
+  check_factors(self, mat2);
+  product(out, self, mat2);
+}
+
+void GRAFT_STRUCTURED(addmm_out)(const at::Tensor& self, const at::Tensor& mat1,
+                                 const at::Tensor& mat2, const at::Scalar& beta,
+                                 const at::Scalar& alpha, const at::Tensor& out) {
+  check_factors(mat1, mat2);
+  product(out, mat1, mat2, self, beta, alpha);
+}
+
+void GRAFT_STRUCTURED(_addmm_activation_out)(const at::Tensor& self, const at::Tensor& mat1,
+                                             const at::Tensor& mat2, const at::Scalar& beta,
+                                             const at::Scalar& alpha, bool use_gelu,
+                                             const at::Tensor& out) {
+  check_factors(mat1, mat2);
+  product(out, mat1, mat2, self, beta, alpha, !use_gelu);
+  if (use_gelu) out.copy_(at::gelu(out));
+}
+
+void GRAFT_STRUCTURED(bmm_out)(const at::Tensor& self, const at::Tensor& mat2,
+                               const at::Tensor& out) {
+  TORCH_CHECK(self.scalar_type() == mat2.scalar_type(), "expected scalar type ", self.scalar_type(),
+              " but found ", mat2.scalar_type());
+  product(out, self, mat2);
+}
+
+void GRAFT_STRUCTURED(baddbmm_out)(const at::Tensor& self, const at::Tensor& batch1,
+                                   const at::Tensor& batch2, const at::Scalar& beta,
+                                   const at::Scalar& alpha, const at::Tensor& out) {
+  product(out, batch1, batch2, self, beta, alpha);
+}
+
+void GRAFT_STRUCTURED(addmv_out)(const at::Tensor& self, const at::Tensor& mat,
+                                 const at::Tensor& vec, const at::Scalar& beta,
+                                 const at::Scalar& alpha, const at::Tensor& out) {
+  const at::Tensor addend = *at::expand_size(self, out.sizes(), "addmv");
+  product(out.unsqueeze(1), mat, vec.unsqueeze(1), addend.unsqueeze(1), beta, alpha);
+}
+
+at::Tensor GRAFT_OPERATOR(dot)(const at::Tensor& self, const at::Tensor& tensor) {
+  check_vectors("dot", self, tensor);
+  at::Tensor out = at::empty({}, self.options());
+  product(out.view({1, 1}), self.unsqueeze(0), tensor.unsqueeze(1));
+  return out;
+}
+
+at::Tensor GRAFT_OPERATOR(vdot)(const at::Tensor& self, const at::Tensor& other) {
+  if (self.is_complex()) throw Error(GRAFT_UNSUPPORTED, "no kernel for a complex vdot");
+  check_vectors("vdot", self, other);
+  return GRAFT_OPERATOR(dot)(self, other);
+}
+
+}  // namespace graft::binding

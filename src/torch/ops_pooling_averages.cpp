@@ -1,0 +1,192 @@
+// src/torch/ops_pooling_averages.cpp: averages of volumes, and unpooling.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include <vector>
+
+#include "kernels/index.h"
+#include "kernels/resample.h"
+#include "kernels/window_average.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+
+namespace graft::binding {
+namespace {
+
+int64_t at_or(at::IntArrayRef list, at::IntArrayRef instead, size_t d) {
+  if (list.empty()) list = instead;
+  return list[list.size() == 1 ? 0 : d];
+}
+
+std::vector<Taps> averages(const at::Tensor& large, const at::Tensor& small, at::IntArrayRef kernel,
+                           at::IntArrayRef stride, at::IntArrayRef padding, bool count_padding,
+                           std::optional<int64_t> divisor) {
+  std::vector<Taps> maps;
+  for (size_t d = 0; d < 3; ++d) {
+    const auto at = static_cast<int64_t>(d) - 3;
+    maps.push_back(average_taps({large.size(at), small.size(at), at_or(kernel, kernel, d),
+                                 at_or(stride, kernel, d), at_or(padding, padding, d),
+                                 count_padding, divisor.has_value()}));
+  }
+  if (divisor.has_value()) {
+    for (Tap& tap : maps.front().list) tap.weight /= static_cast<double>(*divisor);
+  }
+  return maps;
+}
+
+std::vector<Taps> adaptive(const at::Tensor& large, const at::Tensor& small) {
+  std::vector<Taps> maps;
+  for (int64_t d = -3; d < 0; ++d) {
+    maps.push_back(adaptive_average_taps(large.size(d), small.size(d)));
+  }
+  return maps;
+}
+
+void run(const at::Tensor& to, const at::Tensor& from, const std::vector<Taps>& maps) {
+  if (to.numel() > 0) resample(stream_of(to), view_of(to), view_of(from), maps);
+}
+
+void run_back(const at::Tensor& to, const at::Tensor& from, std::vector<Taps> maps) {
+  if (to.numel() == 0) return;
+  if (from.numel() == 0) {
+    to.zero_();
+    return;
+  }
+  for (Taps& map : maps) map = map.transposed();
+  run(to, from, maps);
+}
+
+void check_adaptive(const at::Tensor& self, const char* name) {
+  for (int64_t d = 1; d < self.dim(); ++d) {
+    TORCH_CHECK(self.size(d) > 0, name,
+                "(): Expected input to have non-zero size for non-batch dimensions, but input has "
+                "sizes ",
+                self.sizes(), " with dimension ", d, " being empty");
+  }
+  TORCH_CHECK(self.dim() == 4 || self.dim() == 5, name, "(): Expected 4D or 5D tensor, but got ",
+              self.sizes());
+}
+
+// What upstream asks of both unpools.
+void check_unpool(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef output_size,
+                  int64_t dims) {
+  TORCH_CHECK(indices.scalar_type() == at::kLong,
+              "elements in indices should be type int64 but got: ", indices.scalar_type());
+  TORCH_CHECK(static_cast<int64_t>(output_size.size()) == dims, "There should be exactly ",
+              dims == 2 ? "two elements (height, width)" : "three elements (depth, height, width)",
+              " in output_size, but got ", output_size.size(), " elements.");
+  TORCH_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "Input to max_unpooling", dims,
+              "d should be a ", dims + 1, "d or ", dims + 2, "d Tensor, but got a tensor with ",
+              self.dim(), " dimensions.");
+  TORCH_CHECK(self.sizes() == indices.sizes(),
+              "Expected shape of indices to be same as that of the input tensor (", self.sizes(),
+              ") but got indices tensor with shape: ", indices.sizes());
+  for (int64_t d = 1; d < self.dim(); ++d) {
+    TORCH_CHECK(self.size(d) > 0, "max_unpooling", dims,
+                "d_forward_out_cpu(): Expected input to have non-zero size for non-batch "
+                "dimensions, but got ",
+                self.sizes(), " with dimension ", d, " being empty.");
+  }
+}
+
+at::Tensor& unpool(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef output_size,
+                   int64_t dims, at::Tensor& out) {
+  check_unpool(self, indices, output_size, dims);
+  at::DimVector sizes(self.sizes().begin(), self.sizes().end());
+  int64_t length = 1;
+  for (int64_t d = 0; d < dims; ++d) {
+    sizes[self.dim() - dims + d] = output_size[d];
+    length *= output_size[d];
+  }
+  const bool images = self.dim() == 4 && dims == 2;
+  out.resize_(sizes, images ? self.suggest_memory_format() : at::MemoryFormat::Contiguous);
+  out.zero_();
+  if (self.numel() == 0 || length == 0) return out;
+  const at::Tensor to = out.is_contiguous() ? out : out.contiguous();
+  const int64_t planes = out.numel() / length;
+  scatter(stream_of(self), view_of(to.view({planes, length})), 1,
+          view_of(indices.contiguous().view({planes, -1})),
+          view_of(self.contiguous().view({planes, -1})), ScatterMode::kReplace);
+  if (!to.is_same(out)) out.copy_(to);
+  return out;
+}
+
+}  // namespace
+
+void GRAFT_STRUCTURED(avg_pool3d_out)(const at::Tensor& self, at::IntArrayRef kernel_size,
+                                      at::IntArrayRef stride, at::IntArrayRef padding, bool,
+                                      bool count_include_pad,
+                                      std::optional<int64_t> divisor_override,
+                                      const at::Tensor& out) {
+  run(out, self,
+      averages(self, out, kernel_size, stride, padding, count_include_pad, divisor_override));
+}
+void GRAFT_STRUCTURED(avg_pool3d_backward_grad_input)(
+    const at::Tensor& grad_output, const at::Tensor&, at::IntArrayRef kernel_size,
+    at::IntArrayRef stride, at::IntArrayRef padding, bool, bool count_include_pad,
+    std::optional<int64_t> divisor_override, const at::Tensor& grad_input) {
+  run_back(grad_input, grad_output,
+           averages(grad_input, grad_output, kernel_size, stride, padding, count_include_pad,
+                    divisor_override));
+}
+
+at::Tensor& GRAFT_OPERATOR(adaptive_avg_pool3d_out)(const at::Tensor& self,
+                                                    at::IntArrayRef output_size, at::Tensor& out) {
+  TORCH_CHECK(output_size.size() == 3, "adaptive_avg_pool3d: output_size must be 3");
+  check_adaptive(self, "adaptive_avg_pool3d");
+  at::DimVector sizes(self.sizes().begin(), self.sizes().end());
+  std::copy(output_size.begin(), output_size.end(), sizes.end() - 3);
+  out.resize_(sizes);
+  run(out, self, adaptive(self, out));
+  return out;
+}
+at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool3d)(const at::Tensor& self,
+                                                at::IntArrayRef output_size) {
+  at::Tensor out = at::empty({0}, self.options());
+  return GRAFT_OPERATOR(adaptive_avg_pool3d_out)(self, output_size, out);
+}
+at::Tensor& GRAFT_OPERATOR(adaptive_avg_pool3d_backward_grad_input)(const at::Tensor& grad_output,
+                                                                    const at::Tensor& self,
+                                                                    at::Tensor& grad_input) {
+  grad_input.resize_as_(self);
+  run_back(grad_input, grad_output, adaptive(grad_input, grad_output));
+  return grad_input;
+}
+at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool3d_backward)(const at::Tensor& grad_output,
+                                                         const at::Tensor& self) {
+  at::Tensor grad_input = at::empty({0}, self.options());
+  return GRAFT_OPERATOR(adaptive_avg_pool3d_backward_grad_input)(grad_output, self, grad_input);
+}
+
+at::Tensor& GRAFT_OPERATOR(max_unpool2d_out)(const at::Tensor& self, const at::Tensor& indices,
+                                             at::IntArrayRef output_size, at::Tensor& out) {
+  return unpool(self, indices, output_size, 2, out);
+}
+at::Tensor GRAFT_OPERATOR(max_unpool2d)(const at::Tensor& self, const at::Tensor& indices,
+                                        at::IntArrayRef output_size) {
+  at::Tensor out = at::empty({0}, self.options());
+  return unpool(self, indices, output_size, 2, out);
+}
+at::Tensor& GRAFT_OPERATOR(max_unpool3d_out)(const at::Tensor& self, const at::Tensor& indices,
+                                             at::IntArrayRef output_size, at::IntArrayRef stride,
+                                             at::IntArrayRef padding, at::Tensor& out) {
+  TORCH_CHECK(stride.size() == 3,
+              "There should be exactly three elements (depth, height, width) in stride, but got: ",
+              stride.size(), " elements.");
+  TORCH_CHECK(padding.size() == 3,
+              "There should be exactly three elements (depth, height, width) in padding, but got: ",
+              padding.size(), " elements.");
+  for (const int64_t step : stride) {
+    TORCH_CHECK(step > 0, "strides should be greater than zero, but got stride: ", stride);
+  }
+  return unpool(self, indices, output_size, 3, out);
+}
+at::Tensor GRAFT_OPERATOR(max_unpool3d)(const at::Tensor& self, const at::Tensor& indices,
+                                        at::IntArrayRef output_size, at::IntArrayRef stride,
+                                        at::IntArrayRef padding) {
+  at::Tensor out = at::empty({0}, self.options());
+  return GRAFT_OPERATOR(max_unpool3d_out)(self, indices, output_size, stride, padding, out);
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,62 @@
+// src/torch/ops_range.cpp: tensors of evenly spaced numbers, permutations and identities.
+#include <ATen/native/RangeUtils.h>
+#include <ATen/native/TensorFactories.h>
+
+#include "kernels/random.h"
+#include "kernels/range.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+
+namespace graft::binding {
+
+at::Tensor& GRAFT_OPERATOR(arange_start_out)(const at::Scalar& start, const at::Scalar& end,
+                                             const at::Scalar& step, at::Tensor& out) {
+  const bool integral = at::isIntegralType(out.scalar_type(), true);
+  const at::ScalarType type = integral ? at::kLong : at::kDouble;
+  const int64_t size = integral ? at::native::compute_arange_size<int64_t>(start, end, step)
+                                : at::native::compute_arange_size<double>(start, end, step);
+  if (out.numel() != size) {
+    if (out.numel() > 0) {
+      TORCH_WARN("The number of elements in the out tensor of shape ", out.sizes(), " is ",
+                 out.numel(), " which does not match the computed number of elements ", size,
+                 ". Note that this may occur as a result of rounding error. The out tensor will "
+                 "be resized to a tensor of shape (",
+                 size, ",).");
+    }
+    out.resize_({size});
+  }
+  if (size > 0) {
+    arange(stream_of(out), view_of(out), to_graft(start, type), to_graft(step, type));
+  }
+  return out;
+}
+
+at::Tensor& GRAFT_OPERATOR(randperm_generator_out)(int64_t n,
+                                                   std::optional<at::Generator> generator,
+                                                   at::Tensor& out) {
+  TORCH_CHECK(n >= 0, "n must be non-negative, got", n);
+  at::native::check_supported_max_int_with_precision(n, out);
+  out.resize_({n});
+  if (n == 0) return out;
+  // One 64-bit draw for each element, two to a block.
+  const auto [seed, offset] =
+      next_philox(generator, out.device(), philox_increment(static_cast<uint64_t>(n)));
+  random_permutation(stream_of(out), view_of(out), {seed, offset});
+  return out;
+}
+
+at::Tensor& GRAFT_OPERATOR(eye_m_out)(int64_t n, int64_t m, at::Tensor& out) {
+  TORCH_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);
+  TORCH_CHECK(m >= 0, "m must be greater or equal to 0, got ", m);
+  out.resize_({n, m});
+  out.zero_();
+  out.diagonal().fill_(1);
+  return out;
+}
+
+at::Tensor& GRAFT_OPERATOR(eye_out)(int64_t n, at::Tensor& out) {
+  return GRAFT_OPERATOR(eye_m_out)(n, n, out);
+}
+
+}  // namespace graft::binding

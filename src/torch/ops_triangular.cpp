@@ -1,0 +1,19 @@
+// src/torch/ops_triangular.cpp: the upper or lower triangle of matrices.
+#include "kernels/triangular.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+
+namespace graft::binding {
+
+void GRAFT_STRUCTURED(tril_out)(const at::Tensor& self, int64_t diagonal, const at::Tensor& out) {
+  if (out.numel() == 0) return;
+  triangular(stream_of(self), view_of(out), view_of(self), diagonal, false);
+}
+
+void GRAFT_STRUCTURED(triu_out)(const at::Tensor& self, int64_t diagonal, const at::Tensor& out) {
+  if (out.numel() == 0) return;
+  triangular(stream_of(self), view_of(out), view_of(self), diagonal, true);
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,95 @@
+// src/torch/pinned.cpp: host memory that devices copy from and to without staging.
+#include "torch/pinned.h"
+
+#include <ATen/core/CachingHostAllocator.h>
+
+#include "runtime/device.h"
+#include "runtime/pinned_allocator.h"
+#include "runtime/platform.h"
+#include "torch/attach.h"
+#include "torch/current.h"
+#include "torch/errors.h"
+
+namespace graft::binding {
+namespace {
+
+void free_pinned(void* context) {
+  auto* block = static_cast<PinnedBlock*>(context);
+  block->device->pinned_allocator().free(block);
+}
+
+// Calls visit for the pinned memory of every open device until one returns true.
+template <class Visit>
+bool any_owner(Visit visit) {
+  if (!platform().any_device_open() || forked_child()) return false;
+  for (int i = 0; i < device_count(); ++i) {
+    Device* device = platform().open_device(i);
+    if (device != nullptr && visit(device->pinned_allocator())) return true;
+  }
+  return false;
+}
+
+class PinnedMemory final : public at::HostAllocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    const c10::Device cpu(c10::DeviceType::CPU);
+    if (bytes == 0) return {nullptr, cpu};
+    return translate([&]() -> c10::DataPtr {
+      auto& owner = current_stream(current_device()).device().pinned_allocator();
+      PinnedBlock* block = owner.allocate(bytes);
+      return {block->pointer, block, &free_pinned, cpu};
+    });
+  }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+  bool record_event(void* address, void*, c10::Stream stream) override {
+    return translate([&] { return record_pinned(address, runtime_stream(stream)); });
+  }
+  void empty_cache() override {
+    translate([] {
+      any_owner([](PinnedAllocator& owner) {
+        owner.empty_cache();
+        return false;
+      });
+    });
+  }
+  at::HostStats get_stats() override {
+    at::HostStats stats;
+    any_owner([&](PinnedAllocator& owner) {
+      const PinnedAllocator::Statistics found = owner.statistics();
+      stats.active_bytes.current += found.allocated_bytes.current;
+      stats.allocated_bytes.current += found.reserved_bytes.current;
+      return false;
+    });
+    return stats;
+  }
+  // Only current figures are kept.
+  void reset_accumulated_stats() override {}
+  void reset_peak_stats() override {}
+};
+
+PinnedMemory& memory() {
+  static auto* memory = new PinnedMemory;
+  return *memory;
+}
+
+}  // namespace
+
+c10::Allocator& pinned_memory() { return memory(); }
+
+bool is_pinned(const void* address) {
+  return any_owner([&](PinnedAllocator& owner) { return owner.find(address) != nullptr; });
+}
+
+bool record_pinned(const void* address, Stream& stream) {
+  return any_owner([&](PinnedAllocator& owner) {
+    PinnedBlock* block = owner.find(address);
+    if (block != nullptr) owner.record_stream(block, stream);
+    return block != nullptr;
+  });
+}
+
+void attach_pinned_memory() { at::setHostAllocator(kDeviceType, &memory()); }
+
+}  // namespace graft::binding

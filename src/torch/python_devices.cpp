@@ -1,0 +1,146 @@
+// src/torch/python_devices.cpp: devices, drivers and generators for Python.
+#include <map>
+#include <tuple>
+
+#include "runtime/device.h"
+#include "runtime/fork.h"
+#include "runtime/platform.h"
+#include "torch/current.h"
+#include "torch/drivers.h"
+#include "torch/generator.h"
+#include "torch/python.h"
+
+namespace graft::binding {
+namespace {
+
+namespace py = pybind11;
+
+Device& device_at(int64_t index) {
+  check_index(index);
+  return platform().device(static_cast<int>(index));
+}
+
+struct DeviceProperties {
+  std::string driver;
+  uint32_t ordinal;
+  graft_device_properties facts;
+};
+
+DeviceProperties properties_of(int64_t index) {
+  check_index(index);
+  const auto all = platform().descriptions();
+  const DeviceDescription& one = all[static_cast<size_t>(index)];
+  return {one.driver->name(), one.ordinal, one.properties};
+}
+
+std::string text_of(const DeviceProperties& properties) {
+  const graft_device_properties& facts = properties.facts;
+  return std::string("DeviceProperties(name='") + facts.name + "', driver='" + properties.driver +
+         "', total_memory=" + std::to_string(facts.memory_bytes >> 20) +
+         "MB, compute_units=" + std::to_string(facts.compute_units) + ", dialect='" +
+         facts.dialect + "')";
+}
+
+void bind_properties(py::module& module) {
+  using Properties = DeviceProperties;
+  const auto fact = [](auto member) {
+    return [member](const Properties& p) { return p.facts.*member; };
+  };
+  using Facts = graft_device_properties;
+  py::class_<Properties>(module, "DeviceProperties", "What a device is.")
+      .def_property_readonly("name", [](const Properties& p) { return std::string(p.facts.name); })
+      .def_property_readonly("vendor",
+                             [](const Properties& p) { return std::string(p.facts.vendor); })
+      .def_property_readonly("dialect",
+                             [](const Properties& p) { return std::string(p.facts.dialect); })
+      .def_readonly("driver", &Properties::driver)
+      .def_readonly("ordinal", &Properties::ordinal)
+      .def_property_readonly("total_memory", fact(&Facts::memory_bytes))
+      .def_property_readonly("multi_processor_count", fact(&Facts::compute_units))
+      .def_property_readonly("compute_units", fact(&Facts::compute_units))
+      .def_property_readonly("max_group_size", fact(&Facts::max_group_size))
+      .def_property_readonly("sub_group_size", fact(&Facts::sub_group_size))
+      .def_property_readonly("local_memory", fact(&Facts::local_memory_bytes))
+      .def_property_readonly("major", fact(&Facts::capability_major))
+      .def_property_readonly("minor", fact(&Facts::capability_minor))
+      .def_property_readonly(
+          "simulated",
+          [](const Properties& p) { return (p.facts.features & GRAFT_FEATURE_SIMULATED) != 0; })
+      .def("__repr__", &text_of);
+}
+
+std::vector<std::tuple<std::string, std::string>> driver_names() {
+  std::vector<std::tuple<std::string, std::string>> found;
+  for (const Driver* driver : platform().drivers()) {
+    found.emplace_back(driver->name(), driver->path());
+  }
+  return found;
+}
+
+std::vector<std::tuple<std::string, std::string>> refused_drivers() {
+  std::vector<std::tuple<std::string, std::string>> found;
+  for (const Refusal& refusal : platform().refusals()) {
+    found.emplace_back(refusal.path, refusal.reason);
+  }
+  return found;
+}
+
+std::map<std::string, uint64_t> statistics(int64_t index) {
+  const CommandCounts from = device_at(index).counts();
+  return {{"launches", from.launches},
+          {"copies", from.copies},
+          {"copied_bytes", from.copied_bytes},
+          {"fills", from.fills},
+          {"filled_bytes", from.filled_bytes}};
+}
+
+}  // namespace
+
+void bind_devices(py::module& module) {
+  bind_properties(module);
+  define(
+      module, "device_count", +[] { return device_count(); });
+  define(
+      module, "current_device", +[]() -> int { return current_device(); });
+  define(
+      module, "set_device", +[](int64_t index) {
+        if (index >= 0) check_index(index);
+        set_current_device(static_cast<c10::DeviceIndex>(index));
+      });
+  define(
+      module, "exchange_device", +[](int64_t index) -> int {
+        const int before = current_device();
+        if (index >= 0) check_index(index);
+        set_current_device(static_cast<c10::DeviceIndex>(index));
+        return before;
+      });
+  define(
+      module, "init", +[] { current_stream(current_device()); });
+  define(
+      module, "is_initialized", +[] { return platform().any_device_open() && !forked_child(); });
+  define(
+      module, "is_in_bad_fork", +[] { return forked_child(); });
+  define(
+      module, "synchronize", +[](int64_t index) { device_at(index).synchronize(); });
+  define(
+      module, "default_stream_id",
+      +[](int64_t index) { return device_at(index).default_stream().id(); });
+  define(module, "device_properties", &properties_of);
+  define(module, "statistics", &statistics);
+  define(
+      module, "add_driver_path",
+      +[](const std::string& path) { platform().add_driver_path(path); });
+  define(
+      module, "load_driver", +[](const std::string& path) { load_driver(path); });
+  define(module, "drivers", &driver_names);
+  define(module, "refusals", &refused_drivers);
+  define(
+      module, "seed_all", +[](uint64_t seed) { seed_all(seed); });
+  define(
+      module, "default_generator", +[](int64_t index) -> at::Generator {
+        check_index(index);
+        return default_generator(static_cast<c10::DeviceIndex>(index));
+      });
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,44 @@
+// src/torch/stubs.cpp: fills PyTorch's DispatchStubs when the binding is loaded.
+#include "torch/stubs.h"
+
+#include <string>
+
+#include "runtime/error.h"
+
+namespace graft::binding {
+namespace {
+
+// Filling stubs touches no device: it may happen while libraries load.
+[[maybe_unused]] const bool filled = [] {
+  fill_stubs();
+  return true;
+}();
+
+}  // namespace
+
+void fill_stubs() {
+  fill_unfilled_stubs();
+  fill_op_table_stubs();
+  fill_pointwise_stubs();
+  fill_reduction_stubs();
+  fill_random_stubs();
+  fill_attention_stubs();
+  fill_index_stubs();
+  fill_index_put_stubs();
+  fill_patch_stubs();
+  fill_group_norm_stubs();
+  fill_sorting_stubs();
+  fill_counting_stubs();
+}
+
+void throw_unfilled() { throw Error(GRAFT_UNSUPPORTED, "no kernel for this operator"); }
+
+const Op& op_row(std::string_view name) {
+  const Op* row = find_op(name);
+  if (row == nullptr) {
+    throw Error(GRAFT_INTERNAL, "the op table has no row " + std::string(name));
+  }
+  return *row;
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,75 @@
+// src/torch/stubs.h: fills PyTorch's DispatchStubs with the device's kernels.
+#pragma once
+
+#include <ATen/TensorIterator.h>
+#include <ATen/native/DispatchStub.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+#include "codegen/op_table.h"
+#include "runtime/error.h"
+#include "torch/tensor_iterator.h"
+
+namespace graft::binding {
+
+// Fills every stub, in an order in which the specific kernel wins over the general one. Called
+// once, before any operator runs.
+void fill_stubs();
+
+// One function per family of stubs; fill_stubs calls them all.
+void fill_unfilled_stubs();
+void fill_op_table_stubs();
+void fill_pointwise_stubs();
+void fill_reduction_stubs();
+void fill_random_stubs();
+void fill_attention_stubs();
+void fill_index_stubs();
+void fill_index_put_stubs();
+void fill_patch_stubs();
+void fill_group_norm_stubs();
+void fill_sorting_stubs();
+void fill_counting_stubs();
+
+// Ends an operator whose stub has no kernel here: its registration falls back (guarded.h).
+[[noreturn]] void throw_unfilled();
+
+template <class Result, class... Arguments, class Stub>
+void leave_unfilled(at::native::DispatchStub<Result (*)(Arguments...), Stub>& stub) {
+  stub.set_privateuse1_dispatch_ptr([](Arguments...) -> Result { throw_unfilled(); });
+}
+
+// A name as a template argument.
+template <size_t size>
+struct Name {
+  char text[size];
+  consteval Name(const char (&from)[size]) { std::copy_n(from, size, text); }
+};
+
+// The row of the op table with this name; an internal error when the table has none.
+const Op& op_row(std::string_view name);
+
+template <Name name>
+const Op& op_row() {
+  static const Op& row = op_row(std::string_view(name.text));
+  return row;
+}
+
+// A stub's further argument as the c10::Scalar that becomes a scalar of the kernel.
+inline c10::Scalar stub_scalar(const c10::Scalar& value) { return value; }
+inline c10::Scalar stub_scalar(std::optional<double> value) { return value.value_or(0.0); }
+template <class Number>
+requires std::is_arithmetic_v<Number> c10::Scalar stub_scalar(Number value) { return value; }
+
+// Gives the stub the kernel of a row: the iterator's operands in order, then the stub's further
+// arguments as the row's scalars.
+template <Name name, class Iterator, class... Arguments, class Stub>
+void fill_pointwise(at::native::DispatchStub<void (*)(Iterator, Arguments...), Stub>& stub) {
+  stub.set_privateuse1_dispatch_ptr([](Iterator iterator, Arguments... arguments) {
+    run_pointwise(iterator, op_row<name>(), {stub_scalar(arguments)...});
+  });
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,97 @@
+// src/torch/stubs_index_put.cpp: the gradient of advanced indexing, index_put with accumulation.
+#include <ATen/ExpandUtils.h>
+#include <ATen/native/IndexingUtils.h>
+#include <ATen/native/TensorAdvancedIndexing.h>
+
+#include <algorithm>
+
+#include "kernels/index.h"
+#include "torch/operands.h"
+#include "torch/stubs.h"
+
+namespace graft::binding {
+namespace {
+
+// The tensors as dimensions [before, index, after] of one shape.
+struct Placement {
+  int64_t before = 0;   // dimensions of self in front of the indexed ones
+  at::DimVector index;  // sizes of the broadcast indices
+  int64_t indexed = 0;  // number of indexed dimensions
+  at::DimVector shape(const at::Tensor& self) const {
+    at::DimVector sizes(self.sizes().begin(), self.sizes().begin() + before);
+    sizes.append(index.begin(), index.end());
+    sizes.append(self.sizes().begin() + before + indexed, self.sizes().end());
+    return sizes;
+  }
+};
+
+Placement place(const std::vector<at::Tensor>& indices) {
+  Placement found;
+  while (!indices[found.before].defined()) ++found.before;
+  for (const at::Tensor& index : indices) found.indexed += index.defined();
+  const at::IntArrayRef sizes = indices[found.before].sizes();
+  found.index.assign(sizes.begin(), sizes.end());
+  return found;
+}
+
+// self with stride 0 where the indices decide.
+TensorView target(const at::Tensor& self, const Placement& placement) {
+  const at::DimVector shape = placement.shape(self);
+  TensorView view = view_of(self);
+  const TensorView old = view;
+  const int between = static_cast<int>(placement.index.size());
+  const int before = static_cast<int>(placement.before);
+  view.rank = static_cast<int>(shape.size());
+  if (view.rank > kMaxRank) throw_unfilled();
+  for (int i = 0; i < view.rank; ++i) {
+    view.sizes[i] = shape[i];
+    if (i < before) {
+      view.strides[i] = old.strides[i];
+    } else if (i < before + between) {
+      view.strides[i] = 0;
+    } else {
+      view.strides[i] = old.strides[i - between + placement.indexed];
+    }
+  }
+  return view;
+}
+
+void index_put_with_sort_stub(at::Tensor& self, const c10::List<std::optional<at::Tensor>>& given,
+                              const at::Tensor& value, bool accumulate, bool) {
+  std::vector<at::Tensor> indices = at::native::expandTensors(self, given);
+  for (at::Tensor& index : indices) {
+    if (index.defined()) index = index.to(self.device());
+  }
+  indices = at::expand_outplace(indices);
+  indices.resize(self.dim());
+  at::Tensor to = self;
+  if (!at::native::hasContiguousSubspace(indices)) {
+    std::tie(to, indices) = at::native::transposeToFront(to, indices);
+  }
+  const Placement placement = place(indices);
+  const at::DimVector shape = placement.shape(to);
+  const at::Tensor values = value.to(self.device()).expand(shape);
+  if (values.numel() == 0) return;
+  std::vector<at::Tensor> spread;
+  std::vector<TensorView> views;
+  std::vector<int64_t> sizes, strides;
+  const int64_t after = to.dim() - placement.before - placement.indexed;
+  for (int64_t i = 0; i < placement.indexed; ++i) {
+    at::DimVector lined(placement.index);
+    lined.append(after, 1);
+    spread.push_back(indices[placement.before + i].reshape(lined).expand(shape));
+    views.push_back(view_of(spread.back()));
+    sizes.push_back(to.size(placement.before + i));
+    strides.push_back(to.stride(placement.before + i));
+  }
+  index_put(stream_of(self), target(to, placement), view_of(values), views, sizes, strides,
+            accumulate);
+}
+
+}  // namespace
+
+void fill_index_put_stubs() {
+  at::native::index_put_with_sort_stub.set_privateuse1_dispatch_ptr(&index_put_with_sort_stub);
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,119 @@
+// src/torch/stubs_pointwise.cpp: kernels of elementwise stubs that do not fit a row of the op
+// table.
+#include <ATen/native/BinaryOps.h>
+#include <ATen/native/Fill.h>
+#include <ATen/native/IndexKernel.h>
+#include <ATen/native/Pow.h>
+#include <ATen/native/RangeFactories.h>
+#include <ATen/native/UnaryOps.h>
+
+#include <limits>
+
+#include "kernels/fill.h"
+#include "kernels/pointwise.h"
+#include "kernels/range.h"
+#include "torch/stubs.h"
+#include "torch/tensor_iterator.h"
+#include "torch/view.h"
+
+namespace graft::binding {
+namespace {
+
+void fill_stub(at::TensorIterator& iterator, const c10::Scalar& value) {
+  if (iterator.numel() == 0) return;
+  fill(stream_of(iterator), operand_view(iterator, 0), to_graft(value, iterator.dtype(0)));
+}
+
+// self is the output alone.
+void masked_fill_stub(at::TensorIterator& iterator, const c10::Scalar& value) {
+  if (iterator.numel() == 0) return;
+  const TensorView self = operand_view(iterator, 0);
+  const Operand inputs[] = {self, operand(iterator, 1)};
+  const graft_dtype compute = compute_dtype(iterator.dtype(0));
+  const graft::Scalar number = scalar_of(value, compute);
+  pointwise(stream_of(iterator), op_row<"masked_fill">(), compute, {&self, 1}, inputs,
+            {&number, 1});
+}
+
+// Without a factor, as nearly every caller has it, the kernel takes one argument less.
+template <Name plain, Name scaled>
+void scaled_stub(at::TensorIteratorBase& iterator, const c10::Scalar& alpha) {
+  if (alpha.equal(1)) {
+    run_pointwise(iterator, op_row<plain>());
+  } else {
+    run_pointwise(iterator, op_row<scaled>(), {alpha});
+  }
+}
+
+// The exponents that have kernels of their own, with their exact results.
+void power_stub(at::TensorIteratorBase& iterator, const c10::Scalar& exponent) {
+  if (exponent.equal(2)) {
+    run_pointwise(iterator, op_row<"square">());
+  } else if (exponent.equal(3)) {
+    run_pointwise(iterator, op_row<"cube">());
+  } else if (exponent.equal(0.5)) {
+    run_pointwise(iterator, op_row<"sqrt">());
+  } else {
+    run_pointwise(iterator, op_row<"pow_scalar">(), {exponent});
+  }
+}
+
+void polygamma_stub(at::TensorIteratorBase& iterator, int64_t degree) {
+  if (degree == 0) {
+    run_pointwise(iterator, op_row<"digamma">());
+  } else if (degree == 1) {
+    run_pointwise(iterator, op_row<"trigamma">());
+  } else {
+    run_pointwise(iterator, op_row<"polygamma">(), {degree});
+  }
+}
+
+void next_after_stub(at::TensorIteratorBase& iterator) {
+  const bool half = iterator.common_dtype() == at::kBFloat16;
+  run_pointwise(iterator, half ? op_row<"nextafter_bfloat16">() : op_row<"nextafter">());
+}
+
+// Infinities become the largest numbers of the dtype where no others are given.
+void nan_to_num_stub(at::TensorIteratorBase& iterator, std::optional<double> nan,
+                     std::optional<double> positive, std::optional<double> negative) {
+  double largest = std::numeric_limits<double>::max();
+  switch (iterator.dtype(0)) {
+    case at::kFloat:
+      largest = std::numeric_limits<float>::max();
+      break;
+    case at::kHalf:
+      largest = std::numeric_limits<at::Half>::max();
+      break;
+    case at::kBFloat16:
+      largest = std::numeric_limits<at::BFloat16>::max();
+      break;
+    default:
+      break;
+  }
+  run_pointwise(iterator, op_row<"nan_to_num">(),
+                {nan.value_or(0.0), positive.value_or(largest), negative.value_or(-largest)});
+}
+
+void linspace_stub(at::TensorIterator& iterator, const c10::Scalar& start, const c10::Scalar& end,
+                   int64_t) {
+  if (iterator.numel() == 0) return;
+  const at::ScalarType type = at::isIntegralType(iterator.dtype(0), true) ? at::kLong : at::kDouble;
+  linspace(stream_of(iterator), operand_view(iterator, 0), to_graft(start, type),
+           to_graft(end, type));
+}
+
+}  // namespace
+
+void fill_pointwise_stubs() {
+  at::native::fill_stub.set_privateuse1_dispatch_ptr(&fill_stub);
+  at::native::add_stub.set_privateuse1_dispatch_ptr(&scaled_stub<"plain_add", "add">);
+  at::native::sub_stub.set_privateuse1_dispatch_ptr(&scaled_stub<"plain_sub", "sub">);
+  at::native::pow_tensor_scalar_stub.set_privateuse1_dispatch_ptr(&power_stub);
+  at::native::masked_fill_stub.set_privateuse1_dispatch_ptr(&masked_fill_stub);
+  at::native::nan_to_num_stub.set_privateuse1_dispatch_ptr(&nan_to_num_stub);
+  at::native::polygamma_stub.set_privateuse1_dispatch_ptr(&polygamma_stub);
+  at::native::nextafter_stub.set_privateuse1_dispatch_ptr(&next_after_stub);
+  at::native::linspace_stub.set_privateuse1_dispatch_ptr(&linspace_stub);
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,130 @@
+// src/torch/stubs_random.cpp: kernels of the stubs that draw random numbers.
+#include <ATen/core/Generator.h>
+#include <ATen/native/UnaryOps.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/random.h"
+#include "torch/operands.h"
+#include "torch/stubs.h"
+#include "torch/tensor_iterator.h"
+
+namespace graft::binding {
+namespace {
+
+using Source = std::optional<at::Generator>;
+
+Philox draw(const Source& source, const at::TensorBase& output) {
+  const auto [seed, offset] =
+      next_philox(source, output.device(), philox_increment(static_cast<uint64_t>(output.numel())));
+  return {seed, offset};
+}
+
+// The output itself rather than the iterator's view of it, whose order of dimensions may differ:
+// element i of the tensor gets draw i whatever the layout.
+at::Tensor output_of(at::TensorIteratorBase& iterator) {
+  return at::Tensor(iterator.tensor_base(0));
+}
+
+void uniform_stub(at::TensorIteratorBase& iterator, double from, double to, Source source) {
+  const at::Tensor output = output_of(iterator);
+  if (output.numel() == 0) return;
+  uniform(stream_of(output), view_of(output), draw(source, output), from, to);
+}
+
+void exponential_stub(at::TensorIteratorBase& iterator, double lambda, Source source) {
+  const at::Tensor output = output_of(iterator);
+  if (output.numel() == 0) return;
+  exponential(stream_of(output), view_of(output), draw(source, output), lambda);
+}
+
+void normal_stub(const at::TensorBase& self, double mean, double deviation, Source source) {
+  if (self.numel() == 0) return;
+  const at::Tensor output(self);
+  normal(stream_of(output), view_of(output), draw(source, self), mean, deviation);
+}
+
+void bernoulli_stub(const at::TensorBase& self, double p, Source source) {
+  if (self.numel() == 0) return;
+  const at::Tensor output(self);
+  bernoulli(stream_of(output), view_of(output), draw(source, self), p);
+}
+
+void bernoulli_each_stub(const at::TensorBase& self, const at::TensorBase& p, Source source) {
+  if (self.numel() == 0) return;
+  const at::Tensor output(self);
+  const at::Tensor chances = at::Tensor(p).to(self.device()).expand_as(output);
+  bernoulli(stream_of(output), view_of(output), draw(source, self), view_of(chances));
+}
+
+void integers(at::TensorIteratorBase& iterator, uint64_t range, int64_t base,
+              const Source& source) {
+  const at::Tensor output = output_of(iterator);
+  if (output.numel() == 0) return;
+  random_integers(stream_of(output), view_of(output), draw(source, output), range, base);
+}
+
+void from_to_stub(at::TensorIteratorBase& iterator, uint64_t range, int64_t base, Source source) {
+  integers(iterator, range, base, source);
+}
+
+// The whole range of int64: 2^64 numbers, written as range 0.
+void full_range_stub(at::TensorIteratorBase& iterator, Source source) {
+  integers(iterator, 0, std::numeric_limits<int64_t>::min(), source);
+}
+
+// 0 up to the largest number of the dtype, or up to which its numbers are exact.
+void random_stub(at::TensorIteratorBase& iterator, Source source) {
+  uint64_t range = 0;
+  switch (iterator.dtype(0)) {
+    case at::kBool:
+      range = 2;
+      break;
+    case at::kByte:
+      range = 1u << 8;
+      break;
+    case at::kChar:
+      range = 1u << 7;
+      break;
+    case at::kShort:
+      range = 1u << 15;
+      break;
+    case at::kInt:
+      range = uint64_t{1} << 31;
+      break;
+    case at::kLong:
+      range = uint64_t{1} << 63;
+      break;
+    case at::kHalf:
+      range = (1u << 11) + 1;
+      break;
+    case at::kBFloat16:
+      range = (1u << 8) + 1;
+      break;
+    case at::kFloat:
+      range = (uint64_t{1} << 24) + 1;
+      break;
+    case at::kDouble:
+      range = (uint64_t{1} << 53) + 1;
+      break;
+    default:
+      throw_unfilled();
+  }
+  integers(iterator, range, 0, source);
+}
+
+}  // namespace
+
+void fill_random_stubs() {
+  at::native::uniform_stub.set_privateuse1_dispatch_ptr(&uniform_stub);
+  at::native::exponential_stub.set_privateuse1_dispatch_ptr(&exponential_stub);
+  at::native::normal_stub.set_privateuse1_dispatch_ptr(&normal_stub);
+  at::native::bernoulli_scalar_stub.set_privateuse1_dispatch_ptr(&bernoulli_stub);
+  at::native::bernoulli_tensor_stub.set_privateuse1_dispatch_ptr(&bernoulli_each_stub);
+  at::native::random_from_to_stub.set_privateuse1_dispatch_ptr(&from_to_stub);
+  at::native::random_full_64_bits_range_stub.set_privateuse1_dispatch_ptr(&full_range_stub);
+  at::native::random_stub.set_privateuse1_dispatch_ptr(&random_stub);
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,86 @@
+# tests/conformance/test_expectations.py: rows decide what a failure or a pass means, and each has a reason.
+from __future__ import annotations
+
+import pytest
+
+from torch_graft.conformance import SetupError, cases
+from torch_graft.conformance.cases import Cell
+from torch_graft.conformance.expectations import BUILT_IN, Expectations, upstream_mark
+from torch_graft.conformance.session import Outcome
+
+CELL = Cell("op", "fft.fft", "complex64", "backward")
+
+
+def rows(tmp_path, text, device="npu"):
+    path = tmp_path / "own.toml"
+    path.write_text(text)
+    return Expectations.built_in(device, [path])
+
+
+def row(kind="xfail", **patterns):
+    lines = [f'{name} = "{value}"' for name, value in patterns.items()]
+    return "\n".join(["[[expectation]]", f'kind = "{kind}"', 'reason = "why"', *lines, ""])
+
+
+@pytest.mark.parametrize(
+    ("patterns", "found"),
+    [
+        ({}, True),
+        ({"suite": "op", "entry": "fft.*", "dtype": "complex*", "aspect": "backward"}, True),
+        ({"entry": "fft"}, False),
+        ({"entry": "fftx*"}, False),
+        ({"dtype": "float*"}, False),
+        ({"device": "npu"}, True),
+        ({"device": "cuda"}, False),  # device-specific
+    ],
+)
+def test_patterns(patterns, found, tmp_path):
+    assert (rows(tmp_path, row(**patterns)).find(CELL) is not None) == found
+
+
+def test_one_row_may_name_several_entries(tmp_path):
+    text = '[[expectation]]\nentry = ["add", "fft.*"]\nkind = "skip"\nreason = "why"\n'
+    assert rows(tmp_path, text).find(CELL).kind == "skip"
+
+
+def test_a_later_row_wins(tmp_path):
+    assert rows(tmp_path, row("skip") + row("values", entry="fft.*")).find(CELL).kind == "values"
+
+
+@pytest.mark.parametrize(
+    ("status", "judged"),
+    [("fail", "xfail"), ("error", "xfail"), ("crash", "xfail"), ("hang", "xfail"),
+     ("pass", "xpass"), ("skip", "skip")],
+)  # fmt: skip
+def test_expected_failures(status, judged, tmp_path):
+    found = rows(tmp_path, row()).judged(CELL, Outcome(status))
+    assert found.status == judged
+    assert found.reason == ("why" if judged != "skip" else "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[[expectation]]\nkind = "xfail"\n', row("maybe"), row(entyr="add"), "[[expectation]\n",
+     '[[expectation]]\nkind = "skip"\nreason = " "\n'],
+)  # fmt: skip
+def test_bad_rows_are_refused(text, tmp_path):
+    with pytest.raises(SetupError, match=r"own\.toml"):
+        rows(tmp_path, text)
+
+
+def test_built_in_rows_name_entries_that_exist():
+    every = [Cell("op", entry, "float32", "forward") for entry in cases.entries("op")]
+    for known in Expectations.built_in("npu").rows:
+        assert any(known.matches("|".join(cell)) for cell in every), known
+    assert BUILT_IN.exists()
+
+
+def test_an_upstream_mark_excuses_only_with_a_reason():
+    random = Cell("op", "bernoulli", "float32", "forward")
+    assert "non-deterministic" in upstream_mark(random, "npu")
+    found = Expectations.built_in("npu").judged(random, Outcome("fail"))
+    assert found.status == "xfail"
+    assert found.reason.startswith("upstream's TestCommon.test_compare_cpu")
+    silent = Cell("op", "linalg.lu", "float32", "forward")  # marked, but without a word
+    assert upstream_mark(silent, "npu") is None
+    assert Expectations.built_in("npu").judged(random, Outcome("pass")).status == "pass"

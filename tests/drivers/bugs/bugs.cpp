@@ -1,0 +1,155 @@
+// tests/drivers/bugs/bugs.cpp: the host driver with one planted bug; GRAFT_BUG names it at the
+// build.
+#include <dlfcn.h>
+
+#include <cstring>
+#include <string>
+
+#include "graft/driver.h"
+
+#define GRAFT_STRING(x) #x
+#define GRAFT_NAME_OF(x) GRAFT_STRING(x)
+
+namespace {
+
+graft_driver_table base;
+
+// Each bug: the function that replaces a slot, and the case that must find it.
+// BUG(name, slot, "case of graft-driver-check")
+#define GRAFT_BUGS(BUG)                                                                   \
+  BUG(misaligned, memory_allocate, "memory: addresses are aligned as the properties say") \
+  BUG(overlapping, memory_allocate, "memory: allocations do not overlap")                 \
+  BUG(leaking, memory_free, "memory: what is freed can be had again")                     \
+  BUG(sticky_failure, memory_allocate,                                                    \
+      "memory: an impossible size fails and leaves the device usable")                    \
+  BUG(overrun, copy, "copy: writes its range and nothing beside it")                      \
+  BUG(narrow_fill, fill, "fill: patterns of 1, 2, 4, 8 and 16 bytes")                     \
+  BUG(early_event, event_query, "event: busy before its mark, done after")                \
+  BUG(impatient, stream_synchronize, "stream: synchronize waits for all commands")        \
+  BUG(unordered, stream_wait_event, "stream: stream_wait_event orders two streams")       \
+  BUG(greedy_struct, device_properties, "devices: properties keep to struct_size")        \
+  BUG(crashing, device_open, "devices: an ordinal past the last one is refused")          \
+  BUG(hanging, event_synchronize, "event: waiting for one never recorded returns")        \
+  BUG(lost_item, kernel_launch, "kernel: every work-item runs once")                      \
+  BUG(swallowed_error, stream_synchronize, "late error: synchronize returns it once")     \
+  BUG(throwing, host_callback, "stream: host_callback runs once, in order")
+
+graft_status misaligned(graft_device device, uint64_t bytes, graft_address* out) {
+  const graft_status status = base.memory_allocate(device, bytes + 8, out);
+  if (status == GRAFT_OK) *out += 8;
+  return status;
+}
+
+graft_status overlapping(graft_device device, uint64_t bytes, graft_address* out) {
+  static graft_address before = 0;
+  static uint64_t room = 0;
+  if (before != 0 && bytes < room) {
+    *out = before;
+    return GRAFT_OK;
+  }
+  const graft_status status = base.memory_allocate(device, bytes, out);
+  if (status == GRAFT_OK) {
+    before = *out;
+    room = bytes;
+  }
+  return status;
+}
+
+graft_status leaking(graft_device, graft_address) { return GRAFT_OK; }
+
+graft_status sticky_failure(graft_device device, uint64_t bytes, graft_address* out) {
+  static bool failed = false;
+  if (failed) return GRAFT_OUT_OF_MEMORY;
+  const graft_status status = base.memory_allocate(device, bytes, out);
+  failed = status != GRAFT_OK;
+  return status;
+}
+
+graft_status overrun(graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,
+                     uint32_t tag) {
+  return base.copy(stream, to, from,
+                   kind == GRAFT_HOST_TO_DEVICE && bytes % 2 == 1 ? bytes + 1 : bytes, kind, tag);
+}
+
+graft_status narrow_fill(graft_stream stream, graft_address to, uint64_t bytes, const void* pattern,
+                         uint32_t pattern_bytes, uint32_t tag) {
+  return base.fill(stream, to, bytes, pattern, pattern_bytes == 16 ? 8 : pattern_bytes, tag);
+}
+
+graft_status early_event(graft_event) { return GRAFT_OK; }
+
+graft_status impatient(graft_stream) { return GRAFT_OK; }
+
+graft_status unordered(graft_stream, graft_event) { return GRAFT_OK; }
+
+graft_status greedy_struct(uint32_t ordinal, graft_device_properties* properties) {
+  const uint32_t known = properties->struct_size;
+  properties->struct_size = sizeof *properties;
+  const graft_status status = base.device_properties(ordinal, properties);
+  properties->struct_size = known;
+  return status;
+}
+
+graft_status crashing(uint32_t ordinal, graft_device* out_device) {
+  volatile int* nowhere = nullptr;
+  if (ordinal != 0) *nowhere = 1;
+  return base.device_open(ordinal, out_device);
+}
+
+graft_status hanging(graft_event event) {
+  while (base.event_query(event) == GRAFT_OK) {
+  }
+  return GRAFT_OK;
+}
+
+graft_status lost_item(graft_stream stream, graft_kernel kernel, const graft_launch* launch) {
+  graft_launch less = *launch;
+  if (less.grid[0] > 2) --less.grid[0];
+  return base.kernel_launch(stream, kernel, &less);
+}
+
+graft_status swallowed_error(graft_stream stream) {
+  base.stream_synchronize(stream);
+  return GRAFT_OK;
+}
+
+graft_status throwing(graft_stream, void (*)(void*), void*) {
+  throw std::string("a C++ exception left the driver");
+}
+
+struct Bug {
+  const char* name;
+  const char* found_by;
+};
+#define GRAFT_ROW(bug, slot, found_by) {#bug, found_by},
+constexpr Bug kBugs[] = {GRAFT_BUGS(GRAFT_ROW)};
+
+}  // namespace
+
+// The case of graft-driver-check that must find this library's bug.
+extern "C" GRAFT_DRIVER_EXPORT const char* graft_bug_found_by() {
+  for (const Bug& bug : kBugs) {
+    if (std::strcmp(bug.name, GRAFT_NAME_OF(GRAFT_BUG)) == 0) return bug.found_by;
+  }
+  return "";
+}
+
+extern "C" graft_status graft_driver_query(graft_driver_table* table) {
+  if (base.name == nullptr) {
+    void* library = dlopen(GRAFT_BASE_DRIVER, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return GRAFT_INTERNAL;
+    const auto query =
+        reinterpret_cast<graft_driver_query_function>(dlsym(library, "graft_driver_query"));
+    base.abi_major = GRAFT_ABI_MAJOR;
+    base.abi_minor = GRAFT_ABI_MINOR;
+    base.slot_count = GRAFT_SLOT_COUNT;
+    const graft_status status = query(&base);
+    if (status != GRAFT_OK) return status;
+  }
+  graft_driver_table mine = base;
+  mine.name = GRAFT_NAME_OF(GRAFT_BUG);
+#define GRAFT_PLANT(bug, slot, found_by) \
+  if (std::strcmp(mine.name, #bug) == 0) mine.slot = bug;
+  GRAFT_BUGS(GRAFT_PLANT)
+  return graft_driver_fill(table, &mine);
+}

@@ -1,0 +1,200 @@
+// tests/drivers/check/kernel_cases.cpp: compiling, loading and launching, for dialects known here.
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check/cases.h"
+
+using graft::check::Failure;
+using graft::check::Session;
+
+namespace {
+
+// add_n: adds n to each of the work-items' words; the work-item is the word's index.
+const char* source_for(const std::string& dialect) {
+  if (dialect == "c") {
+    return "typedef union { void* address; unsigned long long bits; } argument;\n"
+           "void add_n(const argument* a, unsigned long long begin, unsigned long long end) {\n"
+           "  int* x = (int*)a[0].address;\n"
+           "  for (unsigned long long i = begin; i < end; ++i) x[i] += (int)a[1].bits;\n"
+           "}\n";
+  }
+  if (dialect == "opencl-c") {
+    return "__kernel void add_n(__global int* x, int n) { x[get_global_id(0)] += n; }\n";
+  }
+  if (dialect == "cuda-c") {
+    return "extern \"C\" __global__ void add_n(int* x, int n) {\n"
+           "  x[blockIdx.x * blockDim.x + threadIdx.x] += n; }\n";
+  }
+  throw Failure("this checker has no test kernel in the dialect '" + dialect + "'");
+}
+
+void append(void* context, const void* data, size_t bytes) {
+  static_cast<std::string*>(context)->append(static_cast<const char*>(data), bytes);
+}
+
+std::string compile(Session& session, const std::string& source) {
+  std::string blob;
+  session.expect(session.table.program_compile(session.device, source.data(), source.size(), "",
+                                               graft_sink{&blob, append}),
+                 GRAFT_OK, "program_compile");
+  session.require(!blob.empty(), "program_compile gave an empty blob");
+  return blob;
+}
+
+graft_program load(Session& session, const std::string& blob) {
+  graft_program program = nullptr;
+  session.expect(session.table.program_load(session.device, blob.data(), blob.size(), &program),
+                 GRAFT_OK, "program_load");
+  return program;
+}
+
+graft_kernel find(Session& session, graft_program program) {
+  graft_kernel kernel = nullptr;
+  session.expect(session.table.kernel_find(session.device, program, "add_n", &kernel), GRAFT_OK,
+                 "kernel_find");
+  return kernel;
+}
+
+graft_kernel build(Session& session) {
+  return find(session, load(session, compile(session, source_for(session.properties.dialect))));
+}
+
+// Enqueues x[i] += n for count words; the argument list is spoilt before it returns.
+void launch(Session& session, graft_stream stream, graft_kernel kernel, graft_address x,
+            uint64_t count, int n) {
+  graft_argument arguments[2] = {};
+  arguments[0] = {
+      GRAFT_ARGUMENT_ADDRESS, 0, GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE, 0, x, count * 4};
+  arguments[1] = {GRAFT_ARGUMENT_SCALAR, GRAFT_INT32, 0, 0, static_cast<uint64_t>(n), 4};
+  graft_launch one = {sizeof one, 0, {count, 1, 1}, {1, 1, 1}, 2, arguments};
+  session.expect(session.table.kernel_launch(stream, kernel, &one), GRAFT_OK, "kernel_launch");
+  std::memset(arguments, 0, sizeof arguments);
+}
+
+constexpr const char* kSlots = "program_compile program_load kernel_find kernel_launch";
+
+void require_sum(Session& session, graft_stream stream, graft_address x, uint64_t count, int sum) {
+  const auto bytes = session.download(stream, x, count * 4);
+  for (uint64_t i = 0; i < count; ++i) {
+    int value = 0;
+    std::memcpy(&value, bytes.data() + 4 * i, 4);
+    session.require(value == sum, "work-item " + std::to_string(i) + " of " +
+                                      std::to_string(count) + " ran wrongly: " +
+                                      std::to_string(value) + " instead of " + std::to_string(sum));
+  }
+}
+
+graft_address zeros(Session& session, graft_stream stream, uint64_t count) {
+  const graft_address x = session.allocate(count * 4);
+  const uint32_t zero = 0;
+  session.expect(session.table.fill(stream, x, count * 4, &zero, 4, 0), GRAFT_OK, "fill");
+  return x;
+}
+
+}  // namespace
+
+DRIVER_CASE(every_item, "kernel: every work-item runs once", kSlots, kOpen) {
+  graft_stream stream = session.stream();
+  graft_kernel kernel = build(session);
+  for (uint64_t count : {1ull, 2ull, 3ull, 17ull, 1000ull, 100003ull}) {
+    const graft_address x = zeros(session, stream, count);
+    launch(session, stream, kernel, x, count, 3);
+    launch(session, stream, kernel, x, count, 4);
+    require_sum(session, stream, x, count, 7);
+  }
+}
+
+DRIVER_CASE(copied_arguments, "kernel: arguments are taken at the call", kSlots, kOpen) {
+  graft_stream stream = session.stream();
+  graft_kernel kernel = build(session);
+  const graft_address x = zeros(session, stream, 100);
+  session.delay(stream, 40);
+  for (int i = 0; i < 30; ++i) launch(session, stream, kernel, x, 100, 1);
+  require_sum(session, stream, x, 100, 30);
+}
+
+DRIVER_CASE(shared_kernel, "kernel: one kernel from several threads", kSlots, kOpen) {
+  graft_kernel kernel = build(session);
+  std::atomic<bool> wrong{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      try {
+        graft_stream stream = session.stream();
+        const graft_address x = zeros(session, stream, 5000);
+        for (int i = 0; i < 50; ++i) launch(session, stream, kernel, x, 5000, t);
+        require_sum(session, stream, x, 5000, 50 * t);
+      } catch (const Failure&) {
+        wrong = true;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  session.require(!wrong, "a kernel launched from four threads at once computed wrongly");
+}
+
+DRIVER_CASE(compile_error, "kernel: a wrong program gives COMPILE_ERROR and a log",
+            "program_compile last_message", kOpen) {
+  std::string blob;
+  const std::string source = "this is no program in any language {";
+  session.expect(session.table.program_compile(session.device, source.data(), source.size(), "",
+                                               graft_sink{&blob, append}),
+                 GRAFT_COMPILE_ERROR, "program_compile of nonsense");
+  char text[2048] = "";
+  session.expect(session.table.last_message(text, sizeof text), GRAFT_OK, "last_message");
+  session.require(std::strlen(text) > 10, "last_message has no compiler log");
+}
+
+DRIVER_CASE(damaged_blob, "kernel: a damaged blob is refused", kSlots, kOpen) {
+  const std::string blob = compile(session, source_for(session.properties.dialect));
+  for (size_t size : {size_t{0}, size_t{1}, blob.size() / 2}) {
+    graft_program program = nullptr;
+    session.expect(session.table.program_load(session.device, blob.data(), size, &program),
+                   GRAFT_INVALID_ARGUMENT, "program_load of " + std::to_string(size) + " bytes");
+  }
+  std::string flipped = blob;
+  flipped[flipped.size() / 2] = static_cast<char>(~flipped[flipped.size() / 2]);
+  graft_program program = nullptr;
+  session.expect(
+      session.table.program_load(session.device, flipped.data(), flipped.size(), &program),
+      GRAFT_INVALID_ARGUMENT, "program_load of a blob with a flipped byte");
+}
+
+DRIVER_CASE(no_such_kernel, "kernel: an unknown name is NOT_FOUND", kSlots, kOpen) {
+  graft_program program = load(session, compile(session, source_for(session.properties.dialect)));
+  graft_kernel kernel = nullptr;
+  session.expect(session.table.kernel_find(session.device, program, "no_such_kernel", &kernel),
+                 GRAFT_NOT_FOUND, "kernel_find of an unknown name");
+  session.expect(session.table.kernel_find(session.device, nullptr, "no_such_kernel", &kernel),
+                 GRAFT_NOT_FOUND, "kernel_find of an unknown name in the pack");
+  session.require(kernel == nullptr, "a failed kernel_find wrote its out_ parameter");
+}
+
+DRIVER_CASE(unload, "kernel: programs can be loaded and unloaded again",
+            "program_compile program_load kernel_find kernel_launch program_unload", kOpen) {
+  const std::string blob = compile(session, source_for(session.properties.dialect));
+  graft_stream stream = session.stream();
+  for (int i = 0; i < 20; ++i) {
+    graft_program program = load(session, blob);
+    const graft_address x = zeros(session, stream, 64);
+    launch(session, stream, find(session, program), x, 64, i);
+    require_sum(session, stream, x, 64, i);
+    session.expect(session.table.program_unload(program), GRAFT_OK, "program_unload");
+  }
+}
+
+DRIVER_CASE(fingerprint, "kernel: the toolchain's fingerprint is stable", "toolchain_fingerprint",
+            kOpen) {
+  auto read = [&] {
+    std::string text;
+    session.expect(session.table.toolchain_fingerprint(session.device, graft_sink{&text, append}),
+                   GRAFT_OK, "toolchain_fingerprint");
+    return text;
+  };
+  const std::string first = read();
+  session.require(!first.empty() && first == read(),
+                  "toolchain_fingerprint is empty or differs from one call to the next");
+}

@@ -1,0 +1,187 @@
+// tests/drivers/check/library_cases.cpp: the extensions graft.blas and graft.dnn against plain
+// loops.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "check/cases.h"
+#include "graft/extensions.h"
+
+using graft::check::Omitted;
+using graft::check::Session;
+
+namespace {
+
+template <class Table>
+const Table& library(Session& session, const char* name) {
+  const void* table = nullptr;
+  const graft_status status = session.table.extension(name, 1, &table);
+  if (status == GRAFT_NOT_FOUND) throw Omitted(name);
+  session.expect(status, GRAFT_OK, std::string("extension ") + name);
+  return *static_cast<const Table*>(table);
+}
+
+graft_tensor float_tensor(std::vector<int64_t> sizes) {
+  graft_tensor tensor{};
+  tensor.dtype = GRAFT_FLOAT32;
+  tensor.rank = static_cast<uint32_t>(sizes.size());
+  int64_t stride = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    tensor.sizes[i] = sizes[i];
+    tensor.strides[i] = stride;
+    stride *= sizes[i];
+  }
+  return tensor;
+}
+
+std::vector<float> numbers(size_t count, int seed) {
+  std::vector<float> all(count);
+  for (size_t i = 0; i < count; ++i) {
+    all[i] = static_cast<float>((i * 37 + static_cast<size_t>(seed) * 11) % 17) - 8.0f;
+  }
+  return all;
+}
+
+graft_address upload(Session& session, graft_stream stream, const std::vector<float>& values) {
+  std::vector<uint8_t> bytes(values.size() * sizeof(float));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  const graft_address address = session.allocate(bytes.size());
+  session.upload(stream, address, bytes);
+  return address;
+}
+
+void require_floats(Session& session, graft_stream stream, graft_address address,
+                    const std::vector<float>& wanted, const std::string& what) {
+  const auto bytes = session.download(stream, address, wanted.size() * sizeof(float));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    float got = 0;
+    std::memcpy(&got, bytes.data() + i * sizeof(float), sizeof got);
+    session.require(std::abs(got - wanted[i]) <= 1e-3f * (1 + std::abs(wanted[i])),
+                    what + ": element " + std::to_string(i) + " is " + std::to_string(got) +
+                        " instead of " + std::to_string(wanted[i]));
+  }
+}
+
+// Executes a plan of either table once, with the workspace that it needs.
+template <class Table>
+void execute(Session& session, const Table& table, graft_stream stream, graft_plan plan,
+             const graft_plan_needs& needs, std::vector<graft_address> tensors,
+             std::vector<graft_address> operands) {
+  graft_execution execution{};
+  execution.struct_size = sizeof execution;
+  std::copy(tensors.begin(), tensors.end(), execution.tensors);
+  std::copy(operands.begin(), operands.end(), execution.operands);
+  if (needs.workspace_bytes > 0) execution.workspace = session.allocate(needs.workspace_bytes);
+  session.expect(table.plan_execute(stream, plan, &execution), GRAFT_OK, "plan_execute");
+  session.expect(session.table.stream_synchronize(stream), GRAFT_OK, "stream_synchronize");
+  session.expect(table.plan_destroy(plan), GRAFT_OK, "plan_destroy");
+}
+
+graft_plan_needs empty_needs() {
+  graft_plan_needs needs{};
+  needs.struct_size = sizeof needs;
+  return needs;
+}
+
+void check_matmul(Session& session, int64_t m, int64_t n, int64_t k, bool transposed_b) {
+  const auto& blas = library<graft_blas_table>(session, "graft.blas");
+  graft_matmul matmul{};
+  matmul.struct_size = sizeof matmul;
+  matmul.a = float_tensor({m, k});
+  matmul.b = float_tensor({k, n});
+  if (transposed_b) {
+    matmul.b.strides[0] = 1;
+    matmul.b.strides[1] = k;
+  }
+  matmul.c = float_tensor({m, n});
+  matmul.epilogue_count = 2;
+  matmul.epilogues[0] = {GRAFT_EPILOGUE_BIAS, GRAFT_FLOAT32, 0};
+  matmul.epilogues[1] = {GRAFT_EPILOGUE_RELU, GRAFT_FLOAT32, 0};
+  graft_plan_needs needs = empty_needs();
+  graft_plan plan = nullptr;
+  session.expect(blas.matmul_plan(session.device, &matmul, &needs, &plan), GRAFT_OK, "matmul_plan");
+  const auto a = numbers(static_cast<size_t>(m * k), 1);
+  const auto b = numbers(static_cast<size_t>(k * n), 2);
+  const auto bias = numbers(static_cast<size_t>(n), 3);
+  std::vector<float> wanted(static_cast<size_t>(m * n));
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      float sum = bias[static_cast<size_t>(j)];
+      for (int64_t x = 0; x < k; ++x) {
+        sum += a[static_cast<size_t>(i * k + x)] *
+               b[static_cast<size_t>(x * matmul.b.strides[0] + j * matmul.b.strides[1])];
+      }
+      wanted[static_cast<size_t>(i * n + j)] = std::max(sum, 0.0f);
+    }
+  }
+  graft_stream stream = session.stream();
+  const graft_address c = upload(session, stream, std::vector<float>(wanted.size(), -1.0f));
+  execute(session, blas, stream, plan, needs,
+          {upload(session, stream, a), upload(session, stream, b), c},
+          {upload(session, stream, bias), 0});
+  require_floats(session, stream, c, wanted, "matmul with bias and relu");
+}
+
+}  // namespace
+
+DRIVER_CASE(matmul, "graft.blas: matmul with bias and relu", "extension", kOpen) {
+  check_matmul(session, 5, 7, 9, false);
+  check_matmul(session, 64, 33, 128, false);
+  check_matmul(session, 33, 64, 16, true);
+}
+
+DRIVER_CASE(convolution, "graft.dnn: convolution with stride and padding", "extension", kOpen) {
+  const auto& dnn = library<graft_dnn_table>(session, "graft.dnn");
+  constexpr int64_t kChannels = 3, kOut = 4, kSize = 8, kFilter = 3, kResult = 4;
+  graft_convolution convolution{};
+  convolution.struct_size = sizeof convolution;
+  convolution.kind = GRAFT_CONVOLUTION_FORWARD;
+  convolution.input = float_tensor({1, kChannels, kSize, kSize});
+  convolution.weight = float_tensor({kOut, kChannels, kFilter, kFilter});
+  convolution.output = float_tensor({1, kOut, kResult, kResult});
+  std::fill_n(convolution.stride, 3, 2);
+  std::fill_n(convolution.padding, 3, 1);
+  std::fill_n(convolution.dilation, 3, 1);
+  convolution.groups = 1;
+  graft_plan_needs needs = empty_needs();
+  graft_plan plan = nullptr;
+  session.expect(dnn.convolution_plan(session.device, &convolution, &needs, &plan), GRAFT_OK,
+                 "convolution_plan");
+  const auto input = numbers(kChannels * kSize * kSize, 4);
+  const auto weight = numbers(kOut * kChannels * kFilter * kFilter, 5);
+  std::vector<float> wanted(kOut * kResult * kResult);
+  for (size_t index = 0; index < wanted.size(); ++index) {
+    const auto out = static_cast<int64_t>(index) / (kResult * kResult);
+    const auto y = static_cast<int64_t>(index) / kResult % kResult * 2 - 1;
+    const auto x = static_cast<int64_t>(index) % kResult * 2 - 1;
+    for (int64_t tap = 0; tap < kChannels * kFilter * kFilter; ++tap) {
+      const int64_t channel = tap / (kFilter * kFilter);
+      const int64_t row = y + tap / kFilter % kFilter;
+      const int64_t column = x + tap % kFilter;
+      if (row < 0 || row >= kSize || column < 0 || column >= kSize) continue;
+      wanted[index] += input[static_cast<size_t>((channel * kSize + row) * kSize + column)] *
+                       weight[static_cast<size_t>(out * kChannels * kFilter * kFilter + tap)];
+    }
+  }
+  graft_stream stream = session.stream();
+  const graft_address output = upload(session, stream, std::vector<float>(wanted.size(), -1.0f));
+  execute(session, dnn, stream, plan, needs,
+          {upload(session, stream, input), upload(session, stream, weight), output}, {});
+  require_floats(session, stream, output, wanted, "convolution");
+}
+
+DRIVER_CASE(impossible_matmul, "graft.blas: sizes that do not fit are refused", "extension",
+            kOpen) {
+  const auto& blas = library<graft_blas_table>(session, "graft.blas");
+  graft_matmul matmul{};
+  matmul.struct_size = sizeof matmul;
+  matmul.a = float_tensor({4, 5});
+  matmul.b = float_tensor({6, 7});
+  matmul.c = float_tensor({4, 7});
+  graft_plan_needs needs = empty_needs();
+  graft_plan plan = nullptr;
+  session.require(blas.matmul_plan(session.device, &matmul, &needs, &plan) != GRAFT_OK,
+                  "a matmul of [4, 5] by [6, 7] got a plan");
+}

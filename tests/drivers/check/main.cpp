@@ -1,0 +1,79 @@
+// tests/drivers/check/main.cpp: graft-driver-check, puts a driver library through every case.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "check/runner.h"
+
+namespace {
+
+using graft::check::Options;
+using graft::check::Row;
+using graft::check::Verdict;
+
+constexpr const char* kUsage =
+    "usage: graft-driver-check [--only TEXT] [--timeout SECONDS] [--late-error NAME=VALUE] "
+    "DRIVER.so\n"
+    "  --only        runs the cases whose name contains TEXT\n"
+    "  --timeout     for one case; default 30\n"
+    "  --late-error  environment that makes the driver's second copy fail after it was enqueued\n"
+    "Exit code: 0 all cases passed, 1 some did not, 2 wrong use.\n";
+
+bool parse(int count, char** words, Options* options) {
+  for (int i = 1; i < count; ++i) {
+    const std::string word = words[i];
+    const bool has_value = i + 1 < count;
+    if (word == "--only" && has_value) {
+      options->pattern = words[++i];
+    } else if (word == "--timeout" && has_value) {
+      options->timeout_seconds = std::atof(words[++i]);
+    } else if (word == "--late-error" && has_value) {
+      options->late_error = words[++i];
+    } else if (word.rfind("--", 0) == 0 || !options->path.empty()) {
+      return false;
+    } else {
+      options->path = word;
+    }
+  }
+  return !options->path.empty() && options->timeout_seconds > 0;
+}
+
+void print_row(const Row& row) {
+  std::printf("%-8s %6.2f s  %s%s%s\n", verdict_name(row.verdict), row.seconds, row.name.c_str(),
+              row.message.empty() ? "" : ": ", row.message.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  Options options;
+  if (!parse(count, words, &options)) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  if (char* resolved = realpath(options.path.c_str(), nullptr)) {
+    options.path = resolved;
+    std::free(resolved);
+  }
+  std::printf("driver: %s\n", options.path.c_str());
+  std::string problem;
+  for (const std::string& slot : read_omitted_slots(options, &problem)) {
+    std::printf("omits %s\n", slot.c_str());
+  }
+  if (!problem.empty()) std::printf("does not load: %s\n", problem.c_str());
+  std::array<int, 5> totals{};
+  for (const graft::check::Case& one : graft::check::cases()) {
+    if (std::string(one.name).find(options.pattern) == std::string::npos) continue;
+    const Row row = run_case(one, options);
+    ++totals.at(static_cast<size_t>(row.verdict));
+    print_row(row);
+  }
+  const int bad = totals[1] + totals[2] + totals[3];
+  std::printf("%d passed, %d failed, %d skipped\n", totals[0], bad, totals[4]);
+  return bad == 0 && totals[0] > 0 ? 0 : 1;
+}

@@ -1,0 +1,59 @@
+// tests/drivers/host/host_driver.h: the host driver's library, loaded through its table alone.
+#ifndef GRAFT_TESTS_DRIVERS_HOST_HOST_DRIVER_H_
+#define GRAFT_TESTS_DRIVERS_HOST_HOST_DRIVER_H_
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "graft/driver.h"
+
+namespace graft::host_test {
+
+// The table; aborts the test program with the linker's message when the library does not load.
+const graft_driver_table& driver();
+
+// Device 0 and a stream of it, for one test.
+struct Session {
+  explicit Session(uint32_t ordinal = 0);
+  ~Session();
+
+  graft_address allocate(uint64_t bytes);
+  graft_stream new_stream();
+  // Compiles C, loads it and finds one kernel; the program is unloaded at the end of the test.
+  graft_kernel kernel(const std::string& source, const char* name);
+  graft_status launch(graft_kernel kernel, uint64_t grid, std::vector<graft_argument> arguments,
+                      uint32_t tag = 0);
+  graft_status upload(graft_address to, const void* from, uint64_t bytes);
+  graft_status download(void* to, graft_address from, uint64_t bytes);  // synchronises
+
+  graft_device device = nullptr;
+  graft_stream stream = nullptr;
+
+ private:
+  std::vector<graft_address> allocations_;
+  std::vector<graft_stream> streams_;
+  std::vector<graft_program> programs_;
+};
+
+graft_argument address(graft_address value, uint64_t bytes);
+graft_argument scalar_u64(uint64_t value);
+std::string last_message();
+
+// Runs the tests of a filter in a fresh process with more environment ("A=1 B=2"), for settings
+// that a process reads once. Returns its exit status, 128 + signal when it died.
+int run_in_environment(const std::string& filter, const std::string& environment,
+                       std::string* output = nullptr);
+
+// At the begin of a test: runs the same test in a fresh process per environment, expects it to
+// pass and returns true; in such a process it returns false, and the test's body follows.
+bool reran(const std::vector<std::string>& environments);
+
+// Whether this process was started by reran(), or with the variable kRerun.
+bool is_rerun();
+inline constexpr char kRerun[] = "GRAFT_TEST_RERUN=1";
+
+}  // namespace graft::host_test
+
+#endif  // GRAFT_TESTS_DRIVERS_HOST_HOST_DRIVER_H_

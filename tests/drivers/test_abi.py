@@ -1,0 +1,108 @@
+"""tests/drivers/test_abi.py: the header compiles everywhere, and every pair of ABI minors works together."""
+
+import itertools
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEADER = ROOT / "include/graft/driver.h"
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+VARIANTS = {"older": -2, "current": 0, "newer": 2}
+
+
+def run(*command: object) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("standard", ["c11", "c17", "c++20"])
+@pytest.mark.parametrize("header", ["driver.h", "extensions.h"])
+def test_header_compiles(tmp_path: pathlib.Path, standard: str, header: str) -> None:
+    cxx = standard.startswith("c++")
+    source = tmp_path / ("use.cpp" if cxx else "use.c")
+    source.write_text(f'#include "graft/{header}"\nint main(void) {{ return 0; }}\n')
+    run(
+        "g++" if cxx else "gcc",
+        f"-std={standard}",
+        *WARNINGS,
+        "-fsyntax-only",
+        "-I",
+        ROOT / "include",
+        source,
+    )
+
+
+def header_with_slots(change: int) -> str:
+    """driver.h as a minor with `change` more (or fewer) slots would have it."""
+    text = HEADER.read_text()
+    begin = text.index("#define GRAFT_DRIVER_SLOTS(SLOT)")
+    end = text.index("\n\n", begin)
+    slots = re.split(r"(?=  SLOT\()", text[begin:end].replace("\\\n", "\n"))
+    if change < 0:
+        slots = slots[:change]
+    slots += [f"  SLOT(OPTIONAL, later_{i}, (uint32_t unused))\n" for i in range(change)]
+    body = "".join(slots).rstrip()
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    body = " \\\n".join(line.rstrip() for line in body.splitlines() if line.strip())
+    minor = int(re.search(r"GRAFT_ABI_MINOR (\d+)u", text)[1]) + (change > 0) - (change < 0)
+    text = text[:begin] + body + text[end:]
+    return re.sub(r"GRAFT_ABI_MINOR \d+u", f"GRAFT_ABI_MINOR {minor}u", text)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], pathlib.Path]:
+    """For each variant of the header: a loader program (Graft's own) and a driver (tiny.c)."""
+    out: dict[tuple[str, str], pathlib.Path] = {}
+    for name, change in VARIANTS.items():
+        folder = tmp_path_factory.mktemp(name)
+        (folder / "graft").mkdir()
+        (folder / "graft/driver.h").write_text(header_with_slots(change))
+        (folder / "graft/extensions.h").write_text(
+            (ROOT / "include/graft/extensions.h").read_text()
+        )
+        driver = folder / "tiny.so"
+        run(
+            "gcc",
+            "-std=c11",
+            "-shared",
+            "-fPIC",
+            "-I",
+            folder,
+            ROOT / "tests/drivers/tiny.c",
+            "-o",
+            driver,
+        )
+        loader = folder / "loader"
+        sources = [ROOT / "tests/drivers/abi_loader.cpp", *LOADER_SOURCES]
+        run(
+            "g++",
+            "-std=c++20",
+            "-I",
+            folder,
+            "-I",
+            ROOT / "src",
+            *sources,
+            "-o",
+            loader,
+            "-ldl",
+            "-pthread",
+        )
+        out[name, "driver"], out[name, "loader"] = driver, loader
+    return out
+
+
+LOADER_SOURCES = [
+    ROOT / f"src/runtime/{name}.cpp" for name in ("driver_library", "error", "op_tag", "op_trace")
+]
+
+
+@pytest.mark.parametrize(("graft", "driver"), list(itertools.product(VARIANTS, VARIANTS)))
+def test_every_pair_of_minors(
+    built: dict[tuple[str, str], pathlib.Path], graft: str, driver: str
+) -> None:
+    """Old and new Graft load old and new drivers; the slots both know are there, the others are empty."""
+    assert "round trip ok" in run(built[graft, "loader"], built[driver, "driver"])

@@ -1,0 +1,206 @@
+// tests/kernels/attention_test.cpp: attention and its gradients against loops in double.
+#include "kernels/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "runtime/dtype.h"
+#include "tests/kernels/device_tensor.h"
+
+namespace {
+
+using namespace graft;
+using namespace graft::test;
+
+using Numbers = std::vector<double>;
+
+struct Shape {
+  int64_t batch, heads, key_heads, rows, columns, depth, value_depth;
+};
+
+// Row-major tensors in double and the plain algorithm.
+struct Reference {
+  Shape s;
+  Numbers q, k, v, bias;  // bias: [rows, columns] or empty
+  bool causal;
+  double scale;
+
+  size_t at(int64_t b, int64_t heads, int64_t h, int64_t n, int64_t i, int64_t depth,
+            int64_t d) const {
+    return static_cast<size_t>(((b * heads + h) * n + i) * depth + d);
+  }
+
+  // The weights of one row.
+  Numbers weights(int64_t b, int64_t h, int64_t i) const {
+    Numbers p(static_cast<size_t>(s.columns), 0.0);
+    const int64_t kh = h / (s.heads / s.key_heads);
+    double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (int64_t j = 0; j < s.columns; ++j) {
+      double x = 0;
+      for (int64_t d = 0; d < s.depth; ++d) {
+        x += q[at(b, s.heads, h, s.rows, i, s.depth, d)] *
+             k[at(b, s.key_heads, kh, s.columns, j, s.depth, d)];
+      }
+      x *= scale;
+      if (!bias.empty()) x += bias[static_cast<size_t>(i * s.columns + j)];
+      if (causal && j > i) x = -std::numeric_limits<double>::infinity();
+      p[static_cast<size_t>(j)] = x;
+      largest = std::max(largest, x);
+    }
+    for (double& x : p) x = std::isinf(x) ? 0 : std::exp(x - largest), sum += x;
+    for (double& x : p) x = sum == 0 ? 0 : x / sum;
+    return p;
+  }
+
+  template <class Visit>
+  void each_row(Visit visit) const {
+    for (int64_t b = 0; b < s.batch; ++b) {
+      for (int64_t h = 0; h < s.heads; ++h) {
+        for (int64_t i = 0; i < s.rows; ++i) visit(b, h, h / (s.heads / s.key_heads), i);
+      }
+    }
+  }
+
+  Numbers forward() const {
+    Numbers o(static_cast<size_t>(s.batch * s.heads * s.rows * s.value_depth), 0.0);
+    each_row([&](int64_t b, int64_t h, int64_t kh, int64_t i) {
+      const Numbers p = weights(b, h, i);
+      for (int64_t j = 0; j < s.columns; ++j) {
+        for (int64_t d = 0; d < s.value_depth; ++d) {
+          o[at(b, s.heads, h, s.rows, i, s.value_depth, d)] +=
+              p[static_cast<size_t>(j)] * v[at(b, s.key_heads, kh, s.columns, j, s.value_depth, d)];
+        }
+      }
+    });
+    return o;
+  }
+
+  void backward(const Numbers& g, Numbers* dq, Numbers* dk, Numbers* dv) const {
+    dq->assign(q.size(), 0), dk->assign(k.size(), 0), dv->assign(v.size(), 0);
+    each_row([&](int64_t b, int64_t h, int64_t kh, int64_t i) {
+      const Numbers p = weights(b, h, i);
+      Numbers slope(p.size(), 0.0);
+      double total = 0;
+      for (int64_t j = 0; j < s.columns; ++j) {
+        const size_t c = static_cast<size_t>(j);
+        for (int64_t d = 0; d < s.value_depth; ++d) {
+          const double above = g[at(b, s.heads, h, s.rows, i, s.value_depth, d)];
+          const size_t to = at(b, s.key_heads, kh, s.columns, j, s.value_depth, d);
+          slope[c] += above * v[to];
+          (*dv)[to] += p[c] * above;
+        }
+        total += p[c] * slope[c];
+      }
+      for (int64_t j = 0; j < s.columns; ++j) {
+        const size_t c = static_cast<size_t>(j);
+        const double x = p[c] * (slope[c] - total) * scale;
+        for (int64_t d = 0; d < s.depth; ++d) {
+          const size_t from = at(b, s.heads, h, s.rows, i, s.depth, d);
+          const size_t to = at(b, s.key_heads, kh, s.columns, j, s.depth, d);
+          (*dq)[from] += x * k[to];
+          (*dk)[to] += x * q[from];
+        }
+      }
+    });
+  }
+};
+
+// Heads beside the rows, as a projection leaves them: [batch, rows, heads, depth] in memory.
+std::vector<int64_t> strides(int64_t heads, int64_t n, int64_t depth, bool interleaved) {
+  if (interleaved) return {n * heads * depth, depth, heads * depth, 1};
+  return {heads * n * depth, n * depth, depth, 1};
+}
+
+void check(const Shape& s, graft_dtype dtype, bool interleaved, bool causal, bool biased) {
+  SCOPED_TRACE(std::to_string(s.rows) + "x" + std::to_string(s.columns) +
+               (causal ? " causal" : ""));
+  const auto tensor = [&](int64_t heads, int64_t n, int64_t depth) {
+    return DeviceTensor({s.batch, heads, n, depth}, strides(heads, n, depth, interleaved), dtype);
+  };
+  DeviceTensor q = tensor(s.heads, s.rows, s.depth), k = tensor(s.key_heads, s.columns, s.depth),
+               v = tensor(s.key_heads, s.columns, s.value_depth),
+               o = tensor(s.heads, s.rows, s.value_depth),
+               g = tensor(s.heads, s.rows, s.value_depth), dq = tensor(s.heads, s.rows, s.depth),
+               dk = tensor(s.key_heads, s.columns, s.depth),
+               dv = tensor(s.key_heads, s.columns, s.value_depth);
+  Reference reference{s,
+                      numbers(q.view().count(), 1, -2, 2, dtype),
+                      numbers(k.view().count(), 2, -2, 2, dtype),
+                      numbers(v.view().count(), 3, -2, 2, dtype),
+                      {},
+                      causal,
+                      0.3};
+  q.set(reference.q), k.set(reference.k), v.set(reference.v);
+  DeviceTensor bias({s.rows, s.columns}, GRAFT_FLOAT32);
+  Attention call;
+  call.query = q, call.key = k, call.value = v;
+  TensorView spread = bias.as({s.batch, s.heads, s.rows, s.columns}, {0, 0, s.columns, 1});
+  if (biased) {
+    reference.bias = numbers(s.rows * s.columns, 4, -2, 2, GRAFT_FLOAT32);
+    // A row that sees nothing.
+    for (int64_t j = 0; j < s.columns; ++j) reference.bias[static_cast<size_t>(j)] = -INFINITY;
+    bias.set(reference.bias);
+    call.bias = &spread;
+  }
+  call.scale = 0.3;
+  call.causal = causal;
+  DeviceTensor sums({s.batch, s.heads, s.rows}, dtype);
+  attention(stream(), o, sums, call);
+  EXPECT_TRUE(near(o.get(), reference.forward(), 1e-4, 2e-5));
+  const Numbers above = numbers(g.view().count(), 5, -2, 2, dtype);
+  g.set(above);
+  attention_backward(stream(), dq, dk, dv, g, call);
+  Numbers eq, ek, ev;
+  reference.backward(above, &eq, &ek, &ev);
+  EXPECT_TRUE(near(dq.get(), eq, 1e-4, 1e-4));
+  EXPECT_TRUE(near(dk.get(), ek, 1e-4, 2e-4));
+  EXPECT_TRUE(near(dv.get(), ev, 1e-4, 2e-4));
+}
+
+TEST(Attention, ForwardAndBackward) {
+  const Shape shapes[] = {{2, 3, 3, 7, 5, 4, 4},     {1, 1, 1, 1, 1, 1, 1},
+                          {2, 4, 2, 9, 12, 8, 6},    {1, 2, 2, 300, 70, 5, 3},
+                          {3, 1, 1, 20, 33, 16, 16}, {2, 6, 1, 4, 4, 2, 2}};
+  for (const Shape& shape : shapes) {
+    for (bool interleaved : {false, true}) {
+      for (bool causal : {false, true}) check(shape, GRAFT_FLOAT32, interleaved, causal, false);
+      check(shape, GRAFT_FLOAT32, interleaved, false, true);
+    }
+  }
+  check(shapes[2], GRAFT_FLOAT64, false, true, false);
+}
+
+TEST(Attention, LongRowsComeInSeveralBlocks) {
+  check({1, 2, 1, 600, 520, 4, 4}, GRAFT_FLOAT32, true, true, false);
+}
+
+TEST(Attention, DropsTheSameWeightsInBothDirections) {
+  // Values of 1 and one column's weight each: the output is the share of the weights that was kept,
+  // and the gradient of the values is the dropped weights' sum.
+  const int64_t rows = 300, columns = 40;
+  DeviceTensor q({1, 2, rows, 4}, GRAFT_FLOAT32), k({1, 2, columns, 4}, GRAFT_FLOAT32),
+      v({1, 2, columns, 1}, GRAFT_FLOAT32), o({1, 2, rows, 1}, GRAFT_FLOAT32),
+      sums({1, 2, rows}, GRAFT_FLOAT32), dq({1, 2, rows, 4}, GRAFT_FLOAT32),
+      dk({1, 2, columns, 4}, GRAFT_FLOAT32), dv({1, 2, columns, 1}, GRAFT_FLOAT32),
+      g({1, 2, rows, 1}, GRAFT_FLOAT32);
+  q.set(numbers(2 * rows * 4, 1)), k.set(Numbers(static_cast<size_t>(2 * columns * 4), 0.0));
+  v.set(Numbers(static_cast<size_t>(2 * columns), 1.0));
+  g.set(Numbers(static_cast<size_t>(2 * rows), 1.0));
+  Attention call;
+  call.query = q, call.key = k, call.value = v;
+  call.dropout = 0.25;
+  call.philox = {7, 3};
+  attention(stream(), o, sums, call);
+  attention_backward(stream(), dq, dk, dv, g, call);
+  double forward = 0, backward = 0;
+  for (double x : o.get()) forward += x;
+  for (double x : dv.get()) backward += x;
+  EXPECT_NEAR(forward, backward, 1e-2);
+  EXPECT_NEAR(forward / static_cast<double>(2 * rows), 1, 0.02);
+  EXPECT_GT(attention_increment(call), static_cast<uint64_t>(2 * rows * columns / 4));
+  const Numbers once = o.get();
+  attention(stream(), o, sums, call);
+  EXPECT_EQ(o.get(), once);
+}
+
+}  // namespace

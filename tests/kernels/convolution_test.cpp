@@ -1,0 +1,155 @@
+// tests/kernels/convolution_test.cpp: convolutions and their gradients against direct sums.
+#include "kernels/convolution.h"
+
+#include <functional>
+
+#include "kernels/convolution_kernel.h"
+#include "runtime/dtype.h"
+#include "tests/kernels/device_tensor.h"
+
+namespace {
+
+using namespace graft;
+using namespace graft::test;
+
+struct Case {
+  int64_t n, c, h, w, out, kh, kw;
+  ConvolutionParameters p;
+  int64_t oh() const {
+    return (h + 2 * p.padding[0] - p.dilation[0] * (kh - 1) - 1) / p.stride[0] + 1;
+  }
+  int64_t ow() const {
+    return (w + 2 * p.padding[1] - p.dilation[1] * (kw - 1) - 1) / p.stride[1] + 1;
+  }
+  int64_t inputs() const { return n * c * h * w; }
+  int64_t weights() const { return out * (c / p.groups) * kh * kw; }
+  int64_t outputs() const { return n * out * oh() * ow(); }
+};
+
+// Calls visit(input, weight, output position) for every product of the convolution.
+void each_product(const Case& k, const std::function<void(size_t, size_t, size_t)>& visit) {
+  const int64_t per_group = k.c / k.p.groups, outs = k.out / k.p.groups;
+  const int64_t oh = k.oh(), ow = k.ow();
+  for (int64_t i = 0; i < k.outputs() * per_group * k.kh * k.kw; ++i) {
+    int64_t rest = i;
+    auto take = [&rest](int64_t size) {
+      const int64_t index = rest % size;
+      rest /= size;
+      return index;
+    };
+    const int64_t kx = take(k.kw), ky = take(k.kh), ic = take(per_group);
+    const int64_t x = take(ow), y = take(oh), o = take(k.out), image = rest;
+    const int64_t iy = y * k.p.stride[0] - k.p.padding[0] + ky * k.p.dilation[0];
+    const int64_t ix = x * k.p.stride[1] - k.p.padding[1] + kx * k.p.dilation[1];
+    if (iy < 0 || iy >= k.h || ix < 0 || ix >= k.w) continue;
+    const int64_t channel = o / outs * per_group + ic;
+    visit(static_cast<size_t>(((image * k.c + channel) * k.h + iy) * k.w + ix),
+          static_cast<size_t>(((o * per_group + ic) * k.kh + ky) * k.kw + kx),
+          static_cast<size_t>(((image * k.out + o) * oh + y) * ow + x));
+  }
+}
+
+std::vector<int64_t> strides(int64_t c, int64_t h, int64_t w, bool channels_last) {
+  if (channels_last) return {c * h * w, 1, w * c, c};
+  return {c * h * w, h * w, w, 1};
+}
+
+void check(const Case& k, graft_dtype dtype, bool channels_last, bool generated) {
+  SCOPED_TRACE(std::string(name_of(dtype)) + (channels_last ? " channels last" : "") +
+               (generated ? " generated" : "") + " k" + std::to_string(k.kh) + " groups " +
+               std::to_string(k.p.groups));
+  const auto x = numbers(k.inputs(), 1, -1, 1, dtype), w = numbers(k.weights(), 2, -1, 1, dtype);
+  const auto g = numbers(k.outputs(), 3, -1, 1, dtype), b = numbers(k.out, 4, -1, 1, dtype);
+  std::vector<double> y(g.size()), gx(x.size()), gw(w.size()), gb(b.size());
+  const size_t plane = static_cast<size_t>(k.oh() * k.ow()), out = static_cast<size_t>(k.out);
+  for (size_t i = 0; i < y.size(); ++i) y[i] = b[i / plane % out], gb[i / plane % out] += g[i];
+  each_product(k, [&](size_t i, size_t j, size_t o) {
+    y[o] += x[i] * w[j];
+    gx[i] += g[o] * w[j];
+    gw[j] += g[o] * x[i];
+  });
+
+  const std::vector<int64_t> image{k.n, k.c, k.h, k.w}, result{k.n, k.out, k.oh(), k.ow()};
+  const std::vector<int64_t> kernel{k.out, k.c / k.p.groups, k.kh, k.kw};
+  DeviceTensor input(image, strides(k.c, k.h, k.w, channels_last), dtype);
+  DeviceTensor weight(kernel, dtype), grad_weight(kernel, dtype);
+  DeviceTensor output(result, strides(k.out, k.oh(), k.ow(), channels_last), dtype);
+  DeviceTensor grad_input(image, strides(k.c, k.h, k.w, channels_last), dtype);
+  DeviceTensor bias({k.out}, dtype), grad_bias({k.out}, dtype);
+  input.set(x), weight.set(w), bias.set(b);
+  const double t = 4 * tolerance(dtype);
+  auto run = [&](graft_convolution_kind kind, const ConvolutionViews& views) {
+    generated_convolution(stream(), kind, views, &bias.view(), k.p);
+  };
+  if (generated) {
+    run(GRAFT_CONVOLUTION_FORWARD, {input, weight, output});
+  } else {
+    convolution(stream(), output, input, weight, &bias.view(), k.p);
+  }
+  EXPECT_TRUE(near(output.get(), y, t, 4 * t));
+  output.set(g);
+  if (generated) {
+    run(GRAFT_CONVOLUTION_BACKWARD_INPUT, {grad_input, weight, output});
+    run(GRAFT_CONVOLUTION_BACKWARD_WEIGHT, {input, grad_weight, output});
+  } else {
+    convolution_backward_input(stream(), grad_input, output, weight, k.p);
+    convolution_backward_weight(stream(), grad_weight, output, input, k.p);
+  }
+  EXPECT_TRUE(near(grad_input.get(), gx, t, 4 * t));
+  EXPECT_TRUE(near(grad_weight.get(), gw, t, 16 * t));
+  convolution_backward_bias(stream(), grad_bias, output);
+  EXPECT_TRUE(near(grad_bias.get(), gb, t, 16 * t));
+}
+
+const Case kCases[] = {
+    {2, 3, 8, 9, 4, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}},
+    {1, 4, 7, 7, 6, 3, 2, {{2, 1, 1}, {0, 1, 0}, {2, 1, 1}, 2, false}},
+    {2, 6, 5, 5, 6, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 6, false}},
+    {3, 8, 4, 4, 16, 1, 1, {}},
+    {1, 1, 1, 1, 1, 1, 1, {}},
+};
+
+TEST(Convolution, LibraryAndKernelAgreeWithDirectSums) {
+  for (const Case& k : kCases) {
+    for (bool channels_last : {false, true}) {
+      for (bool generated : {false, true}) {
+        check(k, GRAFT_FLOAT32, channels_last, generated);
+        check(k, GRAFT_FLOAT64, channels_last, generated);
+        check(k, GRAFT_BFLOAT16, channels_last, generated);
+      }
+    }
+  }
+}
+
+TEST(Convolution, TransposedIsTheGradient) {
+  const Case k = {2, 3, 8, 8, 4, 3, 3, {{2, 2, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}};
+  const auto g = numbers(k.outputs(), 3), w = numbers(k.weights(), 2), b = numbers(k.c, 5);
+  std::vector<double> expected(static_cast<size_t>(k.inputs()));
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] = b[i / 64 % 3];
+  each_product(k, [&](size_t i, size_t j, size_t o) { expected[i] += g[o] * w[j]; });
+  DeviceTensor input({k.n, k.out, k.oh(), k.ow()}, GRAFT_FLOAT32), bias({k.c}, GRAFT_FLOAT32);
+  DeviceTensor weight({k.out, k.c, 3, 3}, GRAFT_FLOAT32), output({2, 3, 8, 8}, GRAFT_FLOAT32);
+  input.set(g), weight.set(w), bias.set(b);
+  ConvolutionParameters parameters = k.p;
+  parameters.transposed = true;
+  convolution(stream(), output, input, weight, &bias.view(), parameters);
+  EXPECT_TRUE(near(output.get(), expected, 1e-5, 1e-5));
+}
+
+TEST(Convolution, OneAndThreeDimensions) {
+  DeviceTensor x({1, 1, 5}, GRAFT_FLOAT32), w({1, 1, 3}, GRAFT_FLOAT32),
+      y({1, 1, 3}, GRAFT_FLOAT32);
+  x.set({1, 2, 3, 4, 5}), w.set({1, 0, -1});
+  convolution(stream(), y, x, w, nullptr, {});
+  EXPECT_TRUE(near(y.get(), {-2, -2, -2}, 1e-6, 1e-6));
+  DeviceTensor a({1, 2, 2, 2, 2}, GRAFT_FLOAT32), b({1, 2, 2, 2, 2}, GRAFT_FLOAT32);
+  DeviceTensor c({1, 1, 1, 1, 1}, GRAFT_FLOAT32);
+  const auto p = numbers(16, 1), q = numbers(16, 2);
+  a.set(p), b.set(q);
+  convolution(stream(), c, a, b, nullptr, {});
+  double sum = 0;
+  for (size_t i = 0; i < 16; ++i) sum += p[i] * q[i];
+  EXPECT_TRUE(near(c.get(), {sum}, 1e-5, 1e-5));
+}
+
+}  // namespace

@@ -1,0 +1,38 @@
+"""Fixtures of the device's tests: its name, its indices, its module, a fresh interpreter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+# Two virtual devices for every test; read when devices are counted.
+os.environ.setdefault("GRAFT_HOST_DEVICES", "2")
+
+import pytest
+
+from sandbox import NAME, Ran, interpret
+
+
+@pytest.fixture(scope="session")
+def python() -> Callable[..., Ran]:
+    return interpret
+
+
+@pytest.fixture(scope="session")
+def device() -> str:
+    return NAME
+
+
+@pytest.fixture(scope="session")
+def second() -> str:
+    """Another device of the same type (on the CPU, which has one, the same)."""
+    return NAME if NAME == "cpu" else f"{NAME}:1"
+
+
+@pytest.fixture(scope="session")
+def module() -> Any:
+    """The device's module, torch.graft."""
+    import torch
+
+    return torch.get_device_module(NAME)

@@ -1,0 +1,176 @@
+# tests/tools/test_check_design.py: each rule can fail, and passes good text.
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import check_design as design
+from source_scan import Source
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+
+HEAD = "// {}: a file for a test.\n"
+
+
+def make_tree(root: Path, files: dict[str, str]) -> design.Tree:
+    """A git repository with these files; C files get the first line that the rules ask for."""
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(
+            HEAD.format(path) + text if path.endswith((".h", ".cpp")) else text
+        )
+    subprocess.run(["git", "add", "-A"], cwd=root, check=True)
+    return design.Tree(root)
+
+
+BODY = "  x();\n"
+BAD = [
+    (design.file_sizes, {"src/runtime/a.cpp": "int a;\n" * 400}),
+    (design.function_sizes, {"src/runtime/a.cpp": "void f() {\n" + BODY * 60 + "}\n"}),
+    (design.function_sizes, {"tools/a.py": "def f():\n" + "    x()\n" * 60}),
+    (design.special_sizes, {"drivers/null/null.cpp": "int a;\n" * 60}),
+    (design.special_sizes, {"tests/drivers/tiny.c": "int a;\n" * 151}),
+    (design.special_sizes, {"src/codegen/dialects/vendor_c.cpp": "int a;\n" * 80}),
+    (design.include_direction, {"src/runtime/a.h": '#include "kernels/b.h"\n'}),
+    (design.include_direction, {"src/kernels/a.cpp": "#include <ATen/ATen.h>\n"}),
+    (design.include_direction, {"src/compiler/a.cpp": '#include "torch/view.h"\n'}),
+    (design.include_direction, {"drivers/host/a.cpp": '#include "runtime/device.h"\n'}),
+    (
+        design.include_direction,
+        {"drivers/a/a.cpp": '#include "../b/b.h"\n', "drivers/b/b.h": "int b;\n"},
+    ),
+    (design.include_direction, {"include/graft/driver.h": '#include "runtime/device.h"\n'}),
+    (design.comment_shares, {"include/graft/driver.h": "int a;\n" * 40}),
+    (design.comment_shares, {"src/runtime/a.h": "// why\n" * 30 + "int a;\n" * 20}),
+    (design.comment_shares, {"src/runtime/a.h": "int a;\n" * 40}),
+    (design.comment_shares, {"src/runtime/a.cpp": "// why\nint a;\nint b;\n" * 20}),
+    (design.first_lines, {"tools/run.sh": "#!/bin/sh\nset -e\n"}),
+    (design.first_lines, {"python/a.py": "import os\n"}),
+    (design.first_lines, {"src/CMakeLists.txt": "# something else\n"}),
+    (design.vague_names, {"src/runtime/string_utils.cpp": ""}),
+    (design.vague_names, {"src/common/a.h": ""}),
+    (design.vague_names, {"python/device_manager.py": ""}),
+    (design.monkeypatches, {"python/a.py": "import torch\ntorch.nn.Linear.forward = None\n"}),
+    (design.monkeypatches, {"python/a.py": "from torch import nn as n\nn.Linear.x += 1\n"}),
+    (design.monkeypatches, {"python/a.py": "import torch\nsetattr(torch, 'a', 1)\n"}),
+    (design.monkeypatches, {"python/a.py": "import sys\nsys.modules['torch.graft'] = None\n"}),
+    (design.monkeypatches, {"python/a.py": "import torch\na, torch.b = 1, 2\n"}),
+    (design.monkeypatches, {"python/a.py": "import torch\ndel torch.cuda\n"}),
+    (
+        design.driver_lists,
+        {
+            "drivers/one/d.cpp": "",
+            "drivers/two/d.cpp": "",
+            "src/runtime/a.cpp": 'const char* names[] = {"one", "two"};\n',
+        },
+    ),
+    (design.language_share, {"src/runtime/a.cpp": "int a;\n", "python/a.py": "a = 1\n"}),
+    (
+        design.listed_skips,
+        {"tests/test_a.py": "import pytest\n\ndef test_b():\n    pytest.skip()\n"},
+    ),
+    (
+        design.listed_skips,
+        {"tests/test_a.py": "import pytest\n\n@pytest.mark.xfail\ndef test_b():\n    pass\n"},
+    ),
+    (design.listed_skips, {"tests/a/a_test.cpp": "TEST(A, B) { GTEST_SKIP(); }\n"}),
+    (
+        design.listed_skips,
+        {"tests/expectations.toml": '[[expectation]]\ntest = "tests/gone.py"\nkind = "skip"\n'},
+    ),
+    (design.machine_paths, {"README.md": "see /" + "root/project\n"}),
+]
+
+
+@pytest.mark.parametrize(("rule", "files"), BAD)
+def test_finds_the_fault(rule, files, tmp_path):
+    assert list(rule(make_tree(tmp_path, files)))
+
+
+def test_command_fails_on_a_fault_and_passes_a_good_tree(tmp_path):
+    def run(root: Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(TOOLS / "check_design.py"), str(root)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    make_tree(tmp_path / "good", {"src/runtime/a.cpp": "int a;\n", "src/runtime/a.h": ""})
+    make_tree(tmp_path / "bad", {"src/runtime/a.cpp": '#include "torch/b.h"\n'})
+    good, bad = run(tmp_path / "good"), run(tmp_path / "bad")
+    assert good.returncode == 0, good.stdout
+    assert bad.returncode == 1
+    assert "src/runtime/a.cpp:2: src/runtime must not include torch/b.h" in bad.stdout
+
+
+GOOD = {
+    "src/torch/a.cpp": '#include <ATen/ATen.h>\n#include "kernels/b.h"\n',
+    "src/kernels/b.h": '#include "runtime/c.h"\n',
+    "drivers/one/d.cpp": '#include "graft/driver.h"\n#include "queue.h"\n#include <CL/cl.h>\n',
+    "drivers/one/queue.h": "",
+    "drivers/two/d.cpp": "",
+    "src/runtime/c.h": '// "one" and "two" in a comment\nconst char* kDefault = "one";\n',
+    "python/a.py": "# python/a.py: its own names\nimport torch\na = torch.ones(1)\na.b = 1\n",
+    "tests/test_a.py": "# tests/test_a.py: a skip\nimport pytest\n\ndef test_b():\n"
+    "    pytest.skip()\n",
+    "tests/expectations.toml": (
+        "# tests/expectations.toml: rows\n"
+        '[[expectation]]\ntest = "tests/test_a.py::test_b"\nkind = "skip"\nreason = "so it is"\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", [r for r in design.RULES if r is not design.language_share])
+def test_passes_good_text(rule, tmp_path):
+    assert list(rule(make_tree(tmp_path, GOOD))) == []
+
+
+C_TEXT = """
+#define MACRO(x) \\
+  do { x; } while (0)
+extern "C" {
+int data[] = {1, 2};
+}
+namespace a {
+template <class T = int>
+class B : public C {
+ public:
+  B(int a) : a_(a), b_{1}, c_{} {
+    if (a) { f('{'); }
+  }
+  int get() const { return 1'000; }
+  B& operator=(const B&) { return *this; }
+  std::vector<int> v_ = {1};
+};
+auto lambda = [](int x) {
+  return "}";  // }
+};
+struct D* make(int a = 1) {
+  return R"(}{)";
+}
+TEST(Suite, Name) {
+  g([&] { h(); });
+}
+}  // namespace a
+"""
+
+
+def test_functions_of_c_text():
+    found = {f.name: f.length for f in Source("a.cpp", C_TEXT).functions}
+    assert found == {
+        "B": 4,
+        "get": 1,
+        "operator=": 1,
+        "lambda": 3,
+        "make": 3,
+        'TEST(Suite, Name)': 3,
+    }  # fmt: skip
+
+
+def test_comment_share_counts_lines_with_comments():
+    source = Source(
+        "a.h", '// one\nint a;  // two\n\n/* three\n four */\nint b;\nconst char* c = "//";\n'
+    )
+    assert source.comment_lines == {1, 2, 4, 5}
+    assert source.comment_share == pytest.approx(4 / 6)

@@ -1,0 +1,141 @@
+# tools/driver_docs.py: writes docs/driver-abi.md from the lists in include/graft/driver.h.
+"""Turns the rules, statuses, element types and slots of driver.h into one page.
+
+Usage: tools/driver_docs.py [--check]. With --check nothing is written; the exit code is 1 when the
+page differs from what the header says.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADER = ROOT / "include" / "graft" / "driver.h"
+PAGE = ROOT / "docs" / "driver-abi.md"
+
+
+class Slot(NamedTuple):
+    required: bool
+    name: str
+    parameters: str
+    contract: str
+
+
+def plain(comment: str) -> str:
+    """The words of a comment, on one line."""
+    words = re.sub(r"^\s*\*", "", comment, flags=re.MULTILINE).split()
+    return " ".join(words)
+
+
+def list_body(text: str, macro: str) -> str:
+    """What a list macro expands to, with the line continuations gone."""
+    start = text.index(f"#define {macro}(")
+    lines = text[start:].split("\n")
+    body = []
+    for line in lines[1:]:
+        body.append(line.rstrip("\\").rstrip())
+        if not line.endswith("\\"):
+            break
+    return "\n".join(body)
+
+
+def read_slots(text: str) -> list[Slot]:
+    body = list_body(text, "GRAFT_DRIVER_SLOTS")
+    pattern = re.compile(
+        r"(?:/\*(.*?)\*/\s*)?SLOT\((\w+),\s*(\w+),\s*\((.*?)\)\)(?=\s*(?:/\*|SLOT|$))", re.S
+    )
+    slots = []
+    for comment, presence, name, parameters in pattern.findall(body):
+        tidy = re.sub(r"\s*\*\s*", "* ", " ".join(parameters.split()))
+        slots.append(Slot(presence == "REQUIRED", name, tidy, plain(comment)))
+    if len(slots) != body.count("SLOT("):
+        raise SystemExit(f"{HEADER.name}: {body.count('SLOT(')} slots, {len(slots)} understood")
+    return slots
+
+
+def read_rules(text: str) -> str:
+    opening = text[: text.index("#ifndef")]
+    rules = opening[opening.index("Rules that hold") :].split("\n")[1:]
+    joined = " ".join(line.strip().removeprefix("*").rstrip("/ *") for line in rules)
+    parts = re.split(r"\s+(?=\d\. [A-Z][\w ]+\.)", " " + joined)
+    return "\n".join(" ".join(part.split()) for part in parts if part.strip())
+
+
+def read_rows(text: str, macro: str, row: str, fields: int) -> list[tuple[str, list[str]]]:
+    """The rows of a list, as so many fields, and the comments above them."""
+    body = list_body(text, macro)
+    pattern = re.compile(rf"(?:/\*(.*?)\*/\s*)?{row}\(([^()]*)\)", re.S)
+    return [
+        (plain(comment), [field.strip().strip('"') for field in row_text.split(",", fields - 1)])
+        for comment, row_text in pattern.findall(body)
+    ]
+
+
+def slot_lines(slots: list[Slot]) -> list[str]:
+    lines = []
+    for slot in slots:
+        lines += [
+            f"### {slot.name}",
+            "",
+            f"`{slot.name}({slot.parameters})`",
+            "",
+            slot.contract,
+            "",
+        ]
+    return lines
+
+
+def page(text: str) -> str:
+    versions = dict(re.findall(r"#define GRAFT_ABI_(MAJOR|MINOR) (\d+)u", text))
+    slots = read_slots(text)
+    required = [slot for slot in slots if slot.required]
+    optional = [slot for slot in slots if not slot.required]
+    lines = [
+        f"# The driver ABI, version {versions['MAJOR']}.{versions['MINOR']}",
+        "",
+        "Made from `include/graft/driver.h` by `tools/driver_docs.py`; edit the header, not this page.",
+        "",
+        f"A driver exports `graft_driver_query`, which fills a table of {len(slots)} slots: "
+        f"{len(required)} are required, {len(optional)} may be left out.",
+        "Every slot returns a `graft_status`.",
+        "",
+        "## Rules for every slot",
+        "",
+        read_rules(text),
+        "",
+        "## Required slots",
+        "",
+        *slot_lines(required),
+        "## Optional slots",
+        "",
+        *slot_lines(optional),
+        "## Statuses",
+        "",
+        "| number | name | meaning |",
+        "|---|---|---|",
+    ]
+    for comment, (name, value, meaning) in read_rows(text, "GRAFT_STATUSES", "STATUS", 3):
+        note = f". {comment}" if comment else ""
+        lines.append(f"| {value} | `GRAFT_{name}` | {meaning}{note} |")
+    lines += ["", "## Element types", "", "| number | name | bytes |", "|---|---|---|"]
+    for _, (name, value, size, _text) in read_rows(text, "GRAFT_DTYPES", "DTYPE", 4):
+        lines.append(f"| {value} | `GRAFT_{name}` | {size} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    made = page(HEADER.read_text())
+    if arguments == ["--check"]:
+        if PAGE.exists() and PAGE.read_text() == made:
+            return 0
+        print(f"{PAGE.relative_to(ROOT)} is stale: run tools/driver_docs.py", file=sys.stderr)
+        return 1
+    PAGE.write_text(made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,198 @@
+# tools/source_scan.py: finds comments and functions in source text, for check_design.py.
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+C_SUFFIXES = {".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".inc", ".cl"}
+HEADER_SUFFIXES = {".h", ".hpp"}
+
+TOKEN = re.compile(
+    r"""(?P<line>//[^\n]*)|(?P<block>/\*.*?\*/)|(?P<raw>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)")"""
+    r"""|(?P<string>"(?:\\.|[^"\\\n])*")|(?P<char>(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+')""",
+    re.DOTALL,
+)
+TYPE_HEAD = re.compile(
+    r"^(?:template\s*<.*>\s*)?(?:typedef\s+)?(class|struct|union|enum)\b", re.DOTALL
+)
+NAMESPACE_HEAD = re.compile(r"^(?:inline\s+)?namespace\b|^extern\s*$")
+BRACED_MEMBER = re.compile(r"\)[\w\s]*:(?!:).*[\w>]\s*$", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str
+    line: int
+    length: int
+
+
+@dataclass
+class Source:
+    """One tracked file: its path from the root of the repository, and its text."""
+
+    path: str
+    text: str
+
+    @property
+    def name(self) -> PurePosixPath:
+        return PurePosixPath(self.path)
+
+    @property
+    def is_c(self) -> bool:
+        return self.name.suffix in C_SUFFIXES
+
+    @property
+    def is_header(self) -> bool:
+        return self.name.suffix in HEADER_SUFFIXES
+
+    @property
+    def is_python(self) -> bool:
+        return self.name.suffix == ".py"
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @cached_property
+    def bare(self) -> str:
+        """The text with comments and the inside of literals blanked, line breaks kept."""
+        return TOKEN.sub(_blank, self.text) if self.is_c else self.text
+
+    @cached_property
+    def comment_lines(self) -> set[int]:
+        """Numbers (from 1) of the lines that carry a comment; docstrings are not comments."""
+        found: set[int] = set()
+        if self.is_c:
+            for match in TOKEN.finditer(self.text):
+                if match.lastgroup in ("line", "block"):
+                    first = self.text.count("\n", 0, match.start()) + 1
+                    found.update(range(first, first + match.group().count("\n") + 1))
+        else:
+            found = {i for i, line in enumerate(self.lines, 1) if line.lstrip().startswith("#")}
+        return found
+
+    @cached_property
+    def code_line_count(self) -> int:
+        if self.is_c:
+            return sum(1 for line in self.bare.splitlines() if line.strip())
+        return sum(
+            1
+            for i, line in enumerate(self.lines, 1)
+            if line.strip() and i not in self.comment_lines
+        )
+
+    @property
+    def comment_share(self) -> float:
+        written = sum(1 for line in self.lines if line.strip())
+        return len(self.comment_lines) / written if written else 0.0
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text, self.path)
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        if self.is_python:
+            kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+            return [
+                Function(node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1)
+                for node in ast.walk(self.tree)
+                if isinstance(node, kinds)
+            ]
+        return list(c_functions(self.bare)) if self.is_c else []
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Keeps a literal's quotes and every line break (a macro's continued ones too)."""
+    breaks = "".join(re.findall(r"\\?\n", match.group()))
+    return breaks if match.lastgroup in ("line", "block") else '""' + breaks
+
+
+def _without_directives(text: str) -> str:
+    text = re.sub(r"\\\n", lambda _: "\x00", text)
+    text = re.sub(r"^[ \t]*#[^\n]*", lambda m: "\x00" * m.group().count("\x00"), text, flags=re.M)
+    return text.replace("\x00", "\n")
+
+
+def _opens_function(head: str) -> bool:
+    """Tells whether the text before a brace (outside functions) starts a function's body."""
+    if TYPE_HEAD.match(head) and not re.search(r"\)\s*(const|noexcept|\s)*$", head):
+        return False
+    if re.search(r"\]\s*(\([^{}]*\))?[^;{}=]*$", head) and "=" in head:
+        return True  # a named lambda
+    flat = head.replace("operator=", "operator")
+    while (shorter := re.sub(r"\([^()]*\)", "@", flat)) != flat:
+        flat = shorter
+    return "@" in flat and "=" not in re.sub(r"operator\W*", "", flat)
+
+
+def _function_name(head: str) -> str:
+    match = re.search(r"([~\w:]+|operator[^\w\s(]+)\s*\(", head)
+    if match and re.fullmatch(r"TEST(_[FP])?", match.group(1)):
+        return " ".join(head.split())
+    return match.group(1) if match else "lambda"
+
+
+def c_functions(bare: str) -> list[Function]:
+    """Function bodies at namespace or class level; what is nested in a body counts to that body."""
+    text = _without_directives(bare)
+    found: list[Function] = []
+    head_start, position = 0, 0
+    while position < len(text):
+        char = text[position]
+        if char == "{":
+            head = text[head_start:position].strip()
+            plain = re.sub(r"\[\[[^\]]*\]\]|^\s*(public|private|protected)\s*:", "", head).strip()
+            if plain and BRACED_MEMBER.search(plain) and _opens_function(plain):
+                end = _matching(text, position)
+                text = text[:position] + text[position : end + 1].translate(_HIDE) + text[end + 1 :]
+                position = end + 1
+                continue
+            if NAMESPACE_HEAD.match(plain.replace('""', "").strip()):
+                head_start = position + 1
+            elif _opens_function(plain):
+                end = _matching(text, position)
+                start = (
+                    head_start
+                    + len(text[head_start:position])
+                    - len(text[head_start:position].lstrip())
+                )
+                first, last = text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 1
+                found.append(Function(_function_name(plain), first, last - first + 1))
+                position = head_start = end + 1
+                continue
+            elif TYPE_HEAD.match(plain):
+                head_start = position + 1
+            else:  # data, or a block that is none of ours
+                position = head_start = _matching(text, position) + 1
+                continue
+        elif char in ";}":
+            head_start = position + 1
+        position += 1
+    return found
+
+
+_HIDE = str.maketrans({"{": "(", "}": ")", ";": " "})
+
+
+def _matching(text: str, opening: int) -> int:
+    depth = 0
+    for match in re.compile(r"[{}]").finditer(text, opening):
+        depth += 1 if match.group() == "{" else -1
+        if depth == 0:
+            return match.start()
+    return len(text) - 1
+
+
+def read_sources(root: Path, paths: list[str]) -> list[Source]:
+    """Reads the files that are text; a path that vanished from the disk is left out."""
+    sources = []
+    for path in paths:
+        try:
+            sources.append(Source(path, (root / path).read_text(encoding="utf-8")))
+        except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+            continue
+    return sources
