@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+
+# Two virtual devices for every test; here, because collecting any folder may already count devices.
+os.environ.setdefault("GRAFT_HOST_DEVICES", "2")
 
 import pytest
 import tomllib

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
-
-# Two virtual devices for every test; read when devices are counted.
-os.environ.setdefault("GRAFT_HOST_DEVICES", "2")
 
 import pytest
 
