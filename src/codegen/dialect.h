@@ -53,6 +53,13 @@ class Dialect {
   // math.h: then the definition in math.h is printed into the program.
   virtual std::string math(Math function, Type type) const = 0;
 
+  // The function that stores a half type, graft_<dtype>_from_f32 of math.h, whose definition is
+  // given; a language with an instruction for it returns a text that uses that.
+  virtual std::string store_function(graft_dtype dtype, std::string definition) const {
+    (void)dtype;
+    return definition;
+  }
+
   virtual std::string bitcast(Type to, Type from, const std::string& value) const = 0;
 
   virtual std::string_view barrier() const { return ""; }

@@ -1,4 +1,6 @@
 // src/codegen/op_table_ternary.cpp: rows of the op table: choices, bounds, blends and losses.
+#include <cmath>
+
 #include "codegen/complex_value.h"
 #include "codegen/op_table.h"
 
@@ -10,8 +12,14 @@ using ir::Value;
 using C = ComplexValue;
 constexpr uint8_t kNumbers = kIntegerTypes | kFloatTypes;
 
-// PyTorch's order: the lower bound first, NaN of any of the three wins.
-Value bounded(Value a, Value low, Value high) { return minimum(maximum(a, low), high); }
+// PyTorch's order: the lower bound first, NaN of any of the three wins. Not minimum(maximum()): gcc
+// turns NaN checks in a chain into jumps and then vectorises nothing.
+Value bounded(Value a, Value low, Value high) {
+  const Value raised = select(a > low, a, low);
+  const Value inside = select(raised < high, raised, high);
+  if (!is_float(a.type())) return inside;
+  return select(is_nan(a) | is_nan(low) | is_nan(high), like(a, std::nan("")), inside);
+}
 
 // Symmetric about weight 1/2, so that both ends are met exactly.
 Value blend(Value a, Value b, Value weight) {

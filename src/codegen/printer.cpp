@@ -77,6 +77,8 @@ std::string division(Opcode opcode, Type type, const std::string& a, const std::
 
 std::string cast_text(Type to, Type from, const std::string& a) {
   if (to == Type::kBool) return a + " != 0";
+  // gcc 12 does not vectorise the cast itself.
+  if (from == Type::kBool && is_float(to)) return a + " ? 1.0f : 0.0f";
   const bool narrows = is_float(from) && is_integer(to) && bytes_of(to) < 4;
   return fmt::format("({}){}{}", name_of(to), narrows ? "(i32)" : "", a);
 }
@@ -342,7 +344,7 @@ class Functions {
       if (!parameter.is_address || parameter.access & GRAFT_ACCESS_READ) {
         add(define_load(parameter.dtype));
       }
-      if (parameter.access & GRAFT_ACCESS_WRITE) add(define_store(parameter.dtype));
+      if (parameter.access & GRAFT_ACCESS_WRITE) add_store(parameter.dtype);
     }
     for (const Instruction& it : kernel.body) {
       if (it.opcode != Opcode::kMath) continue;
@@ -359,13 +361,23 @@ class Functions {
   void add(const Kernel& function) {
     if (!names_.insert(function.name).second) return;
     add_used_by(function);
+    text_ += definition(function);
+  }
+
+  void add_store(graft_dtype dtype) {
+    const Kernel function = define_store(dtype);
+    if (!names_.insert(function.name).second) return;
+    text_ += dialect_.store_function(dtype, definition(function));
+  }
+
+  std::string definition(const Kernel& function) const {
     std::string head = fmt::format("{}{} {}(", dialect_.function_qualifier(),
                                    name_of(function.result), function.name);
     for (size_t i = 0; i < function.parameters.size(); ++i) {
       head += fmt::format("{}{} p{}", i == 0 ? "" : ", ",
                           storage_type(function.parameters[i].dtype), i);
     }
-    text_ += head + ") {\n" + Body(function, dialect_, 1).text() + "}\n";
+    return head + ") {\n" + Body(function, dialect_, 1).text() + "}\n";
   }
 
   const Dialect& dialect_;

@@ -23,10 +23,6 @@ using ir::Type;
 using ir::Value;
 using ir::Variable;
 
-constexpr int64_t kDigits = 256;
-constexpr int64_t kChunkElements = 32768;
-constexpr int64_t kMostChunks = 256;
-
 Value number(bool condition, Value a, Value b) { return condition ? a : b; }
 
 // The part of a row that a work-item sees.

@@ -11,6 +11,12 @@ namespace graft {
 // from large to small, NaN first. Keys of stored types up to 4 bytes are u32, others u64; only
 // their key_bits() low bits are used.
 
+// Radix sort and select look at digits of 8 bits; a line too long for one work-item is cut into
+// chunks of at least so many elements, one work-item each.
+inline constexpr int64_t kDigits = 256;
+inline constexpr int64_t kChunkElements = 32768;
+inline constexpr int64_t kMostChunks = 256;
+
 // The dtype that a kernel declares to load elements for their keys.
 graft_dtype key_storage(graft_dtype dtype);
 ir::Type key_type(graft_dtype dtype);

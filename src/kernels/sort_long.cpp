@@ -21,10 +21,6 @@ using ir::Type;
 using ir::Value;
 using ir::Variable;
 
-constexpr int64_t kDigits = 256;
-constexpr int64_t kChunkElements = 32768;
-constexpr int64_t kMostChunks = 256;
-
 Value digit(Value key, Value shift) {
   const Value low = (key >> cast(key.type(), shift)) & key.builder().constant(key.type(), 255);
   return cast(Type::kI64, low);

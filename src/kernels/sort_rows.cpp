@@ -17,7 +17,6 @@ using ir::Type;
 using ir::Value;
 using ir::Variable;
 
-constexpr int64_t kDigits = 256;
 constexpr int64_t kScratchItems = 64;  // work-items that share the radix sort's scratch memory
 
 std::string key_of(const char* name, graft_dtype dtype, bool descending, bool wide = false) {

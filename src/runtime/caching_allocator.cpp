@@ -308,6 +308,7 @@ CachedBlock* CachingAllocator::add_segment_or_retry(uint64_t bytes, uint64_t cap
     return add_segment(capacity, stream, large);
   };
   if (capacity < bytes) throw OutOfMemory("", "nothing, no device has so much memory");
+  if (capacity > kLargeSegment) make_room(capacity, stream);
   try {
     return add();
   } catch (const OutOfMemory&) {
@@ -319,22 +320,39 @@ CachedBlock* CachingAllocator::add_segment_or_retry(uint64_t bytes, uint64_t cap
   return add();
 }
 
+void CachingAllocator::make_room(uint64_t bytes, const Stream& stream) noexcept {
+  uint64_t released = 0;
+  while (released < bytes) {
+    auto largest = segments_.end();
+    for (auto entry = segments_.begin(); entry != segments_.end(); ++entry) {
+      const Segment& segment = *entry->second;
+      const bool unused = segment.in_use == 0 && segment.stream == &stream;
+      if (!unused || segment.bytes <= kLargeSegment) continue;
+      if (largest == segments_.end() || segment.bytes > largest->second->bytes) largest = entry;
+    }
+    if (largest == segments_.end()) return;
+    released += largest->second->bytes;
+    release_segment(largest);
+  }
+}
+
+CachingAllocator::Segments::iterator CachingAllocator::release_segment(
+    Segments::iterator entry) noexcept {
+  Segment& segment = *entry->second;
+  remove_free(segment.first);
+  note(MemoryAction::kSegmentFree, *segment.source, nullptr);
+  drop_block(segment.first);
+  const StatisticPool pool = pool_of(segment);
+  statistics_.segment.decrease(pool, 1);
+  statistics_.reserved_bytes.decrease(pool, signed_bytes(segment.bytes));
+  ++statistics_.num_device_free;
+  source_->free(segment.source);
+  return segments_.erase(entry);
+}
+
 void CachingAllocator::release_cached() noexcept {
   for (auto entry = segments_.begin(); entry != segments_.end();) {
-    Segment& segment = *entry->second;
-    if (segment.in_use != 0) {
-      ++entry;
-      continue;
-    }
-    remove_free(segment.first);
-    note(MemoryAction::kSegmentFree, *segment.source, nullptr);
-    drop_block(segment.first);
-    const StatisticPool pool = pool_of(segment);
-    statistics_.segment.decrease(pool, 1);
-    statistics_.reserved_bytes.decrease(pool, signed_bytes(segment.bytes));
-    ++statistics_.num_device_free;
-    source_->free(segment.source);
-    entry = segments_.erase(entry);
+    entry = entry->second->in_use == 0 ? release_segment(entry) : std::next(entry);
   }
 }
 

@@ -30,7 +30,10 @@ struct Segment {
 // bytes (or the device's alignment). Blocks up to 1 MiB come from segments of 2 MiB, larger ones
 // from segments of at least 20 MiB; each stream has pools of its own, so that freed memory is
 // reused in stream order without waiting. A block that other streams use (record_stream) becomes
-// free when an event on each has passed; a failed command counts as done. Out of memory: pending
+// free when an event on each has passed; a failed command counts as done. Before a segment is
+// added for a block over 20 MiB, unused ones of that kind, which were too small for it, go back to
+// the source until as much is released: reserved memory stays near the peak of what was in use.
+// Out of memory: pending
 // blocks are waited for, the cache is emptied, and the request is tried once more.
 // One lock per allocator, held while the source is called; events are recorded without it.
 class CachingAllocator final : public Allocator {
@@ -61,6 +64,8 @@ class CachingAllocator final : public Allocator {
     CachedBlock* block;
   };
 
+  using Segments = std::map<graft_address, std::unique_ptr<Segment>>;
+
   // REQUIRES for all below: mutex_ is held, unless said otherwise.
   FreeBlocks& pool(const Stream& stream, bool large);
   void carve(CachedBlock* block, uint64_t capacity);
@@ -72,6 +77,8 @@ class CachingAllocator final : public Allocator {
   void reclaim() noexcept;
   void wait_for_pending() noexcept;
   void release_cached() noexcept;
+  void make_room(uint64_t bytes, const Stream& stream) noexcept;
+  Segments::iterator release_segment(Segments::iterator entry) noexcept;
   void pass(Mark& mark) noexcept;
   void insert_free(CachedBlock* block) noexcept;
   void remove_free(CachedBlock* block) noexcept;
@@ -91,7 +98,7 @@ class CachingAllocator final : public Allocator {
   mutable std::mutex mutex_;  // guards what follows
   std::unique_ptr<Allocator> source_;
   std::vector<std::unique_ptr<StreamPools>> pools_;  // by stream id
-  std::map<graft_address, std::unique_ptr<Segment>> segments_;
+  Segments segments_;
   std::unordered_map<CachedBlock*, std::vector<Stream*>> users_;  // of blocks that are shared
   std::map<Stream*, std::deque<Mark>> marks_;  // oldest first; no empty queue stays
   std::vector<std::unique_ptr<Event>> spare_events_;

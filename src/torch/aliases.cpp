@@ -28,7 +28,4 @@ TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) {
   m.impl("_reshape_alias", &reshape_alias);
 }
 
-// torch.autocast: an operator without a cast rule runs as it is.
-TORCH_LIBRARY_IMPL(_, GRAFT_AUTOCAST_KEY, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
-
 }  // namespace graft::binding

@@ -86,6 +86,24 @@ TEST_F(CachingAllocatorTest, LargeBlocksComeFromLargeSegments) {
   EXPECT_EQ(controls().used, 0u);
 }
 
+TEST_F(CachingAllocatorTest, LargeSegmentsMakeRoomForLargerOnes) {
+  Block* kept = allocate(24 * kMiB);
+  Block* small = allocate(15 * kMiB);
+  Block* blocks[2] = {allocate(30 * kMiB), allocate(40 * kMiB)};
+  for (Block* block : blocks) memory().free(block);
+  memory().free(small);
+  Block* larger = allocate(50 * kMiB);
+  const int64_t kept_bytes = (24 + 16) * kMiB;
+  EXPECT_EQ(memory().statistics().reserved_bytes.all().current, kept_bytes + int64_t(50 * kMiB));
+  EXPECT_EQ(memory().statistics().reserved_bytes.all().peak, kept_bytes + int64_t(70 * kMiB));
+  memory().free(larger);
+  const int allocations = controls().allocations;
+  Block* parts[2] = {allocate(30 * kMiB), allocate(18 * kMiB)};
+  EXPECT_EQ(controls().allocations, allocations);
+  for (Block* block : parts) memory().free(block);
+  memory().free(kept);
+}
+
 TEST_F(CachingAllocatorTest, OtherStreamsDelayReuse) {
   controls().hold = true;
   Stream& side = device_.stream_from_pool(0);
@@ -137,8 +155,8 @@ TEST_F(CachingAllocatorTest, EmptyingTheCacheWaitsForTheStream) {
 
 TEST_F(CachingAllocatorTest, OutOfMemoryEmptiesTheCacheFirst) {
   controls().memory = 64 * kMiB;
-  Block* large = allocate(40 * kMiB);
-  memory().free(large);
+  Block* blocks[2] = {allocate(18 * kMiB), allocate(18 * kMiB)};
+  for (Block* block : blocks) memory().free(block);
   Block* larger = allocate(50 * kMiB);
   EXPECT_EQ(memory().statistics().num_alloc_retries, 1);
   EXPECT_EQ(memory().statistics().num_ooms, 0);

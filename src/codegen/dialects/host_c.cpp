@@ -1,5 +1,6 @@
 // src/codegen/dialects/host_c.cpp: GNU C for the CPU, kernels as driver.h's dialect "c" has them.
 #include "codegen/dialect.h"
+#include "codegen/dialects/host_c_float16.h"
 #include "codegen/printer.h"
 
 namespace graft::ir {
@@ -66,6 +67,11 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
     std::string name = function == Math::k_round ? "rint" : name_of(function);
     if (function == Math::k_abs) name = "fabs";
     return "__builtin_" + name + (type == Type::kF32 ? "f" : "");
+  }
+
+  std::string store_function(graft_dtype dtype, std::string definition) const override {
+    if (dtype != GRAFT_FLOAT16) return definition;
+    return kFloat16Instruction + definition + "#endif\n";
   }
 
   std::string bitcast(Type to, Type from, const std::string& value) const override {

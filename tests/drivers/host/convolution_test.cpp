@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 #include "graft/extensions.h"
 #include "host_driver.h"
@@ -107,18 +106,7 @@ graft_convolution describe(const Shape& shape, Layout layout, uint32_t kind) {
 
 struct Case {
   Session session;
-  std::mt19937 random{11};
-
-  std::vector<float> values(uint64_t n) {
-    std::vector<float> result(n);
-    for (float& x : result) x = float(int(random() % 17) - 8) / 8;
-    return result;
-  }
-  graft_address put(const std::vector<float>& x) {
-    graft_address address = session.allocate(x.size() * 4);
-    EXPECT_EQ(session.upload(address, x.data(), x.size() * 4), GRAFT_OK);
-    return address;
-  }
+  Data data{session, 11};
 
   void check(graft_convolution c, std::vector<graft_epilogue> epilogues = {}) {
     c.epilogue_count = uint32_t(epilogues.size());
@@ -127,15 +115,16 @@ struct Case {
     graft_plan plan = nullptr;
     ASSERT_EQ(dnn()->convolution_plan(session.device, &c, &needs, &plan), GRAFT_OK)
         << last_message();
-    std::vector<float> x[3] = {values(count(c.input)), values(count(c.weight)),
-                               values(count(c.output))};
-    std::vector<float> bias = values(uint64_t(c.output.sizes[1])), added = values(count(c.output));
+    std::vector<float> x[3] = {data.values(count(c.input)), data.values(count(c.weight)),
+                               data.values(count(c.output))};
+    std::vector<float> bias = data.values(uint64_t(c.output.sizes[1])),
+                       added = data.values(count(c.output));
     graft_execution e = {};
     e.struct_size = sizeof e;
-    for (int i = 0; i < 3; ++i) e.tensors[i] = put(x[i]);
+    for (int i = 0; i < 3; ++i) e.tensors[i] = data.put(x[i]);
     for (size_t i = 0; i < epilogues.size(); ++i) {
-      if (epilogues[i].kind == GRAFT_EPILOGUE_BIAS) e.operands[i] = put(bias);
-      if (epilogues[i].kind == GRAFT_EPILOGUE_ADD) e.operands[i] = put(added);
+      if (epilogues[i].kind == GRAFT_EPILOGUE_BIAS) e.operands[i] = data.put(bias);
+      if (epilogues[i].kind == GRAFT_EPILOGUE_ADD) e.operands[i] = data.put(added);
     }
     if (needs.workspace_bytes != 0) e.workspace = session.allocate(needs.workspace_bytes);
     ASSERT_EQ(dnn()->plan_execute(session.stream, plan, &e), GRAFT_OK) << last_message();

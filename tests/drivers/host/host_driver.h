@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,20 @@ struct Session {
   std::vector<graft_address> allocations_;
   std::vector<graft_stream> streams_;
   std::vector<graft_program> programs_;
+};
+
+// Small float32 numbers whose products and short sums are exact, and their way to a session's
+// device.
+class Data {
+ public:
+  Data(Session& session, uint32_t seed) : session_(session), random_(seed) {}
+
+  std::vector<float> values(uint64_t count);
+  graft_address put(const std::vector<float>& x);
+
+ private:
+  Session& session_;
+  std::mt19937 random_;
 };
 
 graft_argument address(graft_address value, uint64_t bytes);

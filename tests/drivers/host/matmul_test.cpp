@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 #include "graft/extensions.h"
 #include "host_driver.h"
@@ -36,18 +35,7 @@ float at(const std::vector<float>& x, const graft_tensor& t, int64_t batch, int6
 
 struct Case {
   Session session;
-  std::mt19937 random{7};
-
-  std::vector<float> values(uint64_t count) {
-    std::vector<float> result(count);
-    for (float& x : result) x = float(int(random() % 17) - 8) / 8;
-    return result;
-  }
-  graft_address put(const std::vector<float>& x) {
-    graft_address address = session.allocate(x.size() * 4);
-    EXPECT_EQ(session.upload(address, x.data(), x.size() * 4), GRAFT_OK);
-    return address;
-  }
+  Data data{session, 7};
 
   // epilogues in any order; operands: a bias of n values, an added tensor laid out as c.
   void check(graft_tensor a, graft_tensor b, graft_tensor c,
@@ -62,16 +50,17 @@ struct Case {
     graft_plan_needs needs = {};
     graft_plan plan = nullptr;
     ASSERT_EQ(blas()->matmul_plan(session.device, &m, &needs, &plan), GRAFT_OK) << last_message();
-    std::vector<float> x = values(extent(a)), y = values(extent(b)), z(extent(c), -99.0f);
-    std::vector<float> bias = values(uint64_t(c.sizes[c.rank - 1])), added = values(extent(c));
+    std::vector<float> x = data.values(extent(a)), y = data.values(extent(b)), z(extent(c), -99.0f);
+    std::vector<float> bias = data.values(uint64_t(c.sizes[c.rank - 1])),
+                       added = data.values(extent(c));
     graft_execution e = {};
     e.struct_size = sizeof e;
-    e.tensors[0] = put(x);
-    e.tensors[1] = put(y);
-    e.tensors[2] = put(z);
+    e.tensors[0] = data.put(x);
+    e.tensors[1] = data.put(y);
+    e.tensors[2] = data.put(z);
     for (size_t i = 0; i < epilogues.size(); ++i) {
-      if (epilogues[i].kind == GRAFT_EPILOGUE_BIAS) e.operands[i] = put(bias);
-      if (epilogues[i].kind == GRAFT_EPILOGUE_ADD) e.operands[i] = put(added);
+      if (epilogues[i].kind == GRAFT_EPILOGUE_BIAS) e.operands[i] = data.put(bias);
+      if (epilogues[i].kind == GRAFT_EPILOGUE_ADD) e.operands[i] = data.put(added);
     }
     if (needs.workspace_bytes != 0) e.workspace = session.allocate(needs.workspace_bytes);
     ASSERT_EQ(blas()->plan_execute(session.stream, plan, &e), GRAFT_OK) << last_message();
