@@ -1,20 +1,18 @@
-// src/torch/autocast.cpp: torch.autocast of the device: torch's own lists, as torch.cuda has them.
+// src/torch/autocast.cpp: torch.autocast of the device: torch's own lists; others run as they are.
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
 #include "torch/device_type.h"
 
 namespace graft::binding {
-namespace {
-
-using at::IntArrayRef;  // torch's lists name these four
+using at::IntArrayRef;
 using at::Scalar;
 using at::ScalarType;
 using at::Tensor;
 
-at::Tensor refuse_binary_cross_entropy(const at::Tensor& /*self*/, const at::Tensor& /*target*/,
-                                       const std::optional<at::Tensor>& /*weight*/,
-                                       int64_t /*mode*/) {
+static Tensor refuse_binary_cross_entropy(const Tensor& /*self*/, const Tensor& /*target*/,
+                                          const std::optional<Tensor>& /*weight*/,
+                                          int64_t /*mode*/) {
   TORCH_CHECK(
       false,
       "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
@@ -25,16 +23,11 @@ at::Tensor refuse_binary_cross_entropy(const at::Tensor& /*self*/, const at::Ten
       "safe to autocast.");
 }
 
-}  // namespace
-
-// What KERNEL_PRIVATEUSEONE(op, [overload,] policy) registers is a functor that casts and
-// redispatches.
 #define GRAFT_LOWER_PRECISION(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
 #define GRAFT_FP32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
 #define GRAFT_FP32_SET_DTYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
 #define GRAFT_PROMOTE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
 
-// An operator without a cast rule runs as it is.
 TORCH_LIBRARY_IMPL(_, GRAFT_AUTOCAST_KEY, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
 
 TORCH_LIBRARY_IMPL(aten, GRAFT_AUTOCAST_KEY, m) {

@@ -12,16 +12,11 @@ class HostC final : public Dialect {
 
   std::string_view head() const override {
     return R"(typedef _Bool bool;
-typedef __INT8_TYPE__ i8;
-typedef __UINT8_TYPE__ u8;
-typedef __INT16_TYPE__ i16;
-typedef __UINT16_TYPE__ u16;
-typedef __INT32_TYPE__ i32;
-typedef __UINT32_TYPE__ u32;
-typedef __INT64_TYPE__ i64;
-typedef __UINT64_TYPE__ u64;
-typedef float f32;
-typedef double f64;
+typedef __INT8_TYPE__ i8; typedef __UINT8_TYPE__ u8;
+typedef __INT16_TYPE__ i16; typedef __UINT16_TYPE__ u16;
+typedef __INT32_TYPE__ i32; typedef __UINT32_TYPE__ u32;
+typedef __INT64_TYPE__ i64; typedef __UINT64_TYPE__ u64;
+typedef float f32; typedef double f64;
 typedef union { void* address; u64 bits; } graft_kernel_argument;
 #ifndef __FMA__
 #define __builtin_fmaf(a, b, c) ((f32)((f64)(a) * (b) + (c)))
@@ -70,8 +65,7 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
   }
 
   std::string store_function(graft_dtype dtype, std::string definition) const override {
-    if (dtype != GRAFT_FLOAT16) return definition;
-    return kFloat16Instruction + definition + "#endif\n";
+    return dtype == GRAFT_FLOAT16 ? with_float16_instruction(definition) : definition;
   }
 
   std::string bitcast(Type to, Type from, const std::string& value) const override {

@@ -5,11 +5,12 @@
 
 namespace graft::ir {
 
-// Text of graft_float16_from_f32 where gcc compiles for a CPU with F16C, up to the #else that a
-// definition without it and #endif follow. gcc 12 has no vector form of the instruction; it calls
-// the variant of a simd function by its name in the x86 Vector Function ABI (Intel, 2015, 2.6),
-// which is written here by hand. A program is several files: each may hold it, one is linked.
-inline const std::string kFloat16Instruction = R"(
+// The function graft_float16_from_f32 for CPUs with F16C, else the definition given. gcc 12 has no
+// vector form of the instruction; it calls the variant of a simd function by its name in the x86
+// Vector Function ABI (Intel, 2015, 2.6), written here by hand. A program is several files: each
+// may hold it, one is linked.
+inline std::string with_float16_instruction(const std::string& definition) {
+  return R"(
 #if defined(__F16C__) && !defined(__clang__) && __GNUC__ >= 12
 #define GRAFT_ONCE __attribute__((visibility("hidden"), weak, const))
 typedef f32 graft_f32x4 __attribute__((vector_size(16)));
@@ -42,6 +43,8 @@ graft_i16s graft_float16s(graft_f32s a, graft_f32s b) {
   return __builtin_shufflevector(GRAFT_ROUND(a), GRAFT_ROUND(b), GRAFT_ORDER);
 }
 #else
-)";
+)" + definition +
+         "#endif\n";
+}
 
 }  // namespace graft::ir
