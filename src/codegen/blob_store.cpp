@@ -35,7 +35,7 @@ std::string default_folder() {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
   };
-  if (const std::string own = variable("GRAFT_CACHE_DIR"); !own.empty()) return own;
+  if (std::string own = variable("GRAFT_CACHE_DIR"); !own.empty()) return own;
   if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/graft";
   if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/graft";
   return "";
