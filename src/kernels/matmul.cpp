@@ -41,6 +41,10 @@ bool is_row_vector(const TensorView& addend) {
   return addend.strides[last] == 1 || addend.sizes[last] == 1;
 }
 
+bool lie_apart(const TensorView& a, const TensorView& b) {
+  return a.address + extent_bytes(a) <= b.address || b.address + extent_bytes(b) <= a.address;
+}
+
 void check_shapes(const TensorView& output, const TensorView& a, const TensorView& b) {
   const int rank = output.rank;
   bool fits = (rank == 2 || rank == 3) && a.rank == rank && b.rank == rank &&
@@ -87,7 +91,8 @@ bool library_matmul(Stream& stream, const TensorView& output, const TensorView& 
   BlasLibrary& library = blas_library(device);
   if (library.table == nullptr) return false;
   const bool adds = epilogue.beta != 0.0;
-  const bool bias = adds && epilogue.beta == 1.0 && is_row_vector(*epilogue.addend);
+  const bool bias = adds && epilogue.beta == 1.0 && is_row_vector(*epilogue.addend) &&
+                    lie_apart(*epilogue.addend, output);
   const graft_matmul matmul = describe_call(output, a, b, epilogue, bias);
   auto plan = library.plans.get(plan_key(matmul), [&] {
     graft_plan_needs needs{sizeof(graft_plan_needs), 0, 0};

@@ -39,10 +39,10 @@ at::Tensor& GRAFT_OPERATOR(index_select_out)(const at::Tensor& self, int64_t dim
               " is out of bounds of tensor");
   at::DimVector sizes(self.sizes().begin(), self.sizes().end());
   if (self.dim() > 0) sizes[dim] = index.numel();
-  at::native::resize_output(out, sizes);
   at::assert_no_internal_overlap(out);
   at::assert_no_overlap(out, self);
   at::assert_no_overlap(out, index);
+  at::native::resize_output(out, sizes);
   if (out.numel() == 0) return out;
   TORCH_CHECK_INDEX(self.numel() > 0, "index_select(): self indexing axis dim should not be empty");
   if (self.dim() == 0) {

@@ -10,9 +10,15 @@
 namespace graft::binding {
 namespace {
 
+void check_weight(const at::Tensor& weight, const at::Tensor& input) {
+  TORCH_CHECK(!weight.defined() || weight.scalar_type() == input.scalar_type(),
+              "expected scalar type ", input.scalar_type(), " but found ", weight.scalar_type());
+}
+
 void forward(const at::Tensor& self, const at::Tensor& target, const at::Tensor& weight,
              int64_t reduction, int64_t ignore_index, const at::Tensor& output,
              const at::Tensor& total_weight) {
+  check_weight(weight, self);
   const at::Tensor scale = weight.defined() ? weight.contiguous() : weight;
   const OptionalView scale_view(scale);
   nll_loss(stream_of(self), view_of(output), view_of(total_weight), view_of(self), view_of(target),

@@ -30,7 +30,7 @@ void masked_fill_stub(at::TensorIterator& iterator, const c10::Scalar& value) {
   const TensorView self = operand_view(iterator, 0);
   const Operand inputs[] = {self, operand(iterator, 1)};
   const graft_dtype compute = compute_dtype(iterator.dtype(0));
-  const graft::Scalar number = scalar_of(value, compute);
+  const graft::Scalar number = to_graft(value, iterator.dtype(0)).to(compute);
   pointwise(stream_of(iterator), op_row<"masked_fill">(), compute, {&self, 1}, inputs,
             {&number, 1});
 }

@@ -1,6 +1,8 @@
 // src/torch/view.cpp: tensors, dtypes and numbers of PyTorch as the kernel library takes them.
 #include "torch/view.h"
 
+#include <ATen/Dispatch.h>
+
 #include <bit>
 #include <string>
 
@@ -41,6 +43,8 @@ at::ScalarType to_torch(graft_dtype dtype) {
 
 Scalar to_graft(const c10::Scalar& number, at::ScalarType type) {
   const graft_dtype dtype = to_graft(type);
+  AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(at::kHalf, at::kBFloat16, at::kBool, type, "number",
+                                         [&] { static_cast<void>(number.to<scalar_t>()); });
   if (is_complex(dtype)) {
     const auto value = number.toComplexDouble();
     Scalar pair = Scalar::of(GRAFT_COMPLEX128, value.real());

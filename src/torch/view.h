@@ -19,7 +19,7 @@ graft_dtype to_graft(at::ScalarType type);
 // PyTorch's name of a dtype.
 at::ScalarType to_torch(graft_dtype dtype);
 
-// A number converted to a dtype.
+// A number converted to a dtype. Throws PyTorch's error for a number that the dtype cannot hold.
 Scalar to_graft(const c10::Scalar& number, at::ScalarType type);
 
 // The tensor's elements as they lie in memory: a lazy conjugate or negative bit is not looked at.

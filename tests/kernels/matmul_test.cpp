@@ -86,13 +86,18 @@ TEST_P(Matmul, ScalesAndAdds) {
 }
 
 TEST_P(Matmul, AddsToItself) {
-  const auto x = numbers(40 * 50, 1), y = numbers(50 * 30, 2), z = numbers(40 * 30, 3);
-  DeviceTensor a({40, 50}, GRAFT_FLOAT32), b({50, 30}, GRAFT_FLOAT32), c({40, 30}, GRAFT_FLOAT32);
-  a.set(x), b.set(y), c.set(z);
-  auto expected = expect(x, y, 40, 50, 30);
-  for (size_t i = 0; i < expected.size(); ++i) expected[i] += 3 * z[i];
-  GetParam()(stream(), c, a, b, {1.0, 3.0, &c.view(), false});
-  EXPECT_TRUE(near(c.get(), expected, 1e-5, 1e-5));
+  for (const int64_t rows : {40, 1}) {
+    for (const double beta : {1.0, 3.0}) {
+      const auto x = numbers(rows * 50, 1), y = numbers(50 * 30, 2), z = numbers(rows * 30, 3);
+      DeviceTensor a({rows, 50}, GRAFT_FLOAT32), b({50, 30}, GRAFT_FLOAT32);
+      DeviceTensor c({rows, 30}, GRAFT_FLOAT32);
+      a.set(x), b.set(y), c.set(z);
+      auto expected = expect(x, y, rows, 50, 30);
+      for (size_t i = 0; i < expected.size(); ++i) expected[i] += beta * z[i];
+      GetParam()(stream(), c, a, b, {1.0, beta, &c.view(), false});
+      EXPECT_TRUE(near(c.get(), expected, 1e-5, 1e-5)) << rows << " rows, beta " << beta;
+    }
+  }
 }
 
 TEST_P(Matmul, Batches) {
