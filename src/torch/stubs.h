@@ -32,6 +32,7 @@ void fill_patch_stubs();
 void fill_group_norm_stubs();
 void fill_sorting_stubs();
 void fill_counting_stubs();
+void fill_linalg_stubs();
 
 // Ends an operator whose stub has no kernel here: its registration falls back (guarded.h).
 [[noreturn]] void throw_unfilled();

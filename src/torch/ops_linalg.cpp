@@ -1,0 +1,158 @@
+// src/torch/ops_linalg.cpp: linear algebra: the stubs of LU, Cholesky and triangular systems.
+#include <ATen/native/BatchLinearAlgebra.h>
+#include <ATen/native/LinearAlgebraUtils.h>
+#include <ATen/ops/_cholesky_solve_helper_ops.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "kernels/cholesky.h"
+#include "kernels/lu.h"
+#include "kernels/matrix_batch.h"
+#include "kernels/triangular_solve.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+#include "torch/stubs.h"
+
+namespace graft::binding {
+namespace {
+
+using at::native::TransposeType;
+
+// Above so many rows or columns LAPACK's blocked algorithms on the CPU are the faster ones.
+constexpr int64_t kMaxSize = 256;
+
+void require_kernel(const at::Tensor& matrices) {
+  const bool taken = matrices.scalar_type() == at::kFloat || matrices.scalar_type() == at::kDouble;
+  if (!taken || std::max(matrices.size(-2), matrices.size(-1)) > kMaxSize) throw_unfilled();
+}
+
+at::IntArrayRef batch_of(const at::Tensor& matrices) {
+  return matrices.sizes().slice(0, matrices.dim() - 2);
+}
+
+// The last dims dimensions stay, all others, expanded to batch, become one.
+at::Tensor as_batch(const at::Tensor& tensor, at::IntArrayRef batch, int64_t dims = 2) {
+  const at::IntArrayRef kept = tensor.sizes().slice(tensor.dim() - dims);
+  at::DimVector expanded(batch), sizes = {c10::multiply_integers(batch)};
+  expanded.append(kept.begin(), kept.end());
+  sizes.append(kept.begin(), kept.end());
+  return tensor.expand(expanded).reshape(sizes);
+}
+
+// Matrices that kernels overwrite, as one batch.
+class Overwritten {
+ public:
+  explicit Overwritten(const at::Tensor& target)
+      : target_(target), batch_(as_batch(target, batch_of(target))) {}
+
+  TensorView view() const { return view_of(batch_); }
+  // After the kernels: copies back where the target does not lie as one batch.
+  void finish() const {
+    if (!batch_.is_alias_of(target_)) target_.copy_(batch_.view(target_.sizes()));
+  }
+
+ private:
+  at::Tensor target_, batch_;
+};
+
+void lu_factor_stub(const at::Tensor& input, const at::Tensor& pivots, const at::Tensor& infos,
+                    bool compute_pivots) {
+  require_kernel(input);
+  if (!compute_pivots) throw_unfilled();
+  const Overwritten matrices(input);
+  const int64_t count = c10::multiply_integers(batch_of(input));
+  lu_factor(stream_of(input), matrices.view(), view_of(pivots.view({count, pivots.size(-1)})),
+            view_of(infos.view({count})));
+  matrices.finish();
+}
+
+void lu_solve_stub(const at::Tensor& factors, const at::Tensor& pivots, const at::Tensor& right,
+                   TransposeType transpose) {
+  require_kernel(factors);
+  const Overwritten unknowns(right);
+  const TensorView x = unknowns.view();
+  const at::Tensor batch = as_batch(factors, batch_of(right));
+  const at::Tensor rows = as_batch(pivots, batch_of(right), 1).contiguous();
+  const TensorView a = view_of(batch), exchanged = view_of(rows);
+  Stream& stream = stream_of(right);
+  if (transpose == TransposeType::NoTranspose) {
+    exchange_rows(stream, x, exchanged, false);
+    triangular_solve(stream, x, a, false, true);
+    triangular_solve(stream, x, a, true, false);
+  } else {
+    triangular_solve(stream, x, transposed(a), false, false);
+    triangular_solve(stream, x, transposed(a), true, true);
+    exchange_rows(stream, x, exchanged, true);
+  }
+  unknowns.finish();
+}
+
+void triangular_solve_stub(const at::Tensor& matrices, const at::Tensor& right, bool left,
+                           bool stored_upper, TransposeType transpose, bool unit) {
+  require_kernel(matrices);
+  const Overwritten unknowns(right);
+  const at::Tensor batch = as_batch(matrices, batch_of(right));
+  const bool turned = transpose != TransposeType::NoTranspose;
+  const bool upper = stored_upper != turned;
+  const TensorView x = unknowns.view();
+  // As BLAS does, the caller's flags see the memory column by column, whatever the strides say.
+  const bool by_rows = !matrices.mT().is_contiguous();
+  const TensorView a = turned != by_rows ? transposed(view_of(batch)) : view_of(batch);
+  if (left) {
+    triangular_solve(stream_of(right), x, a, upper, unit);
+  } else {
+    triangular_solve(stream_of(right), transposed(x), transposed(a), !upper, unit);
+  }
+  unknowns.finish();
+}
+
+void cholesky_stub(const at::Tensor& input, const at::Tensor& info, bool upper) {
+  require_kernel(input);
+  const Overwritten matrices(input);
+  const TensorView a = matrices.view();
+  cholesky_factor(stream_of(input), upper ? transposed(a) : a,
+                  view_of(info.view({c10::multiply_integers(batch_of(input))})));
+  matrices.finish();
+}
+
+// Solves with the factor and then with its transpose, or the other way round for an upper one.
+void solve_with_factor(const at::Tensor& right, const at::Tensor& factor, bool upper) {
+  const Overwritten unknowns(right);
+  const at::Tensor batch = as_batch(factor, batch_of(right));
+  const TensorView x = unknowns.view(), a = view_of(batch);
+  Stream& stream = stream_of(right);
+  triangular_solve(stream, x, upper ? transposed(a) : a, false, false);
+  triangular_solve(stream, x, upper ? a : transposed(a), true, false);
+  unknowns.finish();
+}
+
+at::Tensor& cholesky_inverse_stub(at::Tensor& result, at::Tensor&, bool upper) {
+  require_kernel(result);
+  const at::Tensor inverse = at::zeros_like(result);
+  inverse.diagonal(0, -2, -1).fill_(1);
+  solve_with_factor(inverse, result, upper);
+  result.copy_(inverse);
+  return result;
+}
+
+at::Tensor cholesky_solve_helper(const at::Tensor& self, const at::Tensor& A, bool upper) {
+  require_kernel(A);
+  const at::Tensor result = at::native::cloneBatchedColumnMajor(self);
+  solve_with_factor(result, A, upper);
+  return result;
+}
+
+}  // namespace
+
+void fill_linalg_stubs() {
+  at::native::lu_factor_stub.set_privateuse1_dispatch_ptr(&binding::lu_factor_stub);
+  at::native::lu_solve_stub.set_privateuse1_dispatch_ptr(&binding::lu_solve_stub);
+  at::native::triangular_solve_stub.set_privateuse1_dispatch_ptr(&binding::triangular_solve_stub);
+  at::native::cholesky_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_stub);
+  at::native::cholesky_inverse_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_inverse_stub);
+}
+
+TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) {
+  implement<at::_ops::_cholesky_solve_helper, &cholesky_solve_helper>(m);
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,186 @@
+"""Batched linear algebra against the CPU: values, layouts, gradients, out=, info, errors."""
+
+import warnings
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+DTYPES = [torch.float32, torch.float64]
+SHAPES = [(0, 0), (0, 3, 3), (2, 0, 0), (1, 1), (7, 7), (3, 7, 7), (2, 2, 33, 33), (100, 100)]
+
+LAYOUTS = {
+    "contiguous": lambda x: x.clone(),
+    "transposed": lambda x: x.mT.clone().mT,
+    "stepped": lambda x: x.repeat_interleave(2, -1).repeat_interleave(2, -2)[..., ::2, ::2],
+}
+
+# name -> function of (general, positive definite, right-hand sides).
+CALLS = {
+    "lu_factor_ex": lambda a, p, b: torch.linalg.lu_factor_ex(a),
+    "lu_solve": lambda a, p, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b),
+    "lu_solve adjoint": lambda a, p, b: torch.linalg.lu_solve(
+        *torch.linalg.lu_factor(a), b, adjoint=True
+    ),
+    "lu_solve right": lambda a, p, b: torch.linalg.lu_solve(
+        *torch.linalg.lu_factor(a), b.mT, left=False
+    ),
+    "solve": lambda a, p, b: torch.linalg.solve(a, b),
+    "solve right": lambda a, p, b: torch.linalg.solve(a, b.mT, left=False),
+    "solve one matrix": lambda a, p, b: torch.linalg.solve(a, b.expand(2, *b.shape)),
+    "inv": lambda a, p, b: torch.linalg.inv(a),
+    "det": lambda a, p, b: torch.linalg.det(a / 8),
+    "slogdet": lambda a, p, b: torch.linalg.slogdet(a),
+    "logdet": lambda a, p, b: torch.logdet(p),
+    "matrix_power": lambda a, p, b: torch.linalg.matrix_power(a, -2),
+    "cholesky": lambda a, p, b: torch.linalg.cholesky(p),
+    "cholesky upper": lambda a, p, b: torch.linalg.cholesky(p, upper=True),
+    "old cholesky": lambda a, p, b: torch.cholesky(p),
+    "cholesky_ex": lambda a, p, b: torch.linalg.cholesky_ex(p),
+    "cholesky_inverse": lambda a, p, b: torch.cholesky_inverse(torch.linalg.cholesky(p)),
+    "cholesky_inverse upper": lambda a, p, b: torch.cholesky_inverse(
+        torch.linalg.cholesky(p, upper=True), True
+    ),
+    "cholesky_solve": lambda a, p, b: torch.cholesky_solve(b, torch.linalg.cholesky(p)),
+    "cholesky_solve upper": lambda a, p, b: torch.cholesky_solve(
+        b, torch.linalg.cholesky(p, upper=True), True
+    ),
+}
+
+
+def inputs(shape, dtype, columns=5):
+    """A general matrix, a positive definite one and right-hand sides; all well conditioned."""
+    generator = torch.Generator().manual_seed(5)
+    n = shape[-1]
+    a = torch.rand(shape, generator=generator, dtype=torch.float64) - 0.5 + 3 * torch.eye(n)
+    p = a @ a.mT + torch.eye(n)
+    b = torch.rand(*shape[:-1], columns, generator=generator, dtype=torch.float64)
+    return [x.to(dtype) for x in (a.flip(-2), p, b)]
+
+
+def tolerance(dtype):
+    return {"rtol": 1e-3, "atol": 1e-4} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
+
+
+@pytest.fixture
+def native(module):
+    """Fails a test in which an operator fell back."""
+    module.fallback.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    assert module.fallback.counts() == {}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("call", CALLS)
+def test_against_cpu(call, dtype, device, native):
+    for shape in SHAPES:
+        host = inputs(shape, dtype)
+        expected = CALLS[call](*host)
+        found = CALLS[call](*(x.to(device) for x in host))
+        torch.utils._pytree.tree_map(
+            lambda f, e: assert_close(f.cpu(), e, **tolerance(dtype)), tuple([found]),
+            tuple([expected]),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout, device, native):
+    for name, call in CALLS.items():
+        host = inputs((2, 7, 7), torch.float64)
+        found = call(*(LAYOUTS[layout](x.to(device)) for x in host))
+        expected = call(*(LAYOUTS[layout](x) for x in host))
+        for f, e in zip(*map(torch.utils._pytree.tree_leaves, (found, expected)), strict=True):
+            assert_close(f.cpu(), e, msg=lambda text, name=name: f"{name}: {text}")
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_triangular_systems(upper, left, unit, dtype, device, native):
+    for shape in SHAPES:
+        a, _, b = inputs(shape, dtype)
+        a, b = a.flip(-2) / 3, b if left else b.mT
+        for layout in LAYOUTS.values():
+            expected = torch.linalg.solve_triangular(
+                layout(a), b, upper=upper, left=left, unitriangular=unit
+            )
+            found = torch.linalg.solve_triangular(
+                layout(a.to(device)), b.to(device), upper=upper, left=left, unitriangular=unit
+            )
+            assert_close(found.cpu(), expected, **tolerance(dtype))
+        if left:
+            for transpose in (False, True):
+                expected = torch.triangular_solve(b, a, upper, transpose, unit)
+                found = torch.triangular_solve(b.to(device), a.to(device), upper, transpose, unit)
+                assert_close(found[0].cpu(), expected[0], **tolerance(dtype))
+
+
+def test_wide_and_tall_factors(device, native):
+    for shape in ((3, 5), (5, 3), (2, 4, 9), (2, 9, 4)):
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        for f, e in zip(
+            torch.linalg.lu_factor(x.to(device)), torch.linalg.lu_factor(x), strict=True
+        ):
+            assert_close(f.cpu(), e)
+
+
+def test_singular_matrices(device, native):
+    x = torch.tensor([[[1.0, 2], [2, 4]], [[0, 0], [0, 0]], [[1, 0], [0, 1]], [[0, 1], [0, 3]]])
+    y = x.to(device)
+    for call in (torch.linalg.lu_factor_ex, torch.linalg.inv_ex, torch.linalg.cholesky_ex):
+        assert call(y).info.tolist() == call(x).info.tolist()
+    assert_close(torch.linalg.det(y).cpu(), torch.linalg.det(x))
+    for call in (torch.linalg.inv, torch.linalg.cholesky, torch.linalg.lu_factor,
+                 lambda t: torch.linalg.solve(t, t)):  # fmt: skip
+        with pytest.raises(RuntimeError) as expected:
+            call(x)
+        with pytest.raises(type(expected.value)) as found:
+            call(y)
+        assert str(found.value) == str(expected.value)
+
+
+def test_gradients(device, native):
+    calls = [
+        torch.linalg.det, torch.linalg.inv, lambda x: torch.linalg.slogdet(x)[1],
+        lambda x: torch.linalg.solve(x, x.mT.sin()),
+        lambda x: torch.linalg.cholesky(x @ x.mT + torch.eye(7, dtype=x.dtype, device=x.device)),
+        lambda x: torch.linalg.solve_triangular(x + 5, x.cos(), upper=True),
+        lambda x: torch.cholesky_solve(x, x.tril() + 5),
+    ]  # fmt: skip
+    for call in calls:
+        x = inputs((2, 7, 7), torch.float64)[0].requires_grad_()
+        y = x.detach().to(device).requires_grad_()
+        for t in (x, y):
+            call(t).square().sum().backward()
+        assert_close(y.grad.cpu(), x.grad)
+
+
+def test_out(device, native):
+    a, p, b = inputs((3, 7, 7), torch.float64)
+    x, q, r = (t.to(device) for t in (a, p, b))
+    out = torch.empty(0, dtype=torch.float64, device=device)
+    assert torch.linalg.inv(x, out=out) is out
+    assert_close(out.cpu(), torch.linalg.inv(a))
+    rows = torch.empty(3, 7, 10, dtype=torch.float64, device=device)[..., ::2]
+    torch.linalg.solve(x, r, out=rows)
+    assert_close(rows.cpu(), torch.linalg.solve(a, b))
+    torch.linalg.solve_triangular(q, r, upper=True, out=rows)
+    assert_close(rows.cpu(), torch.linalg.solve_triangular(p, b, upper=True))
+    torch.linalg.cholesky(q, out=q)
+    assert_close(q.cpu(), torch.linalg.cholesky(p))
+    torch.cholesky_inverse(q, out=q)
+    assert_close(q.cpu(), torch.linalg.inv(p))
+    torch.linalg.inv(x, out=x)
+    assert_close(x.cpu(), torch.linalg.inv(a))
+
+
+def test_large_and_complex_matrices_fall_back(device, module):
+    module.fallback.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for x in inputs((300, 300), torch.float64)[:1] + inputs((5, 5), torch.complex64)[:1]:
+            assert_close(torch.linalg.inv(x.to(device)).cpu(), torch.linalg.inv(x))
+    assert "aten::linalg_lu_factor_ex.out" in module.fallback.counts()
