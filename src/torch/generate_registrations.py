@@ -44,9 +44,7 @@ SHARED_THOUGH_CPU_NAMED = {
 }  # fmt: skip
 # Shared by name, but the fallback serves them: they refuse devices by a list of names, mix in
 # tensors of the CPU, or reach a stub that has no kernel only when their input is overwritten.
-REFUSING = {
-    "linalg_lstsq", "linalg_lstsq.out", "linalg_matrix_exp", "lu_unpack.out",
-}  # fmt: skip
+REFUSING = {"linalg_lstsq", "linalg_lstsq.out", "linalg_matrix_exp"}
 # Headers that cannot stand beside the others, or whose stubs no shared operator reaches.
 SKIPPED_HEADERS = re.compile(
     r"quantized/|nested/|transformers/|layer_norm\.h|DispatchStub\.h|CPUBlas|GemvFastPath|SoftmaxKernel"

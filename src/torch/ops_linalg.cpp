@@ -1,13 +1,14 @@
-// src/torch/ops_linalg.cpp: linear algebra: the stubs of LU, Cholesky and triangular systems.
+// src/torch/ops_linalg.cpp: linear algebra: LU, Cholesky and triangular systems.
 #include <ATen/native/BatchLinearAlgebra.h>
 #include <ATen/native/LinearAlgebraUtils.h>
-#include <ATen/ops/_cholesky_solve_helper_ops.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "kernels/cholesky.h"
 #include "kernels/lu.h"
 #include "kernels/matrix_batch.h"
 #include "kernels/triangular_solve.h"
+#include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/stubs.h"
@@ -134,14 +135,39 @@ at::Tensor& cholesky_inverse_stub(at::Tensor& result, at::Tensor&, bool upper) {
   return result;
 }
 
-at::Tensor cholesky_solve_helper(const at::Tensor& self, const at::Tensor& A, bool upper) {
+// matrices[..., permutation[i], i] = 1.
+void unpack_permutation(const at::Tensor& matrices, const at::Tensor& pivots) {
+  const int64_t rows = matrices.size(-1), count = c10::multiply_integers(batch_of(matrices));
+  at::DimVector sizes(matrices.sizes());
+  sizes[matrices.dim() - 2] = 1;
+  const at::Tensor permutation = at::empty({count, rows}, pivots.options().dtype(at::kLong));
+  const at::Tensor exchanged = as_batch(pivots, batch_of(matrices), 1).contiguous();
+  permutation_of_pivots(stream_of(pivots), view_of(permutation), view_of(exchanged));
+  matrices.zero_();
+  matrices.scatter_(-2, permutation.view(sizes), 1);
+}
+
+}  // namespace
+
+void GRAFT_STRUCTURED(lu_unpack_out)(const at::Tensor& factors, const at::Tensor& pivots,
+                                     bool unpack_data, bool unpack_pivots, const at::Tensor& P,
+                                     const at::Tensor& L, const at::Tensor& U) {
+  if (unpack_pivots) unpack_permutation(P, pivots);
+  if (!unpack_data) return;
+  const int64_t k = std::min(factors.size(-2), factors.size(-1));
+  const at::Tensor lower = factors.narrow(-1, 0, k).tril(-1);  // L or U may be factors itself
+  U.copy_(factors.narrow(-2, 0, k).triu());
+  L.copy_(lower);
+  L.diagonal(0, -2, -1).fill_(1);
+}
+
+at::Tensor GRAFT_OPERATOR(_cholesky_solve_helper)(const at::Tensor& self, const at::Tensor& A,
+                                                  bool upper) {
   require_kernel(A);
   const at::Tensor result = at::native::cloneBatchedColumnMajor(self);
   solve_with_factor(result, A, upper);
   return result;
 }
-
-}  // namespace
 
 void fill_linalg_stubs() {
   at::native::lu_factor_stub.set_privateuse1_dispatch_ptr(&binding::lu_factor_stub);
@@ -149,10 +175,6 @@ void fill_linalg_stubs() {
   at::native::triangular_solve_stub.set_privateuse1_dispatch_ptr(&binding::triangular_solve_stub);
   at::native::cholesky_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_stub);
   at::native::cholesky_inverse_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_inverse_stub);
-}
-
-TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) {
-  implement<at::_ops::_cholesky_solve_helper, &cholesky_solve_helper>(m);
 }
 
 }  // namespace graft::binding

@@ -18,6 +18,10 @@ LAYOUTS = {
 # name -> function of (general, positive definite, right-hand sides).
 CALLS = {
     "lu_factor_ex": lambda a, p, b: torch.linalg.lu_factor_ex(a),
+    "lu": lambda a, p, b: torch.linalg.lu(a),
+    "lu_unpack": lambda a, p, b: torch.lu_unpack(*torch.linalg.lu_factor(a)),
+    "lu_unpack pivots": lambda a, p, b: torch.lu_unpack(*torch.linalg.lu_factor(a), False)[0],
+    "lu_unpack data": lambda a, p, b: torch.lu_unpack(*torch.linalg.lu_factor(a), True, False)[1:],
     "lu_solve": lambda a, p, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b),
     "lu_solve adjoint": lambda a, p, b: torch.linalg.lu_solve(
         *torch.linalg.lu_factor(a), b, adjoint=True
@@ -79,10 +83,8 @@ def test_against_cpu(call, dtype, device, native):
         host = inputs(shape, dtype)
         expected = CALLS[call](*host)
         found = CALLS[call](*(x.to(device) for x in host))
-        torch.utils._pytree.tree_map(
-            lambda f, e: assert_close(f.cpu(), e, **tolerance(dtype)), tuple([found]),
-            tuple([expected]),
-        )  # fmt: skip
+        for f, e in zip(*map(torch.utils._pytree.tree_leaves, (found, expected)), strict=True):
+            assert_close(f.cpu(), e, **tolerance(dtype))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -145,7 +147,7 @@ def test_singular_matrices(device, native):
 def test_gradients(device, native):
     calls = [
         torch.linalg.det, torch.linalg.inv, lambda x: torch.linalg.slogdet(x)[1],
-        lambda x: torch.linalg.solve(x, x.mT.sin()),
+        lambda x: torch.linalg.solve(x, x.mT.sin()), lambda x: torch.linalg.lu_factor(x)[0],
         lambda x: torch.linalg.cholesky(x @ x.mT + torch.eye(7, dtype=x.dtype, device=x.device)),
         lambda x: torch.linalg.solve_triangular(x + 5, x.cos(), upper=True),
         lambda x: torch.cholesky_solve(x, x.tril() + 5),
