@@ -1,10 +1,11 @@
-// src/torch/ops_linalg.cpp: linear algebra: LU, Cholesky and triangular systems.
+// src/torch/ops_linalg.cpp: linear algebra: LU, Cholesky, QR and triangular systems.
 #include <ATen/native/BatchLinearAlgebra.h>
 #include <ATen/native/LinearAlgebraUtils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "kernels/cholesky.h"
+#include "kernels/householder.h"
 #include "kernels/lu.h"
 #include "kernels/matrix_batch.h"
 #include "kernels/triangular_solve.h"
@@ -126,12 +127,44 @@ void solve_with_factor(const at::Tensor& right, const at::Tensor& factor, bool u
   unknowns.finish();
 }
 
+at::Tensor identity_like(const at::Tensor& matrices) {
+  const at::Tensor identity = at::zeros_like(matrices);
+  identity.diagonal(0, -2, -1).fill_(1);
+  return identity;
+}
+
 at::Tensor& cholesky_inverse_stub(at::Tensor& result, at::Tensor&, bool upper) {
   require_kernel(result);
-  const at::Tensor inverse = at::zeros_like(result);
-  inverse.diagonal(0, -2, -1).fill_(1);
+  const at::Tensor inverse = identity_like(result);
   solve_with_factor(inverse, result, upper);
   result.copy_(inverse);
+  return result;
+}
+
+void geqrf_stub(const at::Tensor& input, const at::Tensor& tau) {
+  require_kernel(input);
+  const Overwritten matrices(input);
+  const int64_t count = c10::multiply_integers(batch_of(input));
+  householder_factor(stream_of(input), matrices.view(), view_of(tau.view({count, tau.size(-1)})));
+  matrices.finish();
+}
+
+void ormqr_stub(const at::Tensor& input, const at::Tensor& tau, const at::Tensor& other, bool left,
+                bool transpose) {
+  require_kernel(input);
+  const Overwritten matrices(other);
+  const at::Tensor reflections = as_batch(input, batch_of(other));
+  const at::Tensor factors = as_batch(tau, batch_of(other), 1).contiguous();
+  const TensorView a = matrices.view();
+  apply_reflections(stream_of(other), left ? a : transposed(a), view_of(reflections),
+                    view_of(factors), transpose == left);
+  matrices.finish();
+}
+
+at::Tensor& orgqr_stub(at::Tensor& result, const at::Tensor& tau) {
+  const at::Tensor product = identity_like(result);
+  ormqr_stub(result, tau, product, true, false);
+  result.copy_(product);
   return result;
 }
 
@@ -174,6 +207,9 @@ void fill_linalg_stubs() {
   at::native::lu_solve_stub.set_privateuse1_dispatch_ptr(&binding::lu_solve_stub);
   at::native::triangular_solve_stub.set_privateuse1_dispatch_ptr(&binding::triangular_solve_stub);
   at::native::cholesky_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_stub);
+  at::native::geqrf_stub.set_privateuse1_dispatch_ptr(&binding::geqrf_stub);
+  at::native::ormqr_stub.set_privateuse1_dispatch_ptr(&binding::ormqr_stub);
+  at::native::orgqr_stub.set_privateuse1_dispatch_ptr(&binding::orgqr_stub);
   at::native::cholesky_inverse_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_inverse_stub);
 }
 

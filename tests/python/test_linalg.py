@@ -36,6 +36,14 @@ CALLS = {
     "det": lambda a, p, b: torch.linalg.det(a / 8),
     "slogdet": lambda a, p, b: torch.linalg.slogdet(a),
     "logdet": lambda a, p, b: torch.logdet(p),
+    "qr": lambda a, p, b: torch.linalg.qr(a),
+    "qr of a part": lambda a, p, b: torch.linalg.qr(a[..., : a.shape[-1] // 2], "complete")[0],
+    "qr without q": lambda a, p, b: torch.linalg.qr(a, "r")[1],
+    "geqrf": lambda a, p, b: torch.geqrf(a),
+    "householder_product": lambda a, p, b: torch.linalg.householder_product(*torch.geqrf(a)),
+    "ormqr": lambda a, p, b: torch.ormqr(*torch.geqrf(a), b),
+    "ormqr transposed": lambda a, p, b: torch.ormqr(*torch.geqrf(a), b, True, True),
+    "ormqr right": lambda a, p, b: torch.ormqr(*torch.geqrf(a), b.mT, False),
     "matrix_power": lambda a, p, b: torch.linalg.matrix_power(a, -2),
     "cholesky": lambda a, p, b: torch.linalg.cholesky(p),
     "cholesky upper": lambda a, p, b: torch.linalg.cholesky(p, upper=True),
@@ -151,6 +159,7 @@ def test_gradients(device, native):
         lambda x: torch.linalg.cholesky(x @ x.mT + torch.eye(7, dtype=x.dtype, device=x.device)),
         lambda x: torch.linalg.solve_triangular(x + 5, x.cos(), upper=True),
         lambda x: torch.cholesky_solve(x, x.tril() + 5),
+        lambda x: torch.linalg.qr(x)[0] * x, lambda x: torch.linalg.qr(x)[1],
     ]  # fmt: skip
     for call in calls:
         x = inputs((2, 7, 7), torch.float64)[0].requires_grad_()

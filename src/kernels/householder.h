@@ -1,0 +1,27 @@
+// src/kernels/householder.h: QR factorisation by Householder reflections.
+#pragma once
+
+#include "kernels/tensor_view.h"
+#include "runtime/export.h"
+#include "runtime/stream.h"
+
+namespace graft {
+
+// Batches of float32 or float64, see matrix_batch.h; others throw Error INVALID_ARGUMENT, or
+// UNSUPPORTED for the dtype. Reflection i is I - factors[i] v v^T, where v is 0 above row i, 1 in
+// it, and below it what column i holds there; factors are contiguous [batch, count], count at most
+// rows and columns.
+
+// A = Q R in place, as LAPACK's geqrf leaves it: R on and above the diagonal, the reflections whose
+// product is Q below, with their factors. Golub & Van Loan, Matrix Computations, 4th ed.,
+// algorithms 5.1.1 and 5.2.1.
+GRAFT_EXPORT void householder_factor(Stream& stream, const TensorView& matrices,
+                                     const TensorView& factors);
+
+// Multiplies each matrix from the left by the product Q of the reflections that lie in the columns
+// of reflections, or by Q^T. They share no memory. Algorithm 5.1.5 of the same book.
+GRAFT_EXPORT void apply_reflections(Stream& stream, const TensorView& matrices,
+                                    const TensorView& reflections, const TensorView& factors,
+                                    bool transpose);
+
+}  // namespace graft
