@@ -60,4 +60,6 @@ def test_native_and_fallback_cells_of_the_device(tmp_path):
         assert native[f"{entry} forward"] is native[f"{entry} backward"] is True
     assert native["linalg.eigh forward"] is native["linalg.eigh backward"] is False
     assert native["zeros_like forward"] is None
-    assert next(c["fallbacks"] for c in cells if c["entry"] == "linalg.eigh")["aten::_linalg_eigh"] > 0
+    assert (
+        next(c["fallbacks"] for c in cells if c["entry"] == "linalg.eigh")["aten::_linalg_eigh"] > 0
+    )
