@@ -153,6 +153,12 @@ const Op kRows[] = {
     {"glu", 2, 0, 1, kFloatTypes, 0, "glu_stub", [](In x, In) { return x[0] * sigmoid(x[1]); }},
     {"glu_backward", 3, 0, 1, kFloatTypes, 0, "glu_backward_stub",
      [](In x, In) { return (1 - x[0]) * x[0] * x[1] * x[2]; }},
+    // Of both halves at once: grad, first half, second half.
+    {"glu_gradients", 3, 0, 2, kFloatTypes, 0, "",
+     [](In x, In) -> Results {
+       const Value s = sigmoid(x[2]);
+       return {x[0] * s, x[0] * x[1] * s * (1 - s)};
+     }},
     {"glu_jvp", 4, 0, 1, kFloatTypes, 0, "glu_jvp_stub",
      [](In x, In) {
        const Value s = sigmoid(x[1]);

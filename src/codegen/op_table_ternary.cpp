@@ -37,7 +37,48 @@ Value huber(Value difference, Value delta) {
   return select(z <= delta, 0.5 * z * z, delta * (z - 0.5 * delta));
 }
 
+// The logarithms stop at -100, so that a certain mistake costs a finite loss.
+Value binary_cross_entropy(Value chance, Value target) {
+  auto bounded = [](Value power) { return select(power < -100, -100, power); };
+  return (target - 1) * bounded(log1p(-chance)) - target * bounded(log(chance));
+}
+
+Value binary_cross_entropy_backward(Value grad, Value chance, Value target) {
+  const Value variance = (1 - chance) * chance;
+  return grad * (chance - target) / select(variance < 1e-12, 1e-12, variance);
+}
+
+Value either(Value a, Value b) { return a.type() == ir::Type::kBool ? a | b : a + b; }
+Value product(Value a, Value b) { return a.type() == ir::Type::kBool ? a & b : a * b; }
+
+// A beta of 0 keeps NaN in self out.
+Value rank_one_update(In x, In s) {
+  const Value update = product(product(s[1], x[1]), x[2]);
+  const Value none = s[0].type() == ir::Type::kBool ? !s[0] : s[0] == 0;
+  return select(none, update, either(product(s[0], x[0]), update));
+}
+
+Results complex_rank_one_update(In x, In s) {
+  const C update = C::of(s, 1) * C::of(x, 1) * C::of(x, 2);
+  const C sum = C::of(s, 0) * C::of(x, 0) + update;
+  const Value none = (s[0] == 0) & (s[1] == 0);
+  return {select(none, update.re, sum.re), select(none, update.im, sum.im)};
+}
+
 const Op kRows[] = {
+    {"addr", 3, 2, 1, kRealTypes | kComplexTypes, 0, "addr_stub",
+     [](In x, In s) { return rank_one_update(x, s); },
+     [](In x, In s) { return complex_rank_one_update(x, s); }},
+    // One component of a cross product.
+    {"cross_term", 4, 0, 1, kNumbers | kComplexTypes, 0, "",
+     [](In x, In) { return x[0] * x[1] - x[2] * x[3]; },
+     [](In x, In) -> Results { return C::of(x, 0) * C::of(x, 1) - C::of(x, 2) * C::of(x, 3); }},
+    {"binary_cross_entropy", 2, 0, 1, kFloatTypes, 0, "",
+     [](In x, In) { return binary_cross_entropy(x[0], x[1]); }},
+    {"binary_cross_entropy_backward", 3, 0, 1, kFloatTypes, 0, "",
+     [](In x, In) { return binary_cross_entropy_backward(x[0], x[1], x[2]); }},
+    {"renorm_scale_factor", 1, 1, 1, kFloatTypes, 0, "renorm_scale_factor_stub",
+     [](In x, In s) { return select(x[0] > s[0], s[0] / (x[0] + 1e-7), 1); }},
     {"where", 3, 0, 1, kRealTypes | kComplexTypes, 1, "where_kernel",
      [](In x, In) { return select(x[0], x[1], x[2]); },
      [](In x, In) -> Results {

@@ -42,6 +42,11 @@ class ErrorRecord {
     stream_.synchronize();
     if (error.code == static_cast<int32_t>(IndexErrorCode::kNone)) return;
     clear();
+    if (error.code == static_cast<int32_t>(IndexErrorCode::kAssertion)) {
+      throw Error(GRAFT_INVALID_ARGUMENT,
+                  op_name(static_cast<uint32_t>(error.index)) + " (" + op_name(error.tag) + " on " +
+                      stream_.device().name() + ")" + op_trace_note(error.tag));
+    }
     std::string op = op_name(error.tag);
     if (op.empty()) op = "an indexing operation";
     throw Error(GRAFT_INVALID_ARGUMENT,

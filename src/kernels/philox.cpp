@@ -31,12 +31,14 @@ PhiloxWriter::PhiloxWriter(ir::Builder& b)
       offset_(b.index()),
       count_(b.index()) {}
 
-std::vector<PhiloxWords> PhiloxWriter::words(const std::vector<Value>& blocks) const {
+std::vector<PhiloxWords> PhiloxWriter::words(const std::vector<Value>& blocks,
+                                             Value attempt) const {
   std::vector<PhiloxWords> states;
   const Value zero = b_.constant(Type::kU32, 0);
+  if (attempt.id() == ir::kNoId) attempt = zero;
   for (const Value& block : blocks) {
     const Value counter = offset_ + block;
-    states.push_back({cast(Type::kU32, counter), cast(Type::kU32, counter >> 32), zero, zero});
+    states.push_back({cast(Type::kU32, counter), cast(Type::kU32, counter >> 32), attempt, zero});
   }
   Value key[2] = {key_low_, key_high_};
   for (int round = 0; round < kRounds; ++round) {

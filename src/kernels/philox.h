@@ -27,7 +27,10 @@ class PhiloxWriter {
 
   // The words of the blocks offset + block, round by round for all of them: a round waits for the
   // one before it, and with two blocks the processor has something to do meanwhile.
-  std::vector<PhiloxWords> words(const std::vector<ir::Value>& blocks) const;
+  // attempt (u32, 0 by default) is the third word of the counters: fresh words for the same block,
+  // for samplers that reject.
+  std::vector<PhiloxWords> words(const std::vector<ir::Value>& blocks,
+                                 ir::Value attempt = {}) const;
 
   // Hands out values to elements: draw(words of a block) gives per_block values of the type for the
   // elements block * per_block + k; store(element, value) writes one. Blocks are drawn side by side

@@ -1,6 +1,7 @@
 // src/kernels/random.cpp: fills tensors with random numbers.
 #include "kernels/random.h"
 
+#include <cmath>
 #include <numbers>
 #include <optional>
 
@@ -24,6 +25,9 @@ enum class Distribution {
   kUniform,
   kNormal,
   kExponential,
+  kCauchy,
+  kLogNormal,
+  kGeometric,
   kBernoulli,
   kBernoulliEach,
   kInteger,
@@ -42,9 +46,11 @@ struct RandomKernel {
 
   // float64 and wide integers take two words an element.
   bool wide() const {
-    const bool real = distribution <= Distribution::kExponential;
-    return distribution == Distribution::kWideInteger || (real && output == GRAFT_FLOAT64);
+    return distribution == Distribution::kWideInteger || (real() && type() == Type::kF64);
   }
+  bool real() const { return distribution <= Distribution::kGeometric; }
+  // What real numbers are computed in; counts that go to integers need float64.
+  Type type() const { return is_floating(output) ? ir::compute_type(output) : Type::kF64; }
   int64_t per_block() const { return wide() ? 2 : 4; }
   std::string key() const;
   ir::Kernel build() const;
@@ -54,8 +60,9 @@ struct RandomKernel {
 };
 
 std::string RandomKernel::key() const {
-  static const char* const kNames[] = {"uniform",        "normal",  "exponential", "bernoulli",
-                                       "bernoulli_each", "integer", "wide_integer"};
+  static const char* const kNames[] = {"uniform",    "normal",      "exponential", "cauchy",
+                                       "log_normal", "geometric",   "bernoulli",   "bernoulli_each",
+                                       "integer",    "wide_integer"};
   std::string key = std::string("random_") + kNames[static_cast<int>(distribution)] + "_";
   key += name_of(output);
   if (distribution != Distribution::kBernoulliEach) return key;
@@ -111,12 +118,26 @@ void append_normals(Values& values, Value u, Value v, Value mean, Value deviatio
   values.push_back(mean + radius * point.sine);
 }
 
+// The value at which a distribution reaches u, for u in (0, 1).
+Value inverted(Distribution distribution, Value u, Value a, Value b) {
+  if (distribution == Distribution::kExponential) return -log(u) / a;
+  if (distribution == Distribution::kGeometric) {
+    const Value trials = ceil(log(u) / a);
+    return select(trials < 1, 1, trials);
+  }
+  // Cauchy: the tangent from the nearer end, where u is exact.
+  const Value middle = u - 0.5;
+  const Value tail = 1 / tan((0.5 - abs(middle)) * std::numbers::pi);
+  return a + b * copysign(tail, middle);
+}
+
 Values RandomKernel::real_values(const PhiloxWords& words, Value a, Value b) const {
   Values units, values;
   if (wide()) {
     for (const Value& word : wide_words(words)) units.push_back(unit_double(word));
   } else {
-    const bool normal = distribution == Distribution::kNormal;
+    const bool normal =
+        distribution == Distribution::kNormal || distribution == Distribution::kLogNormal;
     const int bits = distribution == Distribution::kUniform ? unit_bits(output) : normal ? 24 : 23;
     for (const Value& word : words) units.push_back(unit_float(word, bits));
   }
@@ -127,10 +148,15 @@ Values RandomKernel::real_values(const PhiloxWords& words, Value a, Value b) con
       values.push_back(select(value < b, value, a));
     } else if (distribution == Distribution::kNormal) {
       if (k % 2 == 0) append_normals(values, u, units[k + 1], a, b);
+    } else if (distribution == Distribution::kLogNormal) {
+      if (k % 2 == 0) append_normals(values, u, units[k + 1], a, b);
     } else {
       // The middle of its interval: never 0, never 1.
-      values.push_back(-log(u + (wide() ? 0x1p-54 : 0x1p-24)) / a);
+      values.push_back(inverted(distribution, u + (wide() ? 0x1p-54 : 0x1p-24), a, b));
     }
+  }
+  if (distribution == Distribution::kLogNormal) {
+    for (Value& value : values) value = exp(value);
   }
   return values;
 }
@@ -142,12 +168,11 @@ ir::Kernel RandomKernel::build() const {
   if (distribution == Distribution::kBernoulliEach) each = b.read(probability);
   const PhiloxWriter philox(b);
   auto store = [&](Value element, Value value) { to.store(element, value); };
-  if (distribution <= Distribution::kExponential) {
-    const Type type = ir::compute_type(output);
-    const Value first = cast(type, b.scalar(GRAFT_FLOAT64));
-    const Value second = cast(type, b.scalar(GRAFT_FLOAT64));
+  if (real()) {
+    const Value first = cast(type(), b.scalar(GRAFT_FLOAT64));
+    const Value second = cast(type(), b.scalar(GRAFT_FLOAT64));
     philox.each(
-        per_block(), type,
+        per_block(), type(),
         [&](const PhiloxWords& words) { return real_values(words, first, second); }, store);
     return b.finish();
   }
@@ -234,6 +259,19 @@ void normal(Stream& stream, const TensorView& output, Philox philox, double mean
 
 void exponential(Stream& stream, const TensorView& output, Philox philox, double lambda) {
   draw_real(stream, Distribution::kExponential, output, philox, lambda, 0.0);
+}
+
+void cauchy(Stream& stream, const TensorView& output, Philox philox, double median, double sigma) {
+  draw_real(stream, Distribution::kCauchy, output, philox, median, sigma);
+}
+
+void log_normal(Stream& stream, const TensorView& output, Philox philox, double mean,
+                double deviation) {
+  draw_real(stream, Distribution::kLogNormal, output, philox, mean, deviation);
+}
+
+void geometric(Stream& stream, const TensorView& output, Philox philox, double p) {
+  draw_real(stream, Distribution::kGeometric, output, philox, std::log1p(-p), 0.0);
 }
 
 void bernoulli(Stream& stream, const TensorView& output, Philox philox, double p) {

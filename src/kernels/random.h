@@ -39,6 +39,18 @@ GRAFT_EXPORT void normal(Stream& stream, const TensorView& output, Philox philox
 GRAFT_EXPORT void exponential(Stream& stream, const TensorView& output, Philox philox,
                               double lambda);
 
+// median + sigma tan(pi (u - 1/2)).
+GRAFT_EXPORT void cauchy(Stream& stream, const TensorView& output, Philox philox, double median,
+                         double sigma);
+
+// The exponential of normal().
+GRAFT_EXPORT void log_normal(Stream& stream, const TensorView& output, Philox philox, double mean,
+                             double deviation);
+
+// The number of trials up to the first success, 1 or more, of probability p in (0, 1):
+// ceil(log(u) / log(1 - p)). Any dtype of output but bool and complex; integers draw as float64.
+GRAFT_EXPORT void geometric(Stream& stream, const TensorView& output, Philox philox, double p);
+
 // 1 with probability p, else 0; any dtype of output.
 GRAFT_EXPORT void bernoulli(Stream& stream, const TensorView& output, Philox philox, double p);
 // The same with a probability for each element, a floating view of output's sizes.

@@ -1,7 +1,11 @@
 // src/torch/ops_activation.cpp: activations and losses whose upstream kernels are bound to devices.
 #include <ATen/TensorIterator.h>
+#include <ATen/WrapDimUtils.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/mul.h>
 #include <c10/util/string_view.h>
 
 #include "operators.h"
@@ -53,6 +57,62 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(log_sigmoid_forward)(const at:
   at::Tensor output = at::empty_like(self), buffer = at::empty({0}, self.options());
   GRAFT_OPERATOR(log_sigmoid_forward_output)(self, output, buffer);
   return {output, buffer};
+}
+
+at::Tensor& GRAFT_OPERATOR(glu_backward_grad_input)(const at::Tensor& grad_output,
+                                                    const at::Tensor& self, int64_t dim,
+                                                    at::Tensor& grad_input) {
+  TORCH_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
+  const int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
+  const int64_t size = self.size(wrapped);
+  TORCH_CHECK(size % 2 == 0, "Halving dimension must be even, but dimension ", wrapped, " is size ",
+              size);
+  at::native::resize_output(grad_input, self.sizes());
+  const int64_t half = size / 2;
+  const auto iterator = at::TensorIteratorConfig()
+                            .add_owned_output(grad_input.narrow(wrapped, 0, half))
+                            .add_owned_output(grad_input.narrow(wrapped, half, half))
+                            .add_const_input(grad_output)
+                            .add_owned_const_input(self.narrow(wrapped, 0, half))
+                            .add_owned_const_input(self.narrow(wrapped, half, half))
+                            .resize_outputs(false)
+                            .build();
+  run_pointwise(iterator, op_row<"glu_gradients">());
+  return grad_input;
+}
+
+at::Tensor GRAFT_OPERATOR(glu_backward)(const at::Tensor& grad_output, const at::Tensor& self,
+                                        int64_t dim) {
+  at::Tensor grad_input = at::empty({0}, self.options());
+  return GRAFT_OPERATOR(glu_backward_grad_input)(grad_output, self, dim, grad_input);
+}
+
+at::Tensor& GRAFT_OPERATOR(rrelu_with_noise_out)(const at::Tensor& self, at::Tensor& noise,
+                                                 const at::Scalar& lower, const at::Scalar& upper,
+                                                 bool training,
+                                                 std::optional<at::Generator> generator,
+                                                 at::Tensor& out) {
+  TORCH_CHECK(self.sizes() == noise.sizes(),
+              "noise tensor shape must match self tensor shape. Got self.shape = ", self.sizes(),
+              " noise.shape = ", noise.sizes());
+  const double low = lower.toDouble(), high = upper.toDouble();
+  if (!training) return at::leaky_relu_out(out, self, (low + high) / 2);
+  noise.uniform_(low, high, generator).masked_fill_(self.le(0).logical_not_(), 1);
+  return at::mul_out(out, self, noise);
+}
+
+at::Tensor GRAFT_OPERATOR(rrelu_with_noise)(const at::Tensor& self, at::Tensor& noise,
+                                            const at::Scalar& lower, const at::Scalar& upper,
+                                            bool training, std::optional<at::Generator> generator) {
+  at::Tensor out = at::empty_like(self);
+  return GRAFT_OPERATOR(rrelu_with_noise_out)(self, noise, lower, upper, training, generator, out);
+}
+
+at::Tensor& GRAFT_OPERATOR(rrelu_with_noise_)(at::Tensor& self, at::Tensor& noise,
+                                              const at::Scalar& lower, const at::Scalar& upper,
+                                              bool training,
+                                              std::optional<at::Generator> generator) {
+  return GRAFT_OPERATOR(rrelu_with_noise_out)(self, noise, lower, upper, training, generator, self);
 }
 
 at::Tensor& GRAFT_OPERATOR(log_sigmoid_backward_grad_input)(const at::Tensor& grad_output,

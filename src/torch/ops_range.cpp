@@ -1,12 +1,17 @@
 // src/torch/ops_range.cpp: tensors of evenly spaced numbers, permutations and identities.
+#include <ATen/Dispatch.h>
 #include <ATen/native/RangeUtils.h>
 #include <ATen/native/TensorFactories.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linspace.h>
+#include <ATen/ops/pow.h>
 
 #include "kernels/random.h"
 #include "kernels/range.h"
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/stubs.h"
 
 namespace graft::binding {
 
@@ -30,6 +35,26 @@ at::Tensor& GRAFT_OPERATOR(arange_start_out)(const at::Scalar& start, const at::
     arange(stream_of(out), view_of(out), to_graft(start, type), to_graft(step, type));
   }
   return out;
+}
+
+at::Tensor& GRAFT_OPERATOR(logspace_out)(const at::Scalar& start, const at::Scalar& end,
+                                         int64_t steps, double base, at::Tensor& out) {
+  TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
+  if (out.is_complex()) throw_unfilled();
+  if (out.numel() != steps) out.resize_({steps});
+  if (steps == 0) return out;
+  // The ends are numbers of the output's dtype, but a single one is not rounded.
+  double first = start.toDouble(), last = first;
+  if (steps > 1) {
+    AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "logspace", [&] {
+      first = static_cast<double>(start.to<scalar_t>());
+      last = static_cast<double>(end.to<scalar_t>());
+    });
+  }
+  at::Tensor powers = at::empty({steps}, out.options().dtype(at::kDouble));
+  at::linspace_out(powers, first, last, steps);
+  powers = at::pow(base, powers);
+  return out.copy_(out.dim() == 1 ? powers : powers.view(out.sizes()));
 }
 
 at::Tensor& GRAFT_OPERATOR(randperm_generator_out)(int64_t n,

@@ -1,11 +1,18 @@
 // src/torch/stubs_pointwise.cpp: kernels of elementwise stubs that do not fit a row of the op
 // table.
 #include <ATen/native/BinaryOps.h>
+#include <ATen/native/Cross.h>
 #include <ATen/native/Fill.h>
 #include <ATen/native/IndexKernel.h>
 #include <ATen/native/Pow.h>
 #include <ATen/native/RangeFactories.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/native/UnaryOps.h>
+#include <ATen/ops/cos.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sin.h>
+#include <ATen/ops/view_as_real.h>
 
 #include <limits>
 
@@ -102,9 +109,49 @@ void linspace_stub(at::TensorIterator& iterator, const c10::Scalar& start, const
            to_graft(end, type));
 }
 
+// Part 0 (real) or 1 (imaginary) of the output, as a view.
+at::Tensor part(const at::TensorIterator& iterator, int64_t which) {
+  return at::view_as_real(at::Tensor(iterator.tensor_base(0))).select(-1, which);
+}
+
+void complex_stub(at::TensorIterator& iterator) {
+  if (iterator.numel() == 0) return;
+  part(iterator, 0).copy_(iterator.tensor(1));
+  part(iterator, 1).copy_(iterator.tensor(2));
+}
+
+void polar_stub(at::TensorIterator& iterator) {
+  if (iterator.numel() == 0) return;
+  const at::Tensor radius = iterator.tensor(1), angle = iterator.tensor(2);
+  at::Tensor real = part(iterator, 0), imaginary = part(iterator, 1);
+  at::mul_out(real, radius, at::cos(angle));
+  at::mul_out(imaginary, radius, at::sin(angle));
+}
+
+void cross_stub(const at::Tensor& result, const at::Tensor& a, const at::Tensor& b, int64_t dim) {
+  if (result.numel() == 0) return;
+  const bool overwrites = result.is_alias_of(a) || result.is_alias_of(b);
+  const at::Tensor output = overwrites ? at::empty_like(result) : result;
+  for (int64_t component = 0; component < 3; ++component) {
+    const int64_t next = (component + 1) % 3, last = (component + 2) % 3;
+    auto iterator = at::TensorIteratorConfig()
+                        .add_owned_output(output.select(dim, component))
+                        .add_owned_const_input(a.select(dim, next))
+                        .add_owned_const_input(b.select(dim, last))
+                        .add_owned_const_input(a.select(dim, last))
+                        .add_owned_const_input(b.select(dim, next))
+                        .build();
+    run_pointwise(iterator, op_row<"cross_term">());
+  }
+  if (overwrites) result.copy_(output);
+}
+
 }  // namespace
 
 void fill_pointwise_stubs() {
+  at::native::complex_stub.set_privateuse1_dispatch_ptr(&complex_stub);
+  at::native::polar_stub.set_privateuse1_dispatch_ptr(&polar_stub);
+  at::native::cross_stub.set_privateuse1_dispatch_ptr(&cross_stub);
   at::native::fill_stub.set_privateuse1_dispatch_ptr(&fill_stub);
   at::native::add_stub.set_privateuse1_dispatch_ptr(&scaled_stub<"plain_add", "add">);
   at::native::sub_stub.set_privateuse1_dispatch_ptr(&scaled_stub<"plain_sub", "sub">);

@@ -1,6 +1,10 @@
 // src/torch/stubs_random.cpp: kernels of the stubs that draw random numbers.
 #include <ATen/core/Generator.h>
 #include <ATen/native/UnaryOps.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/searchsorted.h>
+#include <ATen/ops/stack.h>
 
 #include <cmath>
 #include <limits>
@@ -37,6 +41,46 @@ void exponential_stub(at::TensorIteratorBase& iterator, double lambda, Source so
   const at::Tensor output = output_of(iterator);
   if (output.numel() == 0) return;
   exponential(stream_of(output), view_of(output), draw(source, output), lambda);
+}
+
+void cauchy_stub(at::TensorIteratorBase& iterator, double median, double sigma, Source source) {
+  const at::Tensor output = output_of(iterator);
+  if (output.numel() == 0) return;
+  cauchy(stream_of(output), view_of(output), draw(source, output), median, sigma);
+}
+
+void log_normal_stub(at::TensorIteratorBase& iterator, double mean, double deviation,
+                     Source source) {
+  const at::Tensor output = output_of(iterator);
+  if (output.numel() == 0) return;
+  log_normal(stream_of(output), view_of(output), draw(source, output), mean, deviation);
+}
+
+void geometric_stub(at::TensorIteratorBase& iterator, double p, Source source) {
+  const at::Tensor output = output_of(iterator);
+  if (output.numel() == 0) return;
+  geometric(stream_of(output), view_of(output), draw(source, output), p);
+}
+
+// The first place where the running sum passes a share of the whole. In float64 a share of less
+// than 1 stays below the whole, so that no place without a chance is met.
+void multinomial_stub(at::Tensor& result, const at::Tensor& self, int64_t, Source source) {
+  const at::Tensor chances = self.to(at::kDouble);
+  const at::Tensor sums = chances.cumsum(-1);
+  const at::Tensor whole = sums.narrow(-1, sums.size(-1) - 1, 1);
+  const at::Tensor faults =
+      at::stack({chances.lt(0).any(), at::isfinite(chances).all().logical_not(),
+                 whole.gt(0).all().logical_not()})
+          .cpu();
+  const bool* fault = faults.const_data_ptr<bool>();
+  TORCH_CHECK(!fault[0], "invalid multinomial distribution (encountering probability entry < 0)");
+  TORCH_CHECK(
+      !fault[1],
+      "invalid multinomial distribution (encountering probability entry = infinity or NaN)");
+  TORCH_CHECK(!fault[2], "invalid multinomial distribution (sum of probabilities <= 0)");
+  at::Tensor shares = at::empty(result.sizes(), chances.options());
+  shares.uniform_(0, 1, source).mul_(whole);
+  at::searchsorted_out(result, sums, shares, false, true);
 }
 
 void normal_stub(const at::TensorBase& self, double mean, double deviation, Source source) {
@@ -119,6 +163,10 @@ void random_stub(at::TensorIteratorBase& iterator, Source source) {
 void fill_random_stubs() {
   at::native::uniform_stub.set_privateuse1_dispatch_ptr(&uniform_stub);
   at::native::exponential_stub.set_privateuse1_dispatch_ptr(&exponential_stub);
+  at::native::cauchy_stub.set_privateuse1_dispatch_ptr(&cauchy_stub);
+  at::native::log_normal_stub.set_privateuse1_dispatch_ptr(&log_normal_stub);
+  at::native::geometric_stub.set_privateuse1_dispatch_ptr(&geometric_stub);
+  at::native::multinomial_with_replacement_stub.set_privateuse1_dispatch_ptr(&multinomial_stub);
   at::native::normal_stub.set_privateuse1_dispatch_ptr(&normal_stub);
   at::native::bernoulli_scalar_stub.set_privateuse1_dispatch_ptr(&bernoulli_stub);
   at::native::bernoulli_tensor_stub.set_privateuse1_dispatch_ptr(&bernoulli_each_stub);

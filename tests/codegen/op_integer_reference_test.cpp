@@ -87,6 +87,10 @@ const IntegerReference kIntegerReferences[] = {
     {"clamp_min", [](I x, I s) { return std::max(x[0], s[0]); }, {-2}},
     {"clamp_max", [](I x, I s) { return std::min(x[0], s[0]); }, {5}},
     {"addcmul", [](I x, I s) { return wrap(u(x[0]) + u(s[0]) * u(x[1]) * u(x[2])); }, {3}},
+    {"addr",
+     [](I x, I s) { return wrap(u(s[0]) * u(x[0]) + u(s[1]) * u(x[1]) * u(x[2])); },
+     {3, -2}},
+    {"cross_term", [](I x, I) { return wrap(u(x[0]) * u(x[1]) - u(x[2]) * u(x[3])); }},
     {"relu", [](I x, I) { return std::max<int64_t>(x[0], 0); }},
     {"threshold", [](I x, I s) { return x[0] <= s[0] ? s[1] : x[1]; }, {2, 9}},
 };

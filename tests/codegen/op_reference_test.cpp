@@ -210,6 +210,27 @@ const Reference kReferences[] = {
      {0.75}},
     {"addcmul", [](D x, D s) -> Doubles { return {x[0] + s[0] * x[1] * x[2]}; }, {0.5}, 2e-5},
     {"addcdiv", [](D x, D s) -> Doubles { return {x[0] + s[0] * x[1] / x[2]}; }, {0.5}, 2e-5},
+    {"addr",
+     [](D x, D s) -> Doubles { return {s[0] * x[0] + s[1] * x[1] * x[2]}; },
+     {0.5, 2},
+     2e-5},
+    {"cross_term", [](D x, D) -> Doubles { return {x[0] * x[1] - x[2] * x[3]}; }, {}, 2e-5},
+    {"binary_cross_entropy",
+     [](D x, D) -> Doubles {
+       return {(x[1] - 1) * nan_max(std::log1p(-x[0]), -100) -
+               x[1] * nan_max(std::log(x[0]), -100)};
+     },
+     {},
+     2e-5},
+    {"binary_cross_entropy_backward",
+     [](D x, D) -> Doubles {
+       return {x[0] * (x[1] - x[2]) / nan_max((1 - x[1]) * x[1], 1e-12)};
+     },
+     {},
+     2e-5},
+    {"renorm_scale_factor",
+     [](D x, D s) -> Doubles { return {x[0] > s[0] ? s[0] / (x[0] + 1e-7) : 1}; },
+     {2}},
     {"mse", [](D x, D) -> Doubles { return {(x[0] - x[1]) * (x[0] - x[1])}; }},
     {"mse_backward", [](D x, D s) -> Doubles { return {s[0] * (x[0] - x[1]) * x[2]}; }, {2}, 2e-5},
     {"smooth_l1",
@@ -325,6 +346,13 @@ const Reference kReferences[] = {
      {0.25}},
     {"glu", [](D x, D) -> Doubles { return {x[0] * sigmoid(x[1])}; }},
     {"glu_backward", [](D x, D) -> Doubles { return {(1 - x[0]) * x[0] * x[1] * x[2]}; }, {}, 1e-5},
+    {"glu_gradients",
+     [](D x, D) -> Doubles {
+       const double g = sigmoid(x[2]);
+       return {x[0] * g, x[0] * x[1] * g * (1 - g)};
+     },
+     {},
+     1e-5},
     {"glu_jvp",
      [](D x, D) -> Doubles {
        const double g = sigmoid(x[1]);

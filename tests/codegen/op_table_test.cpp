@@ -125,10 +125,11 @@ TEST_P(IntegerOps, MatchTheReference) {
   const ir::Compiled kernel(pointwise_kernel(spec_of(op, GRAFT_INT64)));
   const std::vector<int64_t> numbers = {0,  1,  -1,  2,  3,  -3,        7,         -7,      62,
                                         63, 64, 100, -5, 10, INT64_MIN, INT64_MAX, 1 << 30, -64};
-  std::vector<int64_t> out, memory[3];
+  std::vector<int64_t> out, memory[4];
   for (int64_t a : numbers) {
     for (int64_t b : numbers) {
       memory[0].push_back(a), memory[1].push_back(b), memory[2].push_back(b / 2);
+      memory[3].push_back(a / 3);
       out.push_back(-77);
     }
   }

@@ -131,6 +131,48 @@ TEST(Random, BernoulliExponentialAndIntegers) {
   }
 }
 
+// How far the shares of sorted samples are from a distribution.
+template <class Share>
+double distance(std::vector<double> x, Share share) {
+  std::sort(x.begin(), x.end());
+  double worst = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double at = (static_cast<double>(i) + 0.5) / static_cast<double>(x.size());
+    worst = std::max(worst, std::abs(share(x[i]) - at));
+  }
+  return worst;
+}
+
+TEST(Random, CauchyAndLogNormal) {
+  for (const graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_FLOAT64}) {
+    DeviceTensor output({100001}, dtype);
+    cauchy(stream(), output, kPhilox, 2, 0.5);
+    EXPECT_LT(
+        distance(output.get(), [](double x) { return 0.5 + std::atan((x - 2) / 0.5) / M_PI; }),
+        0.009);
+    log_normal(stream(), output, kPhilox, 0.5, 0.75);
+    EXPECT_LT(distance(output.get(),
+                       [](double x) {
+                         return 0.5 * std::erfc(-(std::log(x) - 0.5) / (0.75 * std::sqrt(2.0)));
+                       }),
+              0.009);
+  }
+}
+
+TEST(Random, GeometricCountsTrials) {
+  for (const graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_FLOAT64, GRAFT_INT64, GRAFT_INT32}) {
+    for (const double p : {0.9, 0.3, 0.01}) {
+      DeviceTensor output({100001}, dtype);
+      geometric(stream(), output, kPhilox, p);
+      const auto x = output.get();
+      EXPECT_EQ(*std::min_element(x.begin(), x.end()), 1);
+      EXPECT_NEAR(mean_of(x), 1 / p, 0.02 / p) << name_of(dtype) << " " << p;
+      const auto ones = static_cast<double>(std::count(x.begin(), x.end(), 1.0));
+      EXPECT_NEAR(ones / static_cast<double>(x.size()), p, 0.008);
+    }
+  }
+}
+
 TEST(Random, PermutationHoldsEveryNumberOnce) {
   DeviceTensor order({1000}, GRAFT_INT64);
   random_permutation(stream(), order, kPhilox);

@@ -17,6 +17,13 @@ DRAWS = {
     "double": lambda n, **o: torch.empty(n, dtype=torch.float64, **o).normal_(),
     "strided": lambda n, **o: torch.empty(n, 2, **o)[:, 0].uniform_(),
     "poisson": lambda n, **o: torch.poisson(torch.full((n,), 4.0, **o)),
+    "cauchy": lambda n, **o: torch.empty(n, **o).cauchy_(1, 2),
+    "log normal": lambda n, **o: torch.empty(n, **o).log_normal_(0.5, 0.75),
+    "geometric": lambda n, **o: torch.empty(n, **o).geometric_(0.25),
+    "binomial": lambda n, **o: torch.binomial(torch.full((n,), 20.0, **o), torch.tensor(0.3, **o).expand(n)),
+    "gamma": lambda n, **o: torch._standard_gamma(torch.full((n,), 1.0, **o)),
+    "dirichlet": lambda n, **o: torch._sample_dirichlet(torch.full((n, 2), 1.0, **o))[:, 0],
+    "few without replacement": lambda n, **o: torch.rand(n, 9, **o).multinomial(3),
     "multinomial": lambda n, **o: torch.ones(7, **o).multinomial(n, replacement=True),
 }  # fmt: skip
 
@@ -73,7 +80,10 @@ def normal_cdf(x):
 @pytest.mark.parametrize(
     ("name", "cdf"),
     [("rand", lambda x: min(max(x, 0), 1)), ("randn", normal_cdf), ("double", normal_cdf),
-     ("exponential", lambda x: 1 - math.exp(-2 * x))],
+     ("exponential", lambda x: 1 - math.exp(-2 * x)), ("gamma", lambda x: 1 - math.exp(-x)),
+     ("cauchy", lambda x: 0.5 + math.atan((x - 1) / 2) / math.pi),
+     ("log normal", lambda x: normal_cdf((math.log(x) - 0.5) / 0.75)),
+     ("dirichlet", lambda x: x)],
 )  # fmt: skip
 def test_distribution_by_kolmogorov(device, name, cdf):
     torch.manual_seed(11)

@@ -1,0 +1,20 @@
+// src/kernels/assertion.h: conditions on data that are reported late.
+#pragma once
+
+#include <string_view>
+
+#include "kernels/tensor_view.h"
+#include "runtime/export.h"
+#include "runtime/stream.h"
+
+namespace graft {
+
+// Checks low <= smallest and largest <= high, in float64. smallest and largest have one element of
+// a real dtype; NaN fails. Does not wait: where the condition fails, the next synchronisation of
+// the stream (or copy to the host) throws Error INVALID_ARGUMENT with the message, as for an index
+// out of range (error_record.h). Messages are kept for as long as the process lives.
+GRAFT_EXPORT void require_within(Stream& stream, const TensorView& smallest,
+                                 const TensorView& largest, double low, double high,
+                                 std::string_view message);
+
+}  // namespace graft

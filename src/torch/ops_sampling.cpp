@@ -1,0 +1,75 @@
+// src/torch/ops_sampling.cpp: random numbers of distributions with a parameter for each element.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/_standard_gamma.h>
+#include <ATen/ops/aminmax.h>
+#include <ATen/ops/empty.h>
+
+#include <limits>
+
+#include "kernels/assertion.h"
+#include "kernels/sampling.h"
+#include "operators.h"
+#include "torch/guarded.h"
+#include "torch/operands.h"
+#include "torch/stubs.h"
+
+namespace graft::binding {
+namespace {
+
+using Source = std::optional<at::Generator>;
+
+// A block for each element.
+Philox draw(const Source& source, const at::Tensor& output) {
+  const auto [seed, offset] =
+      next_philox(source, output.device(), static_cast<uint64_t>(output.numel()));
+  return {seed, offset};
+}
+
+void require_floating(const at::Tensor& tensor) {
+  if (!at::isFloatingType(tensor.scalar_type())) throw_unfilled();
+}
+
+}  // namespace
+
+at::Tensor GRAFT_OPERATOR(poisson)(const at::Tensor& self, Source generator) {
+  require_floating(self);
+  at::Tensor output = at::empty(self.sizes(), self.options());
+  if (output.numel() == 0) return output;
+  const auto [smallest, largest] = at::aminmax(self);
+  require_within(stream_of(self), view_of(smallest), view_of(largest), 0,
+                 std::numeric_limits<double>::infinity(),
+                 "invalid Poisson rate, expected rate to be non-negative");
+  poisson(stream_of(self), view_of(output), draw(generator, output), view_of(self));
+  return output;
+}
+
+at::Tensor GRAFT_OPERATOR(binomial)(const at::Tensor& count, const at::Tensor& prob,
+                                    Source generator) {
+  require_floating(count);
+  if (count.scalar_type() != prob.scalar_type()) throw_unfilled();
+  at::Tensor output = at::empty(count.sizes(), count.options());
+  if (output.numel() == 0) return output;
+  binomial(stream_of(count), view_of(output), draw(generator, output), view_of(count),
+           view_of(prob.expand_as(count)));
+  return output;
+}
+
+at::Tensor GRAFT_OPERATOR(_standard_gamma)(const at::Tensor& self, Source generator) {
+  require_floating(self);
+  at::Tensor output = at::empty(self.sizes(), self.options());
+  if (output.numel() == 0) return output;
+  standard_gamma(stream_of(self), view_of(output), draw(generator, output), view_of(self));
+  return output;
+}
+
+at::Tensor GRAFT_OPERATOR(_sample_dirichlet)(const at::Tensor& self, Source generator) {
+  require_floating(self);
+  const bool wide = self.scalar_type() == at::kDouble;
+  const double least = wide ? std::numeric_limits<double>::min()
+                            : static_cast<double>(std::numeric_limits<float>::min());
+  const double most = 1 - (wide ? 0x1p-53 : 0x1p-24);
+  const at::Tensor samples = at::_standard_gamma(self.to(at::kDouble), generator);
+  return (samples / samples.sum(-1, true)).clamp_(least, most).to(self.scalar_type());
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,104 @@
+"""Products, parts of complex numbers, hinge losses and late assertions against the CPU."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+LAYOUTS = {
+    "contiguous": lambda x: x, "transposed": lambda x: x.mT.contiguous().mT,
+    "stepped": lambda x: x.repeat_interleave(2, -1)[..., ::2], "empty": lambda x: x[:0],
+}  # fmt: skip
+LABELS = torch.tensor([[2, 0, -1, 1, 3, 4], [5, -1, 0, 0, 0, 0], [-1, 1, 2, 3, 4, 5]])
+
+# name -> function of two tensors [3, 6] in (0, 1); its gradients are compared, too
+CALLS = {
+    "cross": lambda x, y: torch.linalg.cross(x, y[:, :1], dim=0),
+    "addr": lambda x, y: torch.addr(x, y[:, 0], x[0] if len(x) else x.new_ones(6), beta=0.5, alpha=2),
+    "addr plain": lambda x, y: torch.addr(x[:0].sum(), y[:, 0], y.sum(0), beta=0),
+    "renorm": lambda x, y: x.renorm(2, 0, 0.75),
+    "glu": lambda x, y: F.glu(x, -1) * y[:, :3],
+    "bce": lambda x, y: F.binary_cross_entropy(x, y),
+    "bce weighted": lambda x, y: F.binary_cross_entropy(x, y.detach(), y.detach(), reduction="sum"),
+    "bce each": lambda x, y: F.binary_cross_entropy(x, y, reduction="none"),
+    "multi margin": lambda x, y: F.multi_margin_loss(x, LABELS[: len(x), 0].abs().to(x.device)),
+    "multi margin squared":
+        lambda x, y: F.multi_margin_loss(x, LABELS[: len(x), 0].abs().to(x.device), 2, 0.7, y.detach().sum(0), reduction="none"),
+    "multilabel": lambda x, y: F.multilabel_margin_loss(x, LABELS[: len(x)].to(x.device)),
+    "multilabel each": lambda x, y: F.multilabel_margin_loss(x, LABELS[: len(x)].to(x.device), reduction="none"),
+    "rrelu": lambda x, y: F.rrelu(x - 0.5, training=False) * y,
+    "sgn": lambda x, y: torch.sgn(x - 0.5) + y,
+}  # fmt: skip
+# The CPU refuses half types of the hinge losses.
+CASES = [
+    (name, layout, dtype)
+    for name in CALLS for layout in LAYOUTS for dtype in FLOATS
+    if not (name.startswith("multi") and dtype in FLOATS[2:]) and (layout != "empty" or name == "glu")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "layout", "dtype"), CASES)
+def test_against_the_cpu(device, name, layout, dtype):
+    call, results = CALLS[name], []
+    for place in ("cpu", device):
+        generator = torch.Generator().manual_seed(6)
+        leaves = [torch.rand(3, 6, generator=generator).to(dtype).to(place) for _ in range(2)]
+        leaves = [LAYOUTS[layout](x).detach().requires_grad_() for x in leaves]
+        found = call(*leaves)
+        found.sum().backward()
+        grads = [x.grad for x in leaves if x.grad is not None]
+        results.append([x.detach().cpu() for x in (found, *grads)])
+    loose = {} if dtype in FLOATS[:2] else {"rtol": 4e-2, "atol": 4e-2}
+    assert_close(results[1], results[0], **loose)
+
+
+@pytest.mark.parametrize("dtype", FLOATS[:2])
+@pytest.mark.parametrize("make", [torch.complex, torch.polar])
+def test_complex_from_parts(device, make, dtype):
+    a, b = torch.randn(5, 4, dtype=dtype), torch.randn(4, dtype=dtype)
+    b = b.expand(5, 4)
+    assert_close(make(a.to(device), b.to(device)).cpu(), make(a, b))
+    out = torch.empty(4, 5, dtype=make(a, b).dtype, device=device).t()
+    make(a.to(device), b.to(device), out=out)
+    assert_close(out.cpu(), make(a, b))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int32, torch.int64, torch.uint8])
+@pytest.mark.parametrize("steps", [0, 1, 2, 7])
+def test_logspace(device, steps, dtype):
+    for base, end in ((10.0, 2.2), (2.0, 6), (0.5, 3)):
+        expected = torch.logspace(0, end, steps, base, dtype=dtype)
+        found = torch.logspace(0, end, steps, base, dtype=dtype, device=device)
+        assert_close(found.cpu(), expected)
+
+
+def test_assertions_are_late_and_leave_the_device_usable(device):
+    torch._assert_async(torch.ones((), device=device))
+    torch._assert_async(torch.zeros((), device=device), "the message")
+    with pytest.raises(RuntimeError, match="the message"):
+        torch.ones(1, device=device).cpu()
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        torch._assert_async(torch.ones(2, device=device))
+    half = torch.full((4,), 0.5, device=device)
+    with pytest.raises(RuntimeError, match="between 0 and 1"):
+        F.binary_cross_entropy(half + 1, half).cpu()
+    assert F.binary_cross_entropy(half, half).cpu() > 0
+
+
+def test_zero_tensors_become_zeros(device):
+    zeros = torch._efficientzerotensor((2, 3), device=device)
+    assert zeros.cpu().equal(torch.zeros(2, 3))
+    assert (zeros + 1).cpu().equal(torch.ones(2, 3))
+
+
+def test_rrelu_draws_its_noise(device):
+    x = torch.randn(20_000, device=device)
+    torch.manual_seed(3)
+    first = F.rrelu(x, 0.1, 0.4, training=True)
+    torch.manual_seed(3)
+    assert first.equal(F.rrelu(x, 0.1, 0.4, training=True))
+    slopes = (first / x)[x < 0].cpu()
+    assert slopes.min() >= 0.0999 and slopes.max() <= 0.4001  # noqa: PT018
+    assert abs(slopes.mean() - 0.25) < 0.01
+    assert first[x > 0].equal(x[x > 0])
