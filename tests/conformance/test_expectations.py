@@ -38,9 +38,14 @@ def test_patterns(patterns, found, tmp_path):
     assert (rows(tmp_path, row(**patterns)).find(CELL) is not None) == found
 
 
-def test_one_row_may_name_several_entries(tmp_path):
-    text = '[[expectation]]\nentry = ["add", "fft.*"]\nkind = "skip"\nreason = "why"\n'
-    assert rows(tmp_path, text).find(CELL).kind == "skip"
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [('entry = ["add", "fft.*"]', True), ('entry = ["add", "mul"]', False),
+     ('device = ["cuda", "n*"]', True), ('device = ["cuda", "cpu"]', False)],
+)  # fmt: skip
+def test_one_row_may_name_several(names, found, tmp_path):
+    text = f'[[expectation]]\n{names}\nkind = "skip"\nreason = "why"\n'
+    assert (rows(tmp_path, text).find(CELL) is not None) == found
 
 
 def test_a_later_row_wins(tmp_path):

@@ -72,6 +72,11 @@ def _toml(path: Path) -> dict[str, Any]:
         raise SetupError(f"cannot read the expectations {path}: {error}") from error
 
 
+def _patterns(row: dict[str, Any], name: str) -> list[str]:
+    given = row.get(name, "*")
+    return given if isinstance(given, list) else [given]
+
+
 def _rows(path: Path, device: str) -> list[Row]:
     rows = []
     for number, row in enumerate(_toml(path).get("expectation", []), 1):
@@ -81,10 +86,9 @@ def _rows(path: Path, device: str) -> list[Row]:
                 f"{path}: row {number} ({row}) needs kind = one of {', '.join(KINDS)}, a reason, "
                 f"and of {', '.join(PATTERNS)} those that it narrows down"
             )
-        if not fnmatch.fnmatchcase(device, row.get("device", "*")):
+        if not any(fnmatch.fnmatchcase(device, name) for name in _patterns(row, "device")):
             continue
-        names = row.get("entry", "*")
-        for entry in names if isinstance(names, list) else [names]:
+        for entry in _patterns(row, "entry"):
             parts = [row.get("suite", "*"), entry, row.get("dtype", "*"), row.get("aspect", "*")]
             pattern = r"\|".join(fnmatch.translate(p)[4:-3] for p in parts)
             rows.append(Row(row["kind"], row["reason"], re.compile(pattern).fullmatch))
