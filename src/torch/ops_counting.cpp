@@ -1,6 +1,7 @@
 // src/torch/ops_counting.cpp: counting by bin, membership, and what runs along a dimension.
 #include <ATen/native/Histogram.h>
 #include <ATen/native/ReduceOps.h>
+#include <ATen/native/Resize.h>
 #include <ATen/native/TensorCompare.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
@@ -91,6 +92,7 @@ void isin_stub(const at::Tensor& elements, const at::Tensor& tests, bool invert,
 }
 
 void logcumsumexp_stub(at::Tensor& result, const at::Tensor& self, int64_t dim) {
+  at::native::resize_output(result, self.sizes());
   if (self.numel() == 0) return;
   running_log_sum_exp(stream_of(self), view_of(result), view_of(self), static_cast<int>(dim));
 }

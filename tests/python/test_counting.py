@@ -81,6 +81,14 @@ def test_special_values(device):
         compare(call, [torch.empty(0, 3)], device, 1e-6)
 
 
+def test_output_is_resized(device):
+    x = torch.randn(30, 40, generator=torch.Generator().manual_seed(3))
+    for size in ((2,), (40, 30), (0,)):
+        out = torch.empty(size, device=device)
+        assert torch.logcumsumexp(x.to(device), 0, out=out) is out
+        assert_close(out.cpu(), x.logcumsumexp(0))
+
+
 @pytest.mark.parametrize("name", ["cummax", "cummin stepped", "logcumsumexp", "sort", "topk"])
 def test_gradients(device, name):
     call = {"sort": lambda x: x.sort(1), "topk": lambda x: x.topk(5), **CALLS}[name]
