@@ -1,4 +1,5 @@
 // src/torch/ops_counting.cpp: counting by bin, membership, and what runs along a dimension.
+#include <ATen/WrapDimUtils.h>
 #include <ATen/native/Histogram.h>
 #include <ATen/native/ReduceOps.h>
 #include <ATen/native/Resize.h>
@@ -92,9 +93,10 @@ void isin_stub(const at::Tensor& elements, const at::Tensor& tests, bool invert,
 }
 
 void logcumsumexp_stub(at::Tensor& result, const at::Tensor& self, int64_t dim) {
+  const int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
   at::native::resize_output(result, self.sizes());
   if (self.numel() == 0) return;
-  running_log_sum_exp(stream_of(self), view_of(result), view_of(self), static_cast<int>(dim));
+  running_log_sum_exp(stream_of(self), view_of(result), view_of(self), static_cast<int>(wrapped));
 }
 
 void run_extremum(Extremum extremum, const at::Tensor& self, const at::Tensor& values,

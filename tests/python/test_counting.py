@@ -113,6 +113,8 @@ SAME_WORDS = {
     "histc infinite": lambda d: torch.tensor([1.0, float("inf")], device=d).histc(4),
     "isin complex": lambda d: torch.isin(torch.ones(2, dtype=torch.complex64, device=d), 1),
     "logcumsumexp": lambda d: torch.ones(2, dtype=torch.int64, device=d).logcumsumexp(0),
+    "logcumsumexp dim": lambda d: torch.ones(2, 3, device=d).logcumsumexp(2),
+    "logcumsumexp empty": lambda d: torch.ones(0, 3, device=d).logcumsumexp(-3),
 }
 
 
