@@ -106,6 +106,8 @@ FAULTS = {
         "add", lambda r, a: r.reshape(-1) if r.numel() == 0 else r), "shape"),
     "autocast": (Cell(OP, "mm", "float32", "autocast"), Call("mm", full_precision), "dtype"),
     "autocast value": (Cell(OP, "mm", "float32", "autocast"), Kernel("mm", wrong), "far"),
+    "autocast nan": (
+        Cell(OP, "mm", "float32", "autocast"), Kernel("mm", lambda r, a: r.fill_(float("nan"))), "far"),
     "errors": (Cell(OP, "cat", "any", "errors"), Call("cat", swallowed), "raises nothing"),
     "module": (Cell("module", "nn.Linear", "float32", "forward"), Kernel("addmm", wrong), "close"),
     "module gradient": (
