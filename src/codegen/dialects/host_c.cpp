@@ -11,16 +11,15 @@ class HostC final : public Dialect {
   HostC() : Dialect("c", Family::kCpuLike) {}
 
   std::string_view head() const override {
-    return R"(typedef _Bool bool;
-typedef __INT8_TYPE__ i8; typedef __UINT8_TYPE__ u8;
-typedef __INT16_TYPE__ i16; typedef __UINT16_TYPE__ u16;
-typedef __INT32_TYPE__ i32; typedef __UINT32_TYPE__ u32;
-typedef __INT64_TYPE__ i64; typedef __UINT64_TYPE__ u64;
-typedef float f32; typedef double f64;
+    return R"(typedef _Bool bool; typedef __INT8_TYPE__ i8; typedef __INT16_TYPE__ i16; typedef __INT32_TYPE__ i32;
+typedef __UINT8_TYPE__ u8; typedef __UINT16_TYPE__ u16; typedef __UINT32_TYPE__ u32;
+typedef __INT64_TYPE__ i64; typedef __UINT64_TYPE__ u64; typedef float f32; typedef double f64;
 typedef union { void* address; u64 bits; } graft_kernel_argument;
 #ifndef __FMA__
 #define __builtin_fmaf(a, b, c) ((f32)((f64)(a) * (b) + (c)))
 #endif
+#define graft_lgamma(a) ({ int sign; __builtin_lgamma_r(a, &sign); })
+#define graft_lgammaf(a) ({ int sign; __builtin_lgammaf_r(a, &sign); })
 )";
   }
 
@@ -55,13 +54,14 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
     return std::string("__builtin_") + name_of(function);
   }
 
-  // float64 and the rare functions are libm's; see math.h for the others.
+  // float64 and the rare functions are libm's (lgamma_r: lgamma writes a global); others math.h's.
   std::string math(Math function, Type type) const override {
     if (function == Math::k_digamma || function >= Math::k_zeta) return "";
     if (function >= Math::k_exp && type == Type::kF32 && function != Math::k_lgamma) return "";
     std::string name = function == Math::k_round ? "rint" : name_of(function);
     if (function == Math::k_abs) name = "fabs";
-    return "__builtin_" + name + (type == Type::kF32 ? "f" : "");
+    const char* prefix = function == Math::k_lgamma ? "graft_" : "__builtin_";
+    return prefix + name + (type == Type::kF32 ? "f" : "");
   }
 
   std::string store_function(graft_dtype dtype, std::string definition) const override {
