@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+# A shell lets what runs in the background ignore this signal; programs that tests interrupt inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # Two virtual devices for every test; here, because collecting any folder may already count devices.
 os.environ.setdefault("GRAFT_HOST_DEVICES", "2")
 
-import pytest
-import tomllib
+import pytest  # noqa: E402
+import tomllib  # noqa: E402
 
 LISTING = Path(__file__).with_name("expectations.toml")
 ROWS = tomllib.loads(LISTING.read_text()).get("expectation", [])

@@ -183,7 +183,8 @@ def test_a_device_that_kills_each_worker_ends_the_run(tmp_path):
     assert "SIGABRT" in done.err
 
 
-def test_workers_end_with_their_pool(tmp_path):
+@pytest.mark.parametrize("delay", [0, 6], ids=["as they start", "while their device hangs"])
+def test_workers_end_with_their_pool(delay, tmp_path):
     process = subprocess.Popen(
         command(tmp_path, "--suites", "op", "--ops", "kthvalue", "--dtypes", "float32",
                 "--aspects", "forward", "--plugin", "planted"),
@@ -195,6 +196,7 @@ def test_workers_end_with_their_pool(tmp_path):
         assert process.poll() is None
         with open(children) as file:
             found = file.read().split()
+    time.sleep(delay)
     process.kill()
     process.wait()
     deadline = time.monotonic() + 30

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
+import multiprocessing
 import os
 import random
 import signal
@@ -37,6 +39,7 @@ class Settings:
 def main(settings: Settings, pipe: Connection, sample: Any, errors: str) -> None:
     """The whole life of a worker; sample[0] holds the number of the sample that runs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with_the_pool()
     gc.enable()
     sink = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(sink, 2)
@@ -59,6 +62,17 @@ def main(settings: Settings, pipe: Connection, sample: Any, errors: str) -> None
     with contextlib.suppress(EOFError, BrokenPipeError):  # the pool is gone
         _serve(session, run, pipe, not settings.dropped)
     os._exit(0)  # a device that hangs at exit holds nobody up
+
+
+def _end_with_the_pool() -> None:
+    """A pool that was killed leaves no worker behind, also where its device hangs (Linux)."""
+    pool = multiprocessing.parent_process()
+    libc = ctypes.CDLL(None)
+    if pool is None or not hasattr(libc, "prctl"):
+        return
+    libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != pool.pid:
+        os._exit(0)
 
 
 def _session(settings: Settings, sample: Any) -> Any:
