@@ -1,7 +1,7 @@
 # Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test bench lint format test-cpp test-sanitizers test-python clean
+.PHONY: help setup demo test bench bench-kernels lint format test-cpp test-sanitizers test-python clean
 
 BIN := .venv/bin
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
@@ -16,6 +16,7 @@ help:
 	@echo 'make demo    train and run the example models on device="graft"'
 	@echo 'make test    lint, torch-free tests (plain and under the sanitizers), pytest'
 	@echo 'make bench   measure against torch on the CPU, write bench/results.json'
+	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
 	@echo 'make lint    formatting, static analysis and the rules of tools/check_design.py'
 	@echo 'make setup   environment .venv with Graft installed (the others do this too)'
 	@echo 'make format  rewrite the layout of C++ and Python files'
@@ -34,7 +35,10 @@ demo: .venv/graft.stamp
 	$(BIN)/python examples/demo.py
 
 bench: .venv/graft.stamp
-	$(BIN)/python bench/run.py --readme
+	$(BIN)/python bench/run.py --publish
+
+bench-kernels: .venv/graft.stamp
+	$(BIN)/python bench/run.py --kernels --publish
 
 lint: .venv/packages.stamp
 	tools/lint

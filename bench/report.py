@@ -8,6 +8,7 @@ import platform
 import re
 from dataclasses import asdict
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import torch
@@ -35,13 +36,21 @@ def cells(row: Row) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def mean_ratio(rows: list[Row]) -> float:
+    """Geometric mean of the rows that are ratios of times; 1.0 where there is none."""
+    ratios = [row.value for row in rows if row.unit == "ratio"]
+    return geometric_mean(ratios) if ratios else 1.0
+
+
 def markdown(rows: list[Row], facts: dict[str, Any]) -> str:
     lines = ["| " + " | ".join(TITLES) + " |", "|" + "---|" * len(TITLES)]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
     held = sum(row.verdict == "holds" for row in rows)
+    near = sum(row.verdict != "holds" and row.low <= row.goal for row in rows)
     lines.append("")
     lines.append(
-        f"{held} of {len(rows)} goals hold. Medians of interleaved pairs, each side in its own "
+        f"{held} of {len(rows)} goals hold, {near} more within their interval; geometric mean of "
+        f"the ratios {mean_ratio(rows):.2f}. Medians of interleaved pairs, each side in its own "
         f"process, {facts['threads']} threads, torch {facts['torch']}, {facts['processor']}."
     )
     return "\n".join(lines)

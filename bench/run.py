@@ -22,6 +22,8 @@ import psutil  # noqa: E402
 import torch  # noqa: E402
 
 import cases  # noqa: E402
+import chart  # noqa: E402
+import kernel_cases  # noqa: E402
 import report  # noqa: E402
 import worker  # noqa: E402
 from pairs import Row, difference_row, ratio_row  # noqa: E402
@@ -115,6 +117,15 @@ def breakdown(bench: Bench) -> str:
     return "\n".join(lines)
 
 
+def measure_kernels(
+    bench: Bench, wanted: Callable[[str], object], show: Callable[[Row], None]
+) -> None:
+    """Shows a row for every wanted kernel."""
+    for case in kernel_cases.KERNELS.values():
+        if wanted(case.name):
+            show(bench.case(case))
+
+
 def measure(bench: Bench, wanted: Callable[[str], object], show: Callable[[Row], None]) -> None:
     """Shows a row for every wanted case, quickest kinds first."""
     for case in cases.CASES.values():
@@ -127,6 +138,14 @@ def measure(bench: Bench, wanted: Callable[[str], object], show: Callable[[Row],
         show(import_row(bench.quick))
 
 
+def publish(rows: list[Row], table: str, kernels: bool) -> None:
+    """Puts the table into its page, and the kernels' picture beside it."""
+    page = HERE.parent / ("docs/kernel-speed.md" if kernels else "README.md")
+    page.write_text(report.put_between(page.read_text(), table))
+    if kernels:
+        chart.draw(rows, page.with_suffix(".png"))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("pattern", nargs="?", default="", help="regular expression on case names")
@@ -135,8 +154,11 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--quick", action="store_true", help="3 pairs per case")
     parser.add_argument("--tiny", action="store_true", help="break the one-element call down")
-    parser.add_argument("--readme", action="store_true", help="put the table into README.md")
-    parser.add_argument("--out", type=Path, default=HERE / "results.json")
+    parser.add_argument("--kernels", action="store_true", help="kernel by kernel, for docs/")
+    parser.add_argument("--publish", action="store_true", help="put the table where readers look")
+    parser.add_argument(
+        "--out", type=Path, help="default: results.json or kernels.json beside this"
+    )
     options = parser.parse_args()
     rows: list[Row] = []
 
@@ -153,12 +175,13 @@ def main() -> int:
         if options.tiny:
             print(breakdown(bench))
             return 0
-        measure(bench, re.compile(options.pattern).search, show)
+        walk = measure_kernels if options.kernels else measure
+        walk(bench, re.compile(options.pattern).search, show)
     table = report.markdown(rows, facts)
-    report.write_json(options.out, rows, facts)
-    if options.readme:
-        readme = HERE.parent / "README.md"
-        readme.write_text(report.put_between(readme.read_text(), table))
+    out = options.out or HERE / ("kernels.json" if options.kernels else "results.json")
+    report.write_json(out, rows, facts)
+    if options.publish:
+        publish(rows, table, options.kernels)
     print(table.splitlines()[-1])
     return 0
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 import cases
+import kernel_cases
 from record import synchronize
 
 SAMPLE_SECONDS = 0.03
@@ -23,7 +24,8 @@ def prepare(device: str, name: str, threads: int, seconds: float = SAMPLE_SECOND
     _work.clear()
     gc.collect()
     made = name.removeprefix("layer ")
-    call = cases.layer(made, device) if made != name else cases.CASES[name].make(device)
+    known = cases.CASES | kernel_cases.KERNELS
+    call = cases.layer(made, device) if made != name else known[name].make(device)
     _work.update(call=call, count=1)
     for _ in range(3):
         call()

@@ -1,0 +1,62 @@
+"""Draws rows as a picture: each ratio with its interval, by family, beside its goal."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("agg")
+
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+
+from pairs import Row
+
+COLUMNS = 3
+COLOURS = {"holds": "#2e7d32", "misses": "#ef6c00", "misses twice": "#c62828"}
+INCHES_PER_ROW = 0.17
+
+
+def family(row: Row) -> str:
+    return row.name.split(":")[0]
+
+
+def columns(rows: list[Row]) -> list[list[Row]]:
+    """Whole families spread over the columns, in order, about equally long."""
+    spread: list[list[Row]] = [[] for _ in range(COLUMNS)]
+    share = len(rows) / COLUMNS
+    done = 0
+    for _, group in groupby(rows, family):
+        members = list(group)
+        spread[min(int((done + len(members) / 2) / share), COLUMNS - 1)] += members
+        done += len(members)
+    return spread
+
+
+def draw_column(axes: Axes, rows: list[Row]) -> None:
+    for place, row in enumerate(rows):
+        colour = COLOURS[row.verdict]
+        axes.plot([row.low, row.high], [place, place], color=colour, linewidth=3, alpha=0.4)
+        axes.plot(row.value, place, "o", color=colour, markersize=4)
+        axes.plot(row.goal, place, "|", color="#555555", markersize=8)
+    axes.axvline(1.0, color="#999999", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=6)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.tick_params(axis="x", labelsize=7)
+    axes.set_xlabel("time / CPU's time (a tick marks the goal)", fontsize=7)
+    axes.grid(axis="x", linewidth=0.3)
+
+
+def draw(rows: list[Row], path: Path) -> None:
+    """Writes a PNG of the rows that are ratios."""
+    spread = columns([row for row in rows if row.unit == "ratio"])
+    height = 1.0 + INCHES_PER_ROW * max(len(column) for column in spread)
+    figure, axes = pyplot.subplots(1, COLUMNS, figsize=(15, height), squeeze=False)
+    for place, column in zip(axes[0], spread, strict=True):
+        draw_column(place, column)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
