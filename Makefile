@@ -1,7 +1,7 @@
 # Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test bench bench-kernels lint format test-cpp test-sanitizers test-python clean
+.PHONY: help setup demo test bench bench-kernels conformance lint format test-cpp test-sanitizers test-python clean
 
 BIN := .venv/bin
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
@@ -17,6 +17,7 @@ help:
 	@echo 'make test    lint, torch-free tests (plain and under the sanitizers), pytest'
 	@echo 'make bench   measure against torch on the CPU, write bench/results.json'
 	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
+	@echo 'make conformance  every operator in every dtype, for hours; goes on where it was stopped'
 	@echo 'make lint    formatting, static analysis and the rules of tools/check_design.py'
 	@echo 'make setup   environment .venv with Graft installed (the others do this too)'
 	@echo 'make format  rewrite the layout of C++ and Python files'
@@ -39,6 +40,10 @@ bench: .venv/graft.stamp
 
 bench-kernels: .venv/graft.stamp
 	$(BIN)/python bench/run.py --kernels --publish
+
+# Hours: every entry in every dtype. Interrupted, it goes on where it stopped.
+conformance: .venv/graft.stamp
+	$(BIN)/torch-conformance --device graft --prove-native --resume --out build/conformance
 
 lint: .venv/packages.stamp
 	tools/lint

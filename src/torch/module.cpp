@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "codegen/op_table.h"
 #include "runtime/device_name.h"
 #include "runtime/fork.h"
 #include "runtime/platform.h"
@@ -65,6 +66,7 @@ PYBIND11_MODULE(_C, module) {
       module, "shutdown", +[] { end_threads_and_work(); });
   define(
       module, "version", +[]() -> std::string { return graft::version(); });
+  define(module, "op_table_json", &graft::op_table_json);
   bind_devices(module);
   bind_memory(module);
   bind_fallback(module);
