@@ -32,7 +32,7 @@ add_library(graft_warnings INTERFACE)
 target_compile_options(graft_warnings INTERFACE -Wall -Wextra -Werror $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 
 if(GRAFT_SANITIZE)
-  add_compile_options(-fsanitize=${GRAFT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${GRAFT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${GRAFT_SANITIZE})
   # GCC 12 reports standard-library code under the sanitizers (GCC bug 105562); the plain builds keep the warning.
   target_compile_options(graft_warnings INTERFACE -Wno-maybe-uninitialized)
