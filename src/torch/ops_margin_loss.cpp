@@ -1,15 +1,14 @@
 // src/torch/ops_margin_loss.cpp: the hinge losses of classes.
 #include <ATen/TensorOperators.h>
 #include <ATen/native/LossMulti.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "kernels/loss.h"
 #include "kernels/multilabel_margin.h"
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/reduced_loss.h"
 #include "torch/stubs.h"
 
 namespace graft::binding {
@@ -47,10 +46,11 @@ bool per_sample(int64_t reduction, const at::Tensor& target) {
   return static_cast<Reduction>(reduction) == Reduction::kNone && target.dim() > 0;
 }
 
-at::Tensor reduced(const at::Tensor& losses, int64_t reduction, const at::Tensor& target) {
+// Targets without a dimension have one sample, whose loss is always summed.
+at::Tensor reduced_losses(const at::Tensor& losses, int64_t reduction, const at::Tensor& target) {
   if (per_sample(reduction, target)) return losses;
   const bool mean = static_cast<Reduction>(reduction) == Reduction::kMean;
-  return mean ? losses.mean() : losses.sum();
+  return reduced(losses, mean ? Reduction::kMean : Reduction::kSum);
 }
 
 // By what a gradient of each gap is multiplied: [samples, 1] or [].
@@ -59,11 +59,6 @@ at::Tensor outer_gradient(const at::Tensor& grad_output, int64_t reduction,
   if (per_sample(reduction, target)) return grad_output.reshape({samples, 1}).div(classes);
   const bool mean = static_cast<Reduction>(reduction) == Reduction::kMean;
   return grad_output.reshape({}).div(mean ? samples * classes : classes);
-}
-
-at::Tensor& store(at::Tensor& out, const at::Tensor& result) {
-  at::native::resize_output(out, result.sizes());
-  return out.copy_(result);
 }
 
 }  // namespace
@@ -75,7 +70,7 @@ at::Tensor GRAFT_OPERATOR(multi_margin_loss)(const at::Tensor& self, const at::T
   at::Tensor& losses = margins.gaps;
   if (margins.squared) losses.square_();
   if (margins.factors.defined()) losses.mul_(margins.factors);
-  return reduced(losses.sum(1).div_(margins.classes), reduction, target);
+  return reduced_losses(losses.sum(1).div_(margins.classes), reduction, target);
 }
 
 at::Tensor& GRAFT_OPERATOR(multi_margin_loss_out)(const at::Tensor& self, const at::Tensor& target,
@@ -118,7 +113,8 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(multilabel_margin_loss_forward
   at::Tensor marks = at::empty({samples, classes}, self.options());
   multilabel_margin(stream_of(self), view_of(losses), view_of(marks), view_of(scores),
                     view_of(labels));
-  const at::Tensor loss = self.dim() == 2 ? reduced(losses, reduction, target) : losses.sum();
+  const at::Tensor loss =
+      self.dim() == 2 ? reduced_losses(losses, reduction, target) : losses.sum();
   return {loss, marks.reshape(target.sizes())};
 }
 

@@ -1,14 +1,13 @@
 // src/torch/ops_sampling.cpp: random numbers of distributions with a parameter for each element.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_standard_gamma.h>
-#include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
 
 #include <limits>
 
-#include "kernels/assertion.h"
 #include "kernels/sampling.h"
 #include "operators.h"
+#include "torch/device_assertion.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/stubs.h"
@@ -35,10 +34,8 @@ at::Tensor GRAFT_OPERATOR(poisson)(const at::Tensor& self, Source generator) {
   require_floating(self);
   at::Tensor output = at::empty(self.sizes(), self.options());
   if (output.numel() == 0) return output;
-  const auto [smallest, largest] = at::aminmax(self);
-  require_within(stream_of(self), view_of(smallest), view_of(largest), 0,
-                 std::numeric_limits<double>::infinity(),
-                 "invalid Poisson rate, expected rate to be non-negative");
+  require_elements_within(self, 0, std::numeric_limits<double>::infinity(),
+                          "invalid Poisson rate, expected rate to be non-negative");
   poisson(stream_of(self), view_of(output), draw(generator, output), view_of(self));
   return output;
 }

@@ -1,0 +1,64 @@
+// src/torch/ops_binary_cross_entropy.cpp: the loss of probabilities, and its gradient.
+#include <ATen/native/Resize.h>
+#include <ATen/ops/empty_like.h>
+
+#include "kernels/loss.h"
+#include "operators.h"
+#include "torch/device_assertion.h"
+#include "torch/guarded.h"
+#include "torch/reduced_loss.h"
+#include "torch/stubs.h"
+#include "torch/tensor_iterator.h"
+
+namespace graft::binding {
+
+at::Tensor GRAFT_OPERATOR(binary_cross_entropy)(const at::Tensor& self, const at::Tensor& target,
+                                                const std::optional<at::Tensor>& weight,
+                                                int64_t reduction) {
+  at::Tensor loss = at::empty_like(self);
+  auto iterator = at::TensorIteratorConfig()
+                      .add_owned_output(loss.squeeze())
+                      .add_owned_const_input(self.squeeze())
+                      .add_owned_const_input(target.squeeze())
+                      .build();
+  require_elements_within(self, 0, 1, "all elements of input should be between 0 and 1");
+  require_elements_within(target, 0, 1, "all elements of target should be between 0 and 1");
+  run_pointwise(iterator, op_row<"binary_cross_entropy">());
+  if (weight.has_value() && weight->defined()) loss.mul_(*weight);
+  return reduced(loss, static_cast<LossReduction>(reduction));
+}
+
+at::Tensor& GRAFT_OPERATOR(binary_cross_entropy_out)(const at::Tensor& self,
+                                                     const at::Tensor& target,
+                                                     const std::optional<at::Tensor>& weight,
+                                                     int64_t reduction, at::Tensor& out) {
+  return store(out, GRAFT_OPERATOR(binary_cross_entropy)(self, target, weight, reduction));
+}
+
+at::Tensor& GRAFT_OPERATOR(binary_cross_entropy_backward_grad_input)(
+    const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& target,
+    const std::optional<at::Tensor>& weight, int64_t reduction, at::Tensor& grad_input) {
+  at::native::resize_output(grad_input, self.sizes());
+  auto iterator = at::TensorIteratorConfig()
+                      .add_owned_output(grad_input.squeeze())
+                      .add_owned_const_input(grad_output.squeeze())
+                      .add_owned_const_input(self.squeeze())
+                      .add_owned_const_input(target.squeeze())
+                      .build();
+  run_pointwise(iterator, op_row<"binary_cross_entropy_backward">());
+  if (weight.has_value() && weight->defined()) grad_input.mul_(*weight);
+  if (static_cast<LossReduction>(reduction) == LossReduction::kMean) grad_input.div_(self.numel());
+  return grad_input;
+}
+
+at::Tensor GRAFT_OPERATOR(binary_cross_entropy_backward)(const at::Tensor& grad_output,
+                                                         const at::Tensor& self,
+                                                         const at::Tensor& target,
+                                                         const std::optional<at::Tensor>& weight,
+                                                         int64_t reduction) {
+  at::Tensor grad_input = at::empty_like(self);
+  return GRAFT_OPERATOR(binary_cross_entropy_backward_grad_input)(grad_output, self, target, weight,
+                                                                  reduction, grad_input);
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,31 @@
+// src/torch/reduced_loss.h: from the losses of samples to what a loss operator returns.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/mean.h>
+#include <ATen/ops/sum.h>
+
+#include "kernels/loss.h"
+
+namespace graft::binding {
+
+// The losses themselves, their mean or their sum.
+inline at::Tensor reduced(const at::Tensor& losses, LossReduction reduction) {
+  switch (reduction) {
+    case LossReduction::kMean:
+      return losses.mean();
+    case LossReduction::kSum:
+      return losses.sum();
+    default:
+      return losses;
+  }
+}
+
+// Puts a result into an out= argument, which is resized as torch's operators do.
+inline at::Tensor& store(at::Tensor& out, const at::Tensor& result) {
+  at::native::resize_output(out, result.sizes());
+  return out.copy_(result);
+}
+
+}  // namespace graft::binding
