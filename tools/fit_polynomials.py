@@ -140,6 +140,18 @@ FITS = {
         mpf(1),
         15,
     ),
+    "atan f32: the same": (
+        inverted(lambda z: (mp.atan(z) / z - 1) / z**2),
+        mpf(10) ** -12,
+        mpf("0.2501"),
+        6,
+    ),
+    "asin f32: (asin(s) / s - 1) / s^2 in s^2": (
+        inverted(lambda s: (mp.asin(s) / s - 1) / s**2),
+        mpf(10) ** -12,
+        mpf("0.25"),
+        6,
+    ),
     "erf: log2(1 - erf(x)) / x, 0 < x < 3.95": (
         lambda x: mp.log(mp.erfc(x)) / x / mp.log(2),
         mpf(10) ** -15,
