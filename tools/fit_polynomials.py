@@ -53,6 +53,20 @@ def inverted(f: Callable[[mpf], mpf]) -> Callable[[mpf], mpf]:
     return lambda s: f(mp.sqrt(s)) if s > 0 else f(mpf(10) ** -20)
 
 
+def log_gamma_over_roots(u: mpf) -> mpf:
+    """log(gamma(x)) / ((x - 1) (x - 2)) for x = u + 1.5."""
+    x = u + mpf(3) / 2
+    if abs((x - 1) * (x - 2)) < mpf(10) ** -25:
+        x += mpf(10) ** -20
+    return mp.loggamma(x) / ((x - 1) * (x - 2))
+
+
+def erf_inverse_ratio(w: mpf) -> mpf:
+    """erfinv(x) / x for w = -log(1 - x^2)."""
+    x = mp.sqrt(-mp.expm1(-max(w, mpf(10) ** -20)))
+    return mp.erfinv(x) / x
+
+
 HALF_LN2 = mp.log(2) / 2 * mpf("1.0001")
 QUARTER_PI = mp.pi / 4 * mpf("1.0001")
 LOG_LOW, LOG_HIGH = mp.sqrt(mpf("0.5")) - 1, mp.sqrt(2) - 1
@@ -151,6 +165,36 @@ FITS = {
         mpf(10) ** -12,
         mpf("0.25"),
         6,
+    ),
+    "sin(pi r) / r in r^2": (
+        inverted(lambda r: mp.sin(mp.pi * r) / r),
+        mpf(10) ** -12,
+        mpf("0.0626"),
+        7,
+    ),
+    "cos(pi r) in r^2": (
+        inverted(lambda r: mp.cos(mp.pi * r)),
+        mpf(10) ** -12,
+        mpf("0.0626"),
+        7,
+    ),
+    "lgamma: lgamma(u + 1.5) / ((u + 0.5) (u - 0.5))": (
+        log_gamma_over_roots,
+        mpf(-1),
+        mpf(1),
+        20,
+    ),
+    "erfinv f32: erfinv(x) / x in w - 2.5, w = -log(1 - x^2)": (
+        lambda v: erf_inverse_ratio(v + mpf("2.5")),
+        mpf("-2.5"),
+        mpf("2.5"),
+        10,
+    ),
+    "erfinv f32: the same in sqrt(w) - 3": (
+        lambda v: erf_inverse_ratio((v + 3) ** 2),
+        mp.sqrt(5) - 3,
+        mpf("1.1"),
+        10,
     ),
     "erf: log2(1 - erf(x)) / x, 0 < x < 3.95": (
         lambda x: mp.log(mp.erfc(x)) / x / mp.log(2),

@@ -44,6 +44,7 @@ constexpr Definition kDefinitions[] = {
     {Math::k_erf, [](Value a, Value) { return formula_erf(a); }},
     {Math::k_erfc, [](Value a, Value) { return formula_erfc(a); }},
     {Math::k_digamma, [](Value a, Value) { return formula_digamma(a); }, true},
+    {Math::k_lgamma, [](Value a, Value) { return formula_lgamma(a); }},
     {Math::k_pow, [](Value a, Value b) { return formula_pow(a, b); }},
     {Math::k_hypot, [](Value a, Value b) { return formula_hypot(a, b); }},
     {Math::k_zeta, formula_zeta, true},

@@ -12,7 +12,8 @@ namespace graft::ir {
 // Largest errors in ULP of float32, to which tests/codegen/math_test.cpp holds each:
 //   exp, sin, cos 1.5, expm1, log1p 2, erf, tanh 3, every other one 1.0, on every x86-64 level;
 //   exp gives 0 where the result is below 2^-126; sin, cos and tan up to largest_argument();
-//   digamma 1e-6 relative to max(1, |result|). It and those from zeta on take float64, too.
+//   digamma 1e-6 relative to max(1, |result|). It and those from zeta on take float64, too;
+//   lgamma 1 ULP or, at its roots below 0, 1e-11.
 // pow of integers wraps; a negative exponent gives 0, but of 1 and -1.
 
 // Whether define() knows it.

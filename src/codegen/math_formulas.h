@@ -36,10 +36,13 @@ Value formula_acos(Value x);
 Value formula_atan(Value x);
 Value formula_atan2(Value y, Value x);
 
-// math_special.cpp; digamma takes f64, too.
+// math_special.cpp
 Value formula_erf(Value x);
 Value formula_erfc(Value x);
+
+// math_gamma.cpp; digamma takes f64, too.
 Value formula_digamma(Value x);
+Value formula_lgamma(Value x);
 
 // Building blocks. coefficients[0] + coefficients[1] x + ...
 Value polynomial(Value x, std::initializer_list<double> coefficients);

@@ -1,18 +1,8 @@
-// src/codegen/math_special.cpp: error functions and digamma.
+// src/codegen/math_special.cpp: error functions.
 // Polynomials: tools/fit_polynomials.py.
-#include <limits>
-#include <numbers>
-
 #include "codegen/math_formulas.h"
 
 namespace graft::ir {
-
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
 
 // 1 - 2^log2(1 - erf(t)): the difference is taken before the sum, so that small results stay exact.
 Value formula_erf(Value x) {
@@ -48,30 +38,6 @@ Value formula_erfc(Value x) {
                      -1.0806502505533155e-5, -1.3206940770003205e-6});
   const Value tail = exp_wide(-bounded * bounded) * scaled;
   return cast(Type::kF32, select(x < 0, 2 - tail, tail));
-}
-
-// Reflection for x < 0.5, recurrence up to 10, then the asymptotic series (Abramowitz and Stegun
-// 6.3.5, 6.3.7, 6.3.18).
-Value formula_digamma(Value x) {
-  const Value wide = cast(Type::kF64, x);
-  const Value reflected = wide < 0.5;
-  Value y = select(reflected, 1 - wide, wide);
-  Value sum = like(y, 0);
-  for (int i = 0; i < 10; ++i) {
-    const Value below = y < 10;
-    sum = select(below, sum - 1 / y, sum);
-    y = select(below, y + 1, y);
-  }
-  const Value s = 1 / (y * y);
-  const Value series =
-      s * polynomial(s, {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760});
-  const Value result = sum + log(y) - 0.5 / y - series;
-  const Value fraction = wide - floor(wide);
-  const Value mirrored = result - std::numbers::pi / tan(fraction * std::numbers::pi);
-  const Value pole = (wide <= 0) & (fraction == 0);
-  const Value at_pole = select(wide == 0, copysign(like(wide, kInfinity), -wide), kNan);
-  const Value outcome = select(pole, at_pole, select(reflected, mirrored, result));
-  return cast(x.type(), select(wide == kInfinity, wide, outcome));
 }
 
 }  // namespace graft::ir

@@ -1,10 +1,10 @@
 // src/codegen/op_table_unary.cpp: rows of the op table: functions of one number.
-#include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "codegen/complex_functions.h"
 #include "codegen/op_table.h"
+#include "codegen/special_functions.h"
 
 namespace graft {
 
@@ -14,7 +14,6 @@ using ir::Value;
 using C = ComplexValue;
 constexpr uint8_t kNumbers = kIntegerTypes | kFloatTypes;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Value sign(Value a) {
   if (a.type() == ir::Type::kBool) return a;
@@ -46,22 +45,6 @@ Value round_decimals(Value a, Value decimals) {
 
 Value nan_to_num(Value a, In s) {
   return select(is_nan(a), s[0], select(a == kInfinity, s[1], select(a == -kInfinity, s[2], a)));
-}
-
-// Half a Newton step more than the series of Giles, "Approximating the erfinv function", 2011,
-// needs: a start from the logarithm and three steps of Halley's method in the wide type.
-Value erf_inverse(Value a) {
-  const Value l = log((1 - a) * (1 + a));
-  const Value t = 4.3307467508 + 0.5 * l;
-  const Value magnitude = sqrt(sqrt(t * t - l * 6.8027210884) - t);
-  Value y = copysign(magnitude, a);
-  for (int step = 0; step < 3; ++step) {
-    const Value error = erf(y) - a;
-    const Value slope = (2 / std::sqrt(std::numbers::pi)) * exp(-y * y);
-    y = y - error / (slope + y * error);
-  }
-  const Value edge = select(abs(a) == 1, copysign(like(a, kInfinity), a), kNan);
-  return select(a == 0, a, select(abs(a) < 1, y, edge));
 }
 
 // Computes in f64 and rounds once.
@@ -157,9 +140,7 @@ const Op kRows[] = {
     {"erf", 1, 0, 1, kFloatTypes, 0, "erf_stub", [](In x, In) { return erf(x[0]); }},
     {"erfc", 1, 0, 1, kFloatTypes, 0, "erfc_stub", [](In x, In) { return erfc(x[0]); }},
     {"erfinv", 1, 0, 1, kFloatTypes, 0, "erfinv_stub",
-     [](In x, In) {
-       return cast(x[0].type(), erf_inverse(cast(ir::Type::kF64, x[0])));
-     }},
+     [](In x, In) { return ir::erf_inverse(x[0]); }},
     {"lgamma", 1, 0, 1, kFloatTypes, 0, "lgamma_stub", [](In x, In) { return lgamma(x[0]); }},
     {"digamma", 1, 0, 1, kFloatTypes, 0, "digamma_stub",
      [](In x, In) { return digamma(x[0]); }},

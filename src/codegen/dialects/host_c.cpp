@@ -19,7 +19,6 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
 #define __builtin_fmaf(a, b, c) ((f32)((f64)(a) * (b) + (c)))
 #endif
 #define graft_lgamma(a) ({ int sign; __builtin_lgamma_r(a, &sign); })
-#define graft_lgammaf(a) ({ int sign; __builtin_lgammaf_r(a, &sign); })
 )";
   }
 
@@ -57,7 +56,7 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
   // float64 and the rare functions are libm's (lgamma_r: lgamma writes a global); others math.h's.
   std::string math(Math function, Type type) const override {
     if (function == Math::k_digamma || function >= Math::k_zeta) return "";
-    if (function >= Math::k_exp && type == Type::kF32 && function != Math::k_lgamma) return "";
+    if (function >= Math::k_exp && type == Type::kF32) return "";
     std::string name = function == Math::k_round ? "rint" : name_of(function);
     if (function == Math::k_abs) name = "fabs";
     const char* prefix = function == Math::k_lgamma ? "graft_" : "__builtin_";
