@@ -7,8 +7,7 @@
 
 namespace graft::ir {
 
-// Definitions have no branch and no table: they run in vectors. NaN, infinities and signed zeros
-// give what C's functions give.
+// Without a branch or a table: they run in vectors. Special values give what C's functions give.
 // Largest errors in ULP of float32, to which tests/codegen/math_test.cpp holds each:
 //   exp, sin, cos 1.5, expm1, log1p 2, erf, tanh 3, every other one 1.0, on every x86-64 level;
 //   exp gives 0 where the result is below 2^-126; sin, cos and tan up to largest_argument();
