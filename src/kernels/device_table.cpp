@@ -60,7 +60,7 @@ std::shared_ptr<const DeviceTable> device_table(
     tables.bytes += tables.recent.front().second->bytes();
     while (tables.bytes > kMostBytes && tables.recent.size() > 1) drop_oldest(tables);
   }
-  const std::shared_ptr<const DeviceTable> table = tables.recent.front().second;
+  std::shared_ptr<const DeviceTable> table = tables.recent.front().second;
   table->used_by(stream);
   return table;
 }
