@@ -10,7 +10,7 @@ namespace {
 
 // Whether adding the elements of one dtype into another is what widening them first would give.
 bool adds_alike(at::ScalarType from, at::ScalarType to) {
-  if (at::isIntegralType(from, /*includeBool=*/true)) return to == at::kLong;
+  if (at::isIntegralType(from, true)) return to == at::kLong;
   return (from == at::kHalf || from == at::kBFloat16) && to == at::kFloat;
 }
 
