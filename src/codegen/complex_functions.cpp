@@ -1,6 +1,7 @@
 // src/codegen/complex_functions.cpp: elementary functions of complex numbers.
 #include "codegen/complex_functions.h"
 
+#include <cmath>
 #include <numbers>
 
 namespace graft {
@@ -15,7 +16,7 @@ Value scaled(Value factor, Value value) { return select(factor == 0, factor, fac
 
 C turned(C z) { return {-z.im, z.re}; }       // i z
 C turned_back(C z) { return {z.im, -z.re}; }  // -i z
-C conjugate(C z) { return {z.re, -z.im}; }
+C one(C z) { return {like(z.re, 1), like(z.re, 0)}; }
 C shifted(C z, double by) { return {z.re + by, z.im}; }
 
 }  // namespace
@@ -32,6 +33,10 @@ C complex_expm1(C z) {
 }
 
 C complex_log(C z) { return {log(hypot(z.re, z.im)), atan2(z.im, z.re)}; }
+
+C complex_exp2(C z) { return complex_exp(z * std::numbers::ln2); }
+C complex_log2(C z) { return complex_log(z) * (1 / std::numbers::ln2); }
+C complex_log10(C z) { return complex_log(z) * (1 / std::numbers::ln10); }
 
 C complex_log1p(C z) {
   const Value near = log1p(z.re * (z.re + 2) + z.im * z.im) * 0.5;
@@ -93,6 +98,30 @@ C complex_atanh(C z) {
   const Value gap = 1 - z.re, square = z.im * z.im;
   const Value re = log1p(z.re * 4 / (gap * gap + square)) * 0.25;
   return {re, atan2(z.im * 2, gap * (1 + z.re) - square) * 0.5};
+}
+
+C complex_pow(C a, C b) { return complex_exp(b * complex_log(a)); }
+
+C complex_rsqrt(C z) { return one(z) / complex_sqrt(z); }
+
+C complex_sigmoid(C z) { return one(z) / (1 + complex_exp(-z)); }
+
+C complex_sinc(C z) {
+  const C angle = z * std::numbers::pi;
+  return select(is_zero(z), one(z), complex_sin(angle) / angle);
+}
+
+// The larger real part is taken out of the sum; PyTorch's rules for NaN and infinite parts.
+C complex_log_add_exp(C a, C b) {
+  const Value swap = !(a.re < b.re);
+  const C low = select(swap, b, a), high = select(swap, a, b);
+  const C usual = high + complex_log1p(complex_exp(low - high));
+  const C infinite = complex_log(complex_exp(low) + complex_exp(high));
+  const Value meet = is_inf(low.re) & (low.re == high.re);
+  const C finite = select(meet, select(low.re < 0, b, infinite), usual);
+  const Value none = is_nan(a.re) | is_nan(a.im) | is_nan(b.re) | is_nan(b.im);
+  const Value quiet = like(a.re, std::nan(""));
+  return select(none, C{quiet, quiet}, finite);
 }
 
 C complex_asinh(C z) { return turned_back(complex_asin(turned(z))); }

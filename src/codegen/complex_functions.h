@@ -10,9 +10,17 @@ namespace graft {
 // accuracy. Infinite parts give what C gives where one of the parts is 0.
 ComplexValue complex_exp(ComplexValue z);
 ComplexValue complex_expm1(ComplexValue z);
+ComplexValue complex_exp2(ComplexValue z);
 ComplexValue complex_log(ComplexValue z);
+ComplexValue complex_log2(ComplexValue z);
+ComplexValue complex_log10(ComplexValue z);
 ComplexValue complex_log1p(ComplexValue z);
 ComplexValue complex_sqrt(ComplexValue z);
+ComplexValue complex_rsqrt(ComplexValue z);
+ComplexValue complex_pow(ComplexValue a, ComplexValue b);  // exp(b log a), as C's cpow
+ComplexValue complex_sigmoid(ComplexValue z);
+ComplexValue complex_sinc(ComplexValue z);
+ComplexValue complex_log_add_exp(ComplexValue a, ComplexValue b);  // log(exp(a) + exp(b))
 ComplexValue complex_sin(ComplexValue z);
 ComplexValue complex_cos(ComplexValue z);
 ComplexValue complex_tan(ComplexValue z);

@@ -32,4 +32,21 @@ inline ComplexValue operator/(ComplexValue a, ComplexValue b) {
   return {re * scale, im * scale};
 }
 
+inline ComplexValue operator+(double a, ComplexValue b) { return {a + b.re, b.im}; }
+inline ComplexValue operator-(double a, ComplexValue b) { return {a - b.re, -b.im}; }
+inline ComplexValue operator*(ComplexValue a, double b) { return {a.re * b, a.im * b}; }
+inline ComplexValue conjugate(ComplexValue z) { return {z.re, -z.im}; }
+inline ComplexValue select(ir::Value condition, ComplexValue a, ComplexValue b) {
+  return {select(condition, a.re, b.re), select(condition, a.im, b.im)};
+}
+inline ir::Value is_zero(ComplexValue z) { return (z.re == 0) & (z.im == 0); }
+
+// To compute in f64 and round once.
+inline ComplexValue widened(ComplexValue z) {
+  return {cast(ir::Type::kF64, z.re), cast(ir::Type::kF64, z.im)};
+}
+inline ComplexValue narrowed(ir::Type type, ComplexValue z) {
+  return {cast(type, z.re), cast(type, z.im)};
+}
+
 }  // namespace graft

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "codegen/complex_functions.h"
 #include "codegen/math_formulas.h"
 #include "codegen/op_table.h"
 
@@ -11,6 +12,7 @@ namespace graft {
 namespace {
 
 using ir::Value;
+using C = ComplexValue;
 
 constexpr double kSqrtHalf = 0.70710678118654752;
 const double kGaussScale = 1 / std::sqrt(2 * std::numbers::pi);
@@ -106,8 +108,12 @@ const Op kRows[] = {
     {"gelu_tanh", 1, 0, 1, kFloatTypes, 0, "", [](In x, In) { return gelu_tanh(x[0]); }},
     {"gelu_tanh_backward", 2, 0, 1, kFloatTypes, 0, "",
      [](In x, In) { return gelu_tanh_backward(x[0], x[1]); }},
-    {"silu", 1, 0, 1, kFloatTypes, 0, "silu_stub",
-     [](In x, In) { return x[0] / (1 + exp(-x[0])); }},
+    {"silu", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "silu_stub",
+     [](In x, In) { return x[0] / (1 + exp(-x[0])); },
+     [](In x, In) -> Results {
+       const C a = widened(C::of(x, 0));
+       return narrowed(x[0].type(), a * complex_sigmoid(a));
+     }},
     {"silu_backward", 2, 0, 1, kFloatTypes, 0, "silu_backward_stub",
      [](In x, In) { return silu_backward(x[0], x[1]); }},
     {"mish", 1, 0, 1, kFloatTypes, 0, "mish_stub",
@@ -144,10 +150,12 @@ const Op kRows[] = {
      [](In x, In) { return minimum(x[0], like(x[0], 0)) - log1p(exp(-abs(x[0]))); }},
     {"log_sigmoid_backward", 2, 0, 1, kFloatTypes, 0, "",
      [](In x, In) { return x[1] * sigmoid(-x[0]); }},
-    {"sigmoid_backward", 2, 0, 1, kFloatTypes, 0, "sigmoid_backward_stub",
-     [](In x, In) { return x[0] * (1 - x[1]) * x[1]; }},
-    {"tanh_backward", 2, 0, 1, kFloatTypes, 0, "tanh_backward_stub",
-     [](In x, In) { return x[0] * (1 - x[1] * x[1]); }},
+    {"sigmoid_backward", 2, 0, 1, kFloatTypes | kComplexTypes, 0, "sigmoid_backward_stub",
+     [](In x, In) { return x[0] * (1 - x[1]) * x[1]; },
+     [](In x, In) -> Results { return C::of(x, 0) * conjugate((1 - C::of(x, 1)) * C::of(x, 1)); }},
+    {"tanh_backward", 2, 0, 1, kFloatTypes | kComplexTypes, 0, "tanh_backward_stub",
+     [](In x, In) { return x[0] * (1 - x[1] * x[1]); },
+     [](In x, In) -> Results { return C::of(x, 0) * conjugate(1 - C::of(x, 1) * C::of(x, 1)); }},
     {"logit_backward", 2, 1, 1, kFloatTypes, 0, "logit_backward_stub",
      [](In x, In s) { return logit_backward(x[0], x[1], s[0]); }},
     {"glu", 2, 0, 1, kFloatTypes, 0, "glu_stub", [](In x, In) { return x[0] * sigmoid(x[1]); }},

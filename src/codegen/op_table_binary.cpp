@@ -2,7 +2,7 @@
 #include <limits>
 #include <numbers>
 
-#include "codegen/complex_value.h"
+#include "codegen/complex_functions.h"
 #include "codegen/op_table.h"
 
 namespace graft {
@@ -20,6 +20,7 @@ Value plus(Value a, Value b) { return is_bool(a) ? a | b : a + b; }
 Value times(Value a, Value b) { return is_bool(a) ? a & b : a * b; }
 
 Value truth(Value a) { return is_bool(a) ? a : a != 0; }
+Value truth(C a) { return !is_zero(a); }
 
 Value bits_of(Value a) { return like(a, ir::bytes_of(a.type()) * 8); }
 
@@ -50,6 +51,11 @@ Value log_add_exp2(Value a, Value b) {
   return select(infinite, a, high + log1p(exp2(-abs(a - b))) * (1 / std::numbers::ln2));
 }
 
+template <C (*function)(C, C)>
+Results wide(C a, C b) {
+  return narrowed(a.re.type(), function(widened(a), widened(b)));
+}
+
 const Op kRows[] = {
     {"add", 2, 1, 1, kRealTypes | kComplexTypes, 0, "add_stub",
      [](In x, In s) { return plus(x[0], times(s[0], x[1])); },
@@ -77,10 +83,12 @@ const Op kRows[] = {
      [](In x, In) { return floor_mod(x[0], x[1]); }},
     {"fmod", 2, 0, 1, kNumbers, 0, "fmod_stub",
      [](In x, In) { return ir::is_float(x[0].type()) ? fmod(x[0], x[1]) : x[0] % x[1]; }},
-    {"pow", 2, 0, 1, kNumbers, 0, "pow_tensor_tensor_stub",
-     [](In x, In) { return pow(x[0], x[1]); }},
-    {"pow_scalar", 1, 1, 1, kNumbers, 0, "pow_tensor_scalar_stub",
-     [](In x, In s) { return pow(x[0], s[0]); }},
+    {"pow", 2, 0, 1, kNumbers | kComplexTypes, 0, "pow_tensor_tensor_stub",
+     [](In x, In) { return pow(x[0], x[1]); },
+     [](In x, In) { return wide<complex_pow>(C::of(x, 0), C::of(x, 1)); }},
+    {"pow_scalar", 1, 1, 1, kNumbers | kComplexTypes, 0, "pow_tensor_scalar_stub",
+     [](In x, In s) { return pow(x[0], s[0]); },
+     [](In x, In s) { return wide<complex_pow>(C::of(x, 0), C::of(s, 0)); }},
     {"maximum", 2, 0, 1, kRealTypes, 0, "maximum_stub max_elementwise_stub",
      [](In x, In) { return maximum(x[0], x[1]); }},
     {"minimum", 2, 0, 1, kRealTypes, 0, "minimum_stub min_elementwise_stub",
@@ -91,8 +99,9 @@ const Op kRows[] = {
     {"hypot", 2, 0, 1, kFloatTypes, 0, "hypot_stub", [](In x, In) { return hypot(x[0], x[1]); }},
     {"copysign", 2, 0, 1, kFloatTypes, 0, "copysign_stub",
      [](In x, In) { return copysign(x[0], x[1]); }},
-    {"logaddexp", 2, 0, 1, kFloatTypes, 0, "logaddexp_stub",
-     [](In x, In) { return log_add_exp(x[0], x[1]); }},
+    {"logaddexp", 2, 0, 1, kFloatTypes | kComplexTypes, 0, "logaddexp_stub",
+     [](In x, In) { return log_add_exp(x[0], x[1]); },
+     [](In x, In) { return wide<complex_log_add_exp>(C::of(x, 0), C::of(x, 1)); }},
     {"logaddexp2", 2, 0, 1, kFloatTypes, 0, "logaddexp2_stub",
      [](In x, In) { return log_add_exp2(x[0], x[1]); }},
     {"xlogy", 2, 0, 1, kFloatTypes, 0, "xlogy_stub",
@@ -115,12 +124,15 @@ const Op kRows[] = {
      [](In x, In) { return shift_left(x[0], x[1]); }},
     {"shift_right", 2, 0, 1, kIntegerTypes, 0, "rshift_stub",
      [](In x, In) { return shift_right(x[0], x[1]); }},
-    {"logical_and", 2, 0, 1, kRealTypes, 0, "logical_and_stub",
-     [](In x, In) { return truth(x[0]) & truth(x[1]); }},
-    {"logical_or", 2, 0, 1, kRealTypes, 0, "logical_or_stub",
-     [](In x, In) { return truth(x[0]) | truth(x[1]); }},
-    {"logical_xor", 2, 0, 1, kRealTypes, 0, "logical_xor_stub",
-     [](In x, In) { return truth(x[0]) ^ truth(x[1]); }},
+    {"logical_and", 2, 0, 1, kRealTypes | kComplexTypes, 0, "logical_and_stub",
+     [](In x, In) { return truth(x[0]) & truth(x[1]); },
+     [](In x, In) { return truth(C::of(x, 0)) & truth(C::of(x, 1)); }},
+    {"logical_or", 2, 0, 1, kRealTypes | kComplexTypes, 0, "logical_or_stub",
+     [](In x, In) { return truth(x[0]) | truth(x[1]); },
+     [](In x, In) { return truth(C::of(x, 0)) | truth(C::of(x, 1)); }},
+    {"logical_xor", 2, 0, 1, kRealTypes | kComplexTypes, 0, "logical_xor_stub",
+     [](In x, In) { return truth(x[0]) ^ truth(x[1]); },
+     [](In x, In) { return truth(C::of(x, 0)) ^ truth(C::of(x, 1)); }},
     {"eq", 2, 0, 1, kRealTypes | kComplexTypes, 0, "eq_stub", [](In x, In) { return x[0] == x[1]; },
      [](In x, In) { return (x[0] == x[2]) & (x[1] == x[3]); }},
     {"ne", 2, 0, 1, kRealTypes | kComplexTypes, 0, "ne_stub", [](In x, In) { return x[0] != x[1]; },

@@ -27,6 +27,11 @@ Value blend(Value a, Value b, Value weight) {
   return select(near, a + weight * (b - a), b - (b - a) * (1 - weight));
 }
 
+Results blend(C a, C b, C weight) {
+  const Value near = weight.re * weight.re + weight.im * weight.im < 0.25;
+  return select(near, a + weight * (b - a), b - (b - a) * (1 - weight));
+}
+
 Value smooth_l1(Value difference, Value beta) {
   const Value z = abs(difference);
   return select(z < beta, 0.5 * z * z / beta, z - 0.5 * beta);
@@ -97,10 +102,12 @@ const Op kRows[] = {
      [](In x, In s) { return maximum(x[0], s[0]); }},
     {"clamp_max", 1, 1, 1, kNumbers, 0, "clamp_max_scalar_stub",
      [](In x, In s) { return minimum(x[0], s[0]); }},
-    {"lerp", 3, 0, 1, kFloatTypes, 0, "lerp_kernel_tensor_weight",
-     [](In x, In) { return blend(x[0], x[1], x[2]); }},
-    {"lerp_scalar", 2, 1, 1, kFloatTypes, 0, "lerp_kernel_scalar_weight",
-     [](In x, In s) { return blend(x[0], x[1], s[0]); }},
+    {"lerp", 3, 0, 1, kFloatTypes | kComplexTypes, 0, "lerp_kernel_tensor_weight",
+     [](In x, In) { return blend(x[0], x[1], x[2]); },
+     [](In x, In) { return blend(C::of(x, 0), C::of(x, 1), C::of(x, 2)); }},
+    {"lerp_scalar", 2, 1, 1, kFloatTypes | kComplexTypes, 0, "lerp_kernel_scalar_weight",
+     [](In x, In s) { return blend(x[0], x[1], s[0]); },
+     [](In x, In s) { return blend(C::of(x, 0), C::of(x, 1), C::of(s, 0)); }},
     {"addcmul", 3, 1, 1, kNumbers | kComplexTypes, 0, "addcmul_stub",
      [](In x, In s) { return x[0] + s[0] * x[1] * x[2]; },
      [](In x, In s) -> Results { return C::of(x, 0) + C::of(s, 0) * C::of(x, 1) * C::of(x, 2); }},

@@ -47,11 +47,9 @@ Value nan_to_num(Value a, In s) {
   return select(is_nan(a), s[0], select(a == kInfinity, s[1], select(a == -kInfinity, s[2], a)));
 }
 
-// Computes in f64 and rounds once.
 template <C (*function)(C)>
 Results wide(In x) {
-  const C z = function({cast(ir::Type::kF64, x[0]), cast(ir::Type::kF64, x[1])});
-  return {cast(x[0].type(), z.re), cast(x[0].type(), z.im)};
+  return narrowed(x[0].type(), function(widened(C::of(x, 0))));
 }
 
 const Op kRows[] = {
@@ -77,22 +75,30 @@ const Op kRows[] = {
     {"exp", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "exp_stub",
      [](In x, In) { return exp(x[0]); },
      [](In x, In) { return wide<complex_exp>(x); }},
-    {"exp2", 1, 0, 1, kFloatTypes, 0, "exp2_stub", [](In x, In) { return exp2(x[0]); }},
+    {"exp2", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "exp2_stub",
+     [](In x, In) { return exp2(x[0]); },
+     [](In x, In) { return wide<complex_exp2>(x); }},
     {"expm1", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "expm1_stub",
      [](In x, In) { return expm1(x[0]); },
      [](In x, In) { return wide<complex_expm1>(x); }},
     {"log", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "log_stub",
      [](In x, In) { return log(x[0]); },
      [](In x, In) { return wide<complex_log>(x); }},
-    {"log2", 1, 0, 1, kFloatTypes, 0, "log2_stub", [](In x, In) { return log2(x[0]); }},
-    {"log10", 1, 0, 1, kFloatTypes, 0, "log10_stub", [](In x, In) { return log10(x[0]); }},
+    {"log2", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "log2_stub",
+     [](In x, In) { return log2(x[0]); },
+     [](In x, In) { return wide<complex_log2>(x); }},
+    {"log10", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "log10_stub",
+     [](In x, In) { return log10(x[0]); },
+     [](In x, In) { return wide<complex_log10>(x); }},
     {"log1p", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "log1p_stub",
      [](In x, In) { return log1p(x[0]); },
      [](In x, In) { return wide<complex_log1p>(x); }},
     {"sqrt", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "sqrt_stub",
      [](In x, In) { return sqrt(x[0]); },
      [](In x, In) { return wide<complex_sqrt>(x); }},
-    {"rsqrt", 1, 0, 1, kFloatTypes, 0, "rsqrt_stub", [](In x, In) { return rsqrt(x[0]); }},
+    {"rsqrt", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "rsqrt_stub",
+     [](In x, In) { return rsqrt(x[0]); },
+     [](In x, In) { return wide<complex_rsqrt>(x); }},
     {"reciprocal", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "reciprocal_stub",
      [](In x, In) { return 1 / x[0]; },
      [](In x, In) -> Results {
@@ -100,7 +106,9 @@ const Op kRows[] = {
      }},
     {"square", 1, 0, 1, kNumbers | kComplexTypes, 0, "", [](In x, In) { return x[0] * x[0]; },
      [](In x, In) -> Results { return C::of(x, 0) * C::of(x, 0); }},
-    {"cube", 1, 0, 1, kNumbers, 0, "", [](In x, In) { return x[0] * x[0] * x[0]; }},
+    {"cube", 1, 0, 1, kNumbers | kComplexTypes, 0, "",
+     [](In x, In) { return x[0] * x[0] * x[0]; },
+     [](In x, In) -> Results { return C::of(x, 0) * C::of(x, 0) * C::of(x, 0); }},
     {"sin", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "sin_stub",
      [](In x, In) { return sin(x[0]); },
      [](In x, In) { return wide<complex_sin>(x); }},
@@ -144,11 +152,14 @@ const Op kRows[] = {
     {"lgamma", 1, 0, 1, kFloatTypes, 0, "lgamma_stub", [](In x, In) { return lgamma(x[0]); }},
     {"digamma", 1, 0, 1, kFloatTypes, 0, "digamma_stub",
      [](In x, In) { return digamma(x[0]); }},
-    {"sigmoid", 1, 0, 1, kFloatTypes, 0, "sigmoid_stub",
-     [](In x, In) { return sigmoid(x[0]); }},
+    {"sigmoid", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "sigmoid_stub",
+     [](In x, In) { return sigmoid(x[0]); },
+     [](In x, In) { return wide<complex_sigmoid>(x); }},
     {"logit", 1, 1, 1, kFloatTypes, 0, "logit_stub",
      [](In x, In s) { return logit(x[0], s[0]); }},
-    {"sinc", 1, 0, 1, kFloatTypes, 0, "sinc_stub", [](In x, In) { return sinc(x[0]); }},
+    {"sinc", 1, 0, 1, kFloatTypes | kComplexTypes, 0, "sinc_stub",
+     [](In x, In) { return sinc(x[0]); },
+     [](In x, In) { return wide<complex_sinc>(x); }},
     {"entr", 1, 0, 1, kFloatTypes, 0, "special_entr_stub",
      [](In x, In) {
        const Value value = select(x[0] > 0, -x[0] * log(x[0]), select(x[0] == 0, 0, -kInfinity * abs(x[0])));
@@ -181,8 +192,9 @@ const Op kRows[] = {
      [](In x, In s) { return nan_to_num(x[0], s); }},
     {"bitwise_not", 1, 0, 1, kBoolType | kIntegerTypes, 0, "bitwise_not_stub",
      [](In x, In) { return ~x[0]; }},
-    {"logical_not", 1, 0, 1, kRealTypes, 0, "logical_not_stub",
-     [](In x, In) { return x[0].type() == ir::Type::kBool ? !x[0] : x[0] == 0; }},
+    {"logical_not", 1, 0, 1, kRealTypes | kComplexTypes, 0, "logical_not_stub",
+     [](In x, In) { return x[0].type() == ir::Type::kBool ? !x[0] : x[0] == 0; },
+     [](In x, In) { return (x[0] == 0) & (x[1] == 0); }},
 };
 
 }  // namespace

@@ -16,16 +16,19 @@ using ir::Value;
 using ir::Variable;
 
 // Scales column k, then takes its outer product from the columns to the right.
-void eliminate(Builder& b, const MatrixParameter& a, Value base, Value k, Value n) {
+template <class Number>
+void eliminate(Builder& b, const MatrixParameter<Number>& a, Value base, Value k, Value n) {
   const Value column = a.column(base, k), corner = a.down(column, k);
-  const Value root = sqrt(a.load(corner));
-  a.store(corner, root);
+  const Number diagonal = a.load(corner);
+  const Value root = sqrt(real_part(diagonal));
+  a.store(corner, from_real(diagonal, root));
   b.vector_loop(k + 1, n, [&](Value i) {
     const Value place = a.down(column, i);
-    a.store(place, a.load(place) / root);
+    a.store(place, over_real(a.load(place), root));
   });
   b.loop(k + 1, n, [&](Value j) {
-    const Value other = a.column(base, j), factor = a.load(a.down(column, j));
+    const Value other = a.column(base, j);
+    const Number factor = conjugate(a.load(a.down(column, j)));
     b.vector_loop(j, n, [&](Value i) {
       const Value place = a.down(other, i);
       a.store(place, a.load(place) - a.load(a.down(column, i)) * factor);
@@ -33,16 +36,17 @@ void eliminate(Builder& b, const MatrixParameter& a, Value base, Value k, Value 
   });
 }
 
+template <class Number>
 ir::Kernel build(const std::string& key, const TensorView& matrices) {
   Builder b(key);
-  const MatrixParameter a(b, b.update(matrices.dtype), has_dense_rows(matrices));
+  const MatrixParameter<Number> a(b, b.update(part_of(matrices.dtype)), has_dense_rows(matrices));
   const Address info = b.write(GRAFT_INT32);
   const Value lines = b.index(), per_item = b.index(), n = b.index();
   each_line(b, lines, per_item, [&](Value matrix) {
     const Value base = a.matrix(matrix);
     const Variable failed(b.i64(0));
     b.loop(b.i64(0), n, [&](Value k) {
-      const Value definite = a.load(a.at(base, k, k)) > 0;
+      const Value definite = real_part(a.load(a.at(base, k, k))) > 0;
       failed = select(definite, failed.get(), k + 1);
       b.break_if(!definite);
       eliminate(b, a, base, k, n);
@@ -69,8 +73,10 @@ void cholesky_factor(Stream& stream, const TensorView& matrices, const TensorVie
   append_strides(arguments, matrices);
   arguments.write(info);
   arguments.index(split.lines).index(split.per_item).index(n);
-  stream.launch(get_kernel(stream.device(), key, [&] { return build(key, matrices); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  const auto make = [&]<class Number>() { return build<Number>(key, matrices); };
+  stream.launch(
+      get_kernel(stream.device(), key, [&] { return for_numbers_of(matrices.dtype, make); }),
+      static_cast<uint64_t>(split.grid), arguments.span());
 }
 
 }  // namespace graft

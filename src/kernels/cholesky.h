@@ -7,9 +7,9 @@
 
 namespace graft {
 
-// Replaces the lower triangle of each matrix by L with L L^T equal to the symmetric matrix that the
+// Replaces the lower triangle of each matrix by L with L L^H equal to the Hermitian matrix that the
 // triangle stands for; what lies above the diagonal is neither read nor written. For the upper
-// factor pass the transposed view. matrices are [batch, n, n] of float32 or float64
+// factor pass the transposed view. matrices are [batch, n, n]
 // (matrix_batch.h). info, contiguous int32 [batch], is 0, or k + 1 where the leading block of order
 // k + 1 is the first that is not positive definite; the factor then stops before column k. Throws
 // Error INVALID_ARGUMENT, or UNSUPPORTED for other dtypes. Outer-product form: Golub & Van Loan,

@@ -7,8 +7,8 @@
 
 namespace graft {
 
-// Batches of float32 or float64, see matrix_batch.h; others throw Error INVALID_ARGUMENT, or
-// UNSUPPORTED for the dtype. Reflection i is I - factors[i] v v^T, where v is 0 above row i, 1 in
+// Batches of matrices, see matrix_batch.h; others throw Error INVALID_ARGUMENT, or
+// UNSUPPORTED for the dtype. Reflection i is I - factors[i] v v^H, where v is 0 above row i, 1 in
 // it, and below it what column i holds there; factors are contiguous [batch, count], count at most
 // rows and columns.
 
@@ -19,9 +19,10 @@ GRAFT_EXPORT void householder_factor(Stream& stream, const TensorView& matrices,
                                      const TensorView& factors);
 
 // Multiplies each matrix from the left by the product Q of the reflections that lie in the columns
-// of reflections, or by Q^T. They share no memory. Algorithm 5.1.5 of the same book.
+// of reflections, or by its adjoint Q^H; conjugate: by the elementwise conjugate of either. They
+// share no memory. Algorithm 5.1.5 of the same book.
 GRAFT_EXPORT void apply_reflections(Stream& stream, const TensorView& matrices,
                                     const TensorView& reflections, const TensorView& factors,
-                                    bool transpose);
+                                    bool adjoint, bool conjugate = false);
 
 }  // namespace graft

@@ -21,10 +21,11 @@ std::string key_of(const char* what, const TensorView& matrices) {
 }
 
 // The first row of the largest element on or below the diagonal.
-Value largest_row(Builder& b, const MatrixParameter& a, Value column, Value k, Value rows) {
-  const Variable row(k), largest(abs(a.load(a.down(column, k))));
+template <class Number>
+Value largest_row(Builder& b, const MatrixParameter<Number>& a, Value column, Value k, Value rows) {
+  const Variable row(k), largest(pivot_size(a.load(a.down(column, k))));
   b.loop(k + 1, rows, [&](Value i) {
-    const Value size = abs(a.load(a.down(column, i)));
+    const Value size = pivot_size(a.load(a.down(column, i)));
     const Value larger = size > largest.get();
     row = select(larger, i, row.get());
     largest = select(larger, size, largest.get());
@@ -32,27 +33,31 @@ Value largest_row(Builder& b, const MatrixParameter& a, Value column, Value k, V
   return row.get();
 }
 
-void exchange(Builder& b, const MatrixParameter& a, Value base, Value row, Value other,
+template <class Number>
+void exchange(Builder& b, const MatrixParameter<Number>& a, Value base, Value row, Value other,
               Value columns) {
   b.vector_loop(b.i64(0), columns, [&](Value j) {
     const Value first = a.at(base, row, j), second = a.at(base, other, j);
-    const Value upper = a.load(first), lower = a.load(second);
+    const Number upper = a.load(first), lower = a.load(second);
     a.store(first, lower);
     a.store(second, upper);
   });
 }
 
 // Divides the column below its pivot, then takes its multiples from the columns to the right.
-void eliminate(Builder& b, const MatrixParameter& a, Value base, Value k, Value rows,
+template <class Number>
+void eliminate(Builder& b, const MatrixParameter<Number>& a, Value base, Value k, Value rows,
                Value columns) {
-  const Value column = a.column(base, k), pivot = a.load(a.down(column, k));
-  const Value divisor = select(pivot == 0, 1, pivot);
+  const Value column = a.column(base, k);
+  const Number pivot = a.load(a.down(column, k));
+  const Number divisor = select(is_zero(pivot), number_like(pivot, 1), pivot);
   b.vector_loop(k + 1, rows, [&](Value i) {
     const Value place = a.down(column, i);
     a.store(place, a.load(place) / divisor);
   });
   b.loop(k + 1, columns, [&](Value j) {
-    const Value other = a.column(base, j), factor = a.load(a.down(other, k));
+    const Value other = a.column(base, j);
+    const Number factor = a.load(a.down(other, k));
     b.vector_loop(k + 1, rows, [&](Value i) {
       const Value place = a.down(other, i);
       a.store(place, a.load(place) - a.load(a.down(column, i)) * factor);
@@ -60,9 +65,10 @@ void eliminate(Builder& b, const MatrixParameter& a, Value base, Value k, Value 
   });
 }
 
+template <class Number>
 ir::Kernel factor_kernel(const std::string& key, const TensorView& matrices) {
   Builder b(key);
-  const MatrixParameter a(b, b.update(matrices.dtype), has_dense_rows(matrices));
+  const MatrixParameter<Number> a(b, b.update(part_of(matrices.dtype)), has_dense_rows(matrices));
   const Address pivots = b.write(GRAFT_INT32), info = b.write(GRAFT_INT32);
   const Value lines = b.index(), per_item = b.index(), rows = b.index(), columns = b.index();
   each_line(b, lines, per_item, [&](Value matrix) {
@@ -72,7 +78,7 @@ ir::Kernel factor_kernel(const std::string& key, const TensorView& matrices) {
       const Value row = largest_row(b, a, a.column(base, k), k, rows);
       pivots.store(matrix * steps + k, cast(Type::kI32, row + 1));
       exchange(b, a, base, k, row, columns);
-      const Value singular = (a.load(a.at(base, k, k)) == 0) & (failed.get() == 0);
+      const Value singular = is_zero(a.load(a.at(base, k, k))) & (failed.get() == 0);
       failed = select(singular, k + 1, failed.get());
       eliminate(b, a, base, k, rows, columns);
     });
@@ -85,9 +91,10 @@ Value pivot_row(const IndexChecker& checker, const Address& pivots, Value place,
   return checker.check(cast(Type::kI64, pivots.load(place)) - 1, rows, false);
 }
 
+template <class Number>
 ir::Kernel exchange_kernel(const std::string& key, const TensorView& matrices, bool backward) {
   Builder b(key);
-  const MatrixParameter a(b, b.update(matrices.dtype), has_dense_rows(matrices));
+  const MatrixParameter<Number> a(b, b.update(part_of(matrices.dtype)), has_dense_rows(matrices));
   const Address pivots = b.read(GRAFT_INT32);
   const IndexChecker checker(b);
   const Value lines = b.index(), per_item = b.index(), rows = b.index(), columns = b.index();
@@ -135,8 +142,10 @@ void lu_factor(Stream& stream, const TensorView& matrices, const TensorView& piv
   append_strides(arguments, matrices);
   arguments.write(pivots).write(info);
   arguments.index(split.lines).index(split.per_item).index(rows).index(columns);
-  stream.launch(get_kernel(stream.device(), key, [&] { return factor_kernel(key, matrices); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  const auto make = [&]<class Number>() { return factor_kernel<Number>(key, matrices); };
+  stream.launch(
+      get_kernel(stream.device(), key, [&] { return for_numbers_of(matrices.dtype, make); }),
+      static_cast<uint64_t>(split.grid), arguments.span());
 }
 
 void exchange_rows(Stream& stream, const TensorView& matrices, const TensorView& pivots,
@@ -152,8 +161,11 @@ void exchange_rows(Stream& stream, const TensorView& matrices, const TensorView&
   arguments.read(pivots);
   append_checker(arguments, stream);
   arguments.index(split.lines).index(split.per_item).index(rows).index(columns).index(count);
+  const auto make = [&]<class Number>() {
+    return exchange_kernel<Number>(key, matrices, backward);
+  };
   stream.launch(
-      get_kernel(stream.device(), key, [&] { return exchange_kernel(key, matrices, backward); }),
+      get_kernel(stream.device(), key, [&] { return for_numbers_of(matrices.dtype, make); }),
       static_cast<uint64_t>(split.grid), arguments.span());
 }
 

@@ -7,7 +7,7 @@
 
 namespace graft {
 
-// Batches of float32 or float64, see matrix_batch.h; others throw Error INVALID_ARGUMENT, or
+// Batches of matrices, see matrix_batch.h; others throw Error INVALID_ARGUMENT, or
 // UNSUPPORTED for the dtype. pivots are contiguous int32 [batch, min(rows, columns)]: row i was
 // exchanged with row pivots[i] - 1, in order; error_record.h reports those that are no row.
 

@@ -45,24 +45,6 @@ bool lie_apart(const TensorView& a, const TensorView& b) {
   return a.address + extent_bytes(a) <= b.address || b.address + extent_bytes(b) <= a.address;
 }
 
-void check_shapes(const TensorView& output, const TensorView& a, const TensorView& b) {
-  const int rank = output.rank;
-  bool fits = (rank == 2 || rank == 3) && a.rank == rank && b.rank == rank &&
-              a.sizes[rank - 2] == output.sizes[rank - 2] &&
-              b.sizes[rank - 1] == output.sizes[rank - 1] && a.sizes[rank - 1] == b.sizes[rank - 2];
-  if (fits && rank == 3) fits = a.sizes[0] == output.sizes[0] && b.sizes[0] == output.sizes[0];
-  if (!fits) {
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                "matmul: got shapes that do not multiply; give [m, k], [k, n] and [m, n], or three "
-                "of rank 3 with one batch size");
-  }
-  if (a.dtype != output.dtype || b.dtype != output.dtype) {
-    throw Error(GRAFT_INVALID_ARGUMENT, std::string("matmul: operands must have one dtype, got ") +
-                                            name_of(a.dtype) + ", " + name_of(b.dtype) + " and " +
-                                            name_of(output.dtype) + "; convert them first");
-  }
-}
-
 void append(graft_matmul& matmul, uint32_t kind, graft_dtype dtype, double value) {
   matmul.epilogues[matmul.epilogue_count++] = {kind, static_cast<uint32_t>(dtype), value};
 }
@@ -126,9 +108,27 @@ bool library_matmul(Stream& stream, const TensorView& output, const TensorView& 
 
 }  // namespace
 
+void check_matmul(const TensorView& output, const TensorView& a, const TensorView& b) {
+  const int rank = output.rank;
+  bool fits = (rank == 2 || rank == 3) && a.rank == rank && b.rank == rank &&
+              a.sizes[rank - 2] == output.sizes[rank - 2] &&
+              b.sizes[rank - 1] == output.sizes[rank - 1] && a.sizes[rank - 1] == b.sizes[rank - 2];
+  if (fits && rank == 3) fits = a.sizes[0] == output.sizes[0] && b.sizes[0] == output.sizes[0];
+  if (!fits) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "matmul: got shapes that do not multiply; give [m, k], [k, n] and [m, n], or three "
+                "of rank 3 with one batch size");
+  }
+  if (a.dtype != output.dtype || b.dtype != output.dtype) {
+    throw Error(GRAFT_INVALID_ARGUMENT, std::string("matmul: operands must have one dtype, got ") +
+                                            name_of(a.dtype) + ", " + name_of(b.dtype) + " and " +
+                                            name_of(output.dtype) + "; convert them first");
+  }
+}
+
 void matmul(Stream& stream, const TensorView& output, const TensorView& a, const TensorView& b,
             const MatmulEpilogue& given) {
-  check_shapes(output, a, b);
+  check_matmul(output, a, b);
   if (output.count() == 0) return;
   MatmulEpilogue epilogue = given;
   if (epilogue.addend == nullptr) epilogue.beta = 0.0;

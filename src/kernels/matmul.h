@@ -23,4 +23,7 @@ struct MatmulEpilogue {
 GRAFT_EXPORT void matmul(Stream& stream, const TensorView& output, const TensorView& a,
                          const TensorView& b, const MatmulEpilogue& epilogue = {});
 
+// Throws Error INVALID_ARGUMENT unless the shapes are matmul()'s and the dtypes one.
+void check_matmul(const TensorView& output, const TensorView& a, const TensorView& b);
+
 }  // namespace graft

@@ -13,7 +13,8 @@ void require_matrices(const TensorView& view, const char* what) {
                                             ": takes views [batch, rows, columns], got a rank of " +
                                             std::to_string(view.rank));
   }
-  if (view.dtype != GRAFT_FLOAT32 && view.dtype != GRAFT_FLOAT64) {
+  const graft_dtype part = part_of(view.dtype);
+  if (part != GRAFT_FLOAT32 && part != GRAFT_FLOAT64) {
     throw Error(GRAFT_UNSUPPORTED,
                 std::string(what) + ": no kernel for matrices of " + name_of(view.dtype));
   }

@@ -5,14 +5,16 @@
 
 #include "codegen/builder.h"
 #include "kernels/arguments.h"
+#include "kernels/matrix_number.h"
 #include "kernels/tensor_view.h"
 #include "runtime/export.h"
 
 namespace graft {
 
-// Batches are views [batch, rows, columns] of float32 or float64 with any strides; stride 0 of the
-// batch dimension repeats a matrix that is read. Where rows are dense (stride 1: column-major, as
-// LAPACK stores them) the vector loops along a column take whole vectors.
+// Batches are views [batch, rows, columns] of floating (not half) or complex numbers with any
+// strides; stride 0 of the batch dimension repeats a matrix that is read. Where rows are dense
+// (stride 1: column-major, as LAPACK stores them) the vector loops along a column take whole
+// vectors.
 
 // Throws Error INVALID_ARGUMENT when view is no such batch, UNSUPPORTED for other dtypes.
 void require_matrices(const TensorView& view, const char* what);
@@ -25,31 +27,34 @@ inline bool has_dense_rows(const TensorView& matrices) { return matrices.strides
 // Appends the batch as the three strides that MatrixParameter declares after the address.
 void append_strides(Arguments& arguments, const TensorView& matrices);
 
-// The kernel's side of one batch: an address, then its strides.
+// The kernel's side of one batch: an address of its numbers' parts, then its strides.
+template <class Number>
 class MatrixParameter {
  public:
-  // dense_rows: the stride of rows is the constant 1.
-  MatrixParameter(ir::Builder& b, const ir::Address& elements, bool dense_rows)
-      : elements_(elements), batch_(b.index()), row_(b.index()), column_(b.index()) {
+  // dense_rows: the stride of rows is the constant 1. conjugate: elements are read as conjugates.
+  MatrixParameter(ir::Builder& b, const ir::Address& parts, bool dense_rows, bool conjugate = false)
+      : parts_(parts), conjugate_(conjugate), batch_(b.index()), row_(b.index()) {
+    column_ = b.index();
     if (dense_rows) row_ = b.i64(1);
   }
 
   // Where matrix number index begins.
-  ir::Value matrix(ir::Value index) const { return index * batch_; }
+  Value matrix(Value index) const { return index * batch_; }
   // Where its element lies, or its column.
-  ir::Value at(ir::Value matrix, ir::Value row, ir::Value column) const {
+  Value at(Value matrix, Value row, Value column) const {
     return matrix + row * row_ + column * column_;
   }
-  ir::Value column(ir::Value matrix, ir::Value column) const { return matrix + column * column_; }
+  Value column(Value matrix, Value column) const { return matrix + column * column_; }
   // Where a row of a column lies.
-  ir::Value down(ir::Value column, ir::Value row) const { return column + row * row_; }
+  Value down(Value column, Value row) const { return column + row * row_; }
 
-  ir::Value load(ir::Value element) const { return elements_.load(element); }
-  void store(ir::Value element, ir::Value value) const { elements_.store(element, value); }
+  Number load(Value element) const { return load_number<Number>(parts_, element, conjugate_); }
+  void store(Value element, Number value) const { store_number(parts_, element, value); }
 
  private:
-  ir::Address elements_;
-  ir::Value batch_, row_, column_;
+  ir::Address parts_;
+  bool conjugate_;
+  Value batch_, row_, column_;
 };
 
 }  // namespace graft

@@ -1,8 +1,11 @@
 // src/kernels/range.cpp: evenly spaced numbers.
 #include "kernels/range.h"
 
+#include <bit>
+
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
+#include "kernels/complex_parts.h"
 #include "kernels/staging.h"
 #include "kernels/work_split.h"
 #include "runtime/dtype.h"
@@ -64,6 +67,15 @@ void arange(Stream& stream, const TensorView& output, Scalar start, Scalar step)
 }
 
 void linspace(Stream& stream, const TensorView& output, Scalar start, Scalar end) {
+  if (is_complex(output.dtype)) {
+    const Scalar first = start.to(GRAFT_COMPLEX128), last = end.to(GRAFT_COMPLEX128);
+    for (int part = 0; part < 2; ++part) {
+      linspace(stream, complex_part(output, part),
+               Scalar::of(std::bit_cast<double>(first.bits[part])),
+               Scalar::of(std::bit_cast<double>(last.bits[part])));
+    }
+    return;
+  }
   const int64_t count = output.count();
   if (count == 1)
     return run(stream, output, {start.to(GRAFT_FLOAT64), Scalar::of(0.0), start.to(GRAFT_FLOAT64)},

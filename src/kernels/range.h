@@ -12,7 +12,7 @@ namespace graft {
 GRAFT_EXPORT void arange(Stream& stream, const TensorView& output, Scalar start, Scalar step);
 
 // count evenly spaced elements from start to end, both included (rank 1; one element is start).
-// The second half counts back from end, so that both ends are exact.
+// The second half counts back from end, so that both ends are exact. Complex numbers by parts.
 GRAFT_EXPORT void linspace(Stream& stream, const TensorView& output, Scalar start, Scalar end);
 
 }  // namespace graft

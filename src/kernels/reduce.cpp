@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "kernels/complex_parts.h"
+#include "kernels/complex_reduce.h"
 #include "kernels/fill.h"
 #include "kernels/reduce_geometry.h"
 #include "kernels/reduce_programs.h"
@@ -105,21 +105,12 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
   }
 });
 
-Error no_complex(const char* what) {
-  return Error(GRAFT_UNSUPPORTED, std::string(what) + " has no kernel for complex numbers");
-}
-
 }  // namespace
 
 void reduce(Stream& stream, Reduction reduction, const TensorView& output, const TensorView& input,
             double exponent) {
   if (is_complex(input.dtype) || is_complex(output.dtype)) {
-    const bool linear = reduction == Reduction::kSum || reduction == Reduction::kMean;
-    if (!linear || input.dtype != output.dtype) throw no_complex("this reduction");
-    for (int part = 0; part < 2; ++part) {
-      reduce(stream, reduction, complex_part(output, part), complex_part(input, part), exponent);
-    }
-    return;
+    return complex_reduce(stream, reduction, output, input, exponent);
   }
   TensorView kept;
   if (nothing_to_reduce(input, output, &kept)) {
@@ -182,7 +173,9 @@ void reduce_with_index(Stream& stream, Extremum extremum, const TensorView& valu
 
 void variance(Stream& stream, const TensorView& output, const TensorView* mean,
               const TensorView& input, double correction, bool root) {
-  if (is_complex(input.dtype)) throw no_complex("a variance");
+  if (is_complex(input.dtype)) {
+    throw Error(GRAFT_UNSUPPORTED, "a variance has no kernel for complex numbers");
+  }
   TensorView kept;
   if (nothing_to_reduce(input, output, &kept)) {
     const Scalar nan = Scalar::of(std::numeric_limits<double>::quiet_NaN());

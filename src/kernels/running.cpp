@@ -10,6 +10,7 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
+#include "kernels/complex_scan.h"
 #include "kernels/sort_key.h"
 #include "kernels/staging.h"
 #include "kernels/work_split.h"
@@ -159,9 +160,12 @@ void running_extremum(Stream& stream, Extremum extremum, const TensorView& value
 
 void running_log_sum_exp(Stream& stream, const TensorView& output, const TensorView& input,
                          int dim) {
+  if (is_complex(input.dtype)) {
+    return complex_scan(stream, ComplexScan::kLogSumExp, output, input, dim);
+  }
   if (!is_floating(input.dtype)) {
-    throw Error(GRAFT_UNSUPPORTED,
-                std::string("logcumsumexp of ") + name_of(input.dtype) + ": give a floating dtype");
+    throw Error(GRAFT_UNSUPPORTED, std::string("logcumsumexp of ") + name_of(input.dtype) +
+                                       ": give a floating or complex dtype");
   }
   Running running;
   running.key = std::string("running_log_sum_exp_") + name_of(input.dtype);

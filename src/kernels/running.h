@@ -15,7 +15,7 @@ GRAFT_EXPORT void running_extremum(Stream& stream, Extremum extremum, const Tens
                                    const TensorView& indices, const TensorView& input, int dim);
 
 // output[..., j, ...] = log(exp(input[0]) + ... + exp(input[j])) along dim, without overflow, in
-// float64. Same sizes and floating dtypes, others throw Error UNSUPPORTED.
+// float64. Same sizes and floating or complex dtypes, others throw Error UNSUPPORTED.
 GRAFT_EXPORT void running_log_sum_exp(Stream& stream, const TensorView& output,
                                       const TensorView& input, int dim);
 

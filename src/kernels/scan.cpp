@@ -4,6 +4,7 @@
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
 #include "kernels/complex_parts.h"
+#include "kernels/complex_scan.h"
 #include "kernels/reduce_programs.h"
 #include "kernels/staging.h"
 #include "kernels/work_split.h"
@@ -143,6 +144,9 @@ ir::Kernel ScanKernel::build() const {
 
 void scan(Stream& stream, bool product, const TensorView& output, const TensorView& input,
           int dim) {
+  if (is_complex(input.dtype) || is_complex(output.dtype)) {
+    throw Error(GRAFT_UNSUPPORTED, "a scan of complex numbers keeps their dtype");
+  }
   if (output.count() == 0) return;
   StagedInput from(stream, input, !input.contiguous());
   StagedOutput to(stream, output, !output.contiguous());
@@ -176,8 +180,8 @@ void cumulative_sum(Stream& stream, const TensorView& output, const TensorView& 
 
 void cumulative_product(Stream& stream, const TensorView& output, const TensorView& input,
                         int dim) {
-  if (is_complex(input.dtype) || is_complex(output.dtype)) {
-    throw Error(GRAFT_UNSUPPORTED, "cumprod has no kernel for complex numbers");
+  if (is_complex(input.dtype) && input.dtype == output.dtype) {
+    return complex_scan(stream, ComplexScan::kProduct, output, input, dim);
   }
   scan(stream, true, output, input, dim);
 }

@@ -15,12 +15,12 @@ using ir::Value;
 
 struct SolveKernel {
   graft_dtype dtype;
-  bool upper, unit, by_columns, dense_right;
+  bool upper, unit, conjugate, by_columns, dense_right;
 
   std::string key() const {
     return std::string("triangular_solve_") + name_of(dtype) + (upper ? "_upper" : "_lower") +
-           (unit ? "_unit" : "") + (by_columns ? "_columns" : "_rows") +
-           (dense_right ? "_dense" : "");
+           (unit ? "_unit" : "") + (conjugate ? "_conjugate" : "") +
+           (by_columns ? "_columns" : "_rows") + (dense_right ? "_dense" : "");
   }
 
   // The unknowns that are not known yet once unknown k is: to the end, or to the front.
@@ -28,10 +28,11 @@ struct SolveKernel {
   Value end(Value k, Value n) const { return upper ? k : n; }
 
   // Unknown by unknown, its multiples are taken from the rest of the column.
-  void by_columns_of(Builder& b, const MatrixParameter& x, const MatrixParameter& a, Value column,
-                     Value matrix, Value k, Value n) const {
+  template <class Number>
+  void by_columns_of(Builder& b, const MatrixParameter<Number>& x, const MatrixParameter<Number>& a,
+                     Value column, Value matrix, Value k, Value n) const {
     const Value place = x.down(column, k), pivots = a.column(matrix, k);
-    const Value found = unit ? x.load(place) : x.load(place) / a.load(a.down(pivots, k));
+    const Number found = unit ? x.load(place) : x.load(place) / a.load(a.down(pivots, k));
     x.store(place, found);
     b.vector_loop(begin(b, k), end(k, n), [&](Value i) {
       const Value other = x.down(column, i);
@@ -40,22 +41,25 @@ struct SolveKernel {
   }
 
   // a is transposed: its column k is row k of A.
-  void by_rows_of(Builder& b, const MatrixParameter& x, const MatrixParameter& a, Value column,
-                  Value matrix, Value k, Value n) const {
+  template <class Number>
+  void by_rows_of(Builder& b, const MatrixParameter<Number>& x, const MatrixParameter<Number>& a,
+                  Value column, Value matrix, Value k, Value n) const {
     const Value place = x.down(column, k), row = a.column(matrix, k);
     const Value first = upper ? k + 1 : b.i64(0), last = upper ? n : k;
-    const Value known = ir::reduce(
-        like(x.load(place), 0), first, last,
-        [&](Value i) { return a.load(a.down(row, i)) * x.load(x.down(column, i)); },
-        [](Value p, Value q) { return p + q; }, 16);
-    const Value rest = x.load(place) - known;
+    const Number given = x.load(place);
+    const Number known = sum_of(number_like(given, 0), first, last, [&](Value i) {
+      return a.load(a.down(row, i)) * x.load(x.down(column, i));
+    });
+    const Number rest = given - known;
     x.store(place, unit ? rest : rest / a.load(a.down(row, k)));
   }
 
+  template <class Number>
   ir::Kernel build() const {
     Builder b(key());
-    const MatrixParameter x(b, b.update(dtype), dense_right);
-    const MatrixParameter a(b, b.read(dtype), true);
+    const graft_dtype part = part_of(dtype);
+    const MatrixParameter<Number> x(b, b.update(part), dense_right);
+    const MatrixParameter<Number> a(b, b.read(part), true, conjugate);
     const Value lines = b.index(), per_item = b.index(), n = b.index(), columns = b.index();
     each_line(b, lines, per_item, [&](Value line) {
       const Value index = line / columns, matrix = a.matrix(index);
@@ -76,7 +80,7 @@ struct SolveKernel {
 }  // namespace
 
 void triangular_solve(Stream& stream, const TensorView& right, const TensorView& left, bool upper,
-                      bool unit) {
+                      bool unit, bool conjugate) {
   require_matrices(right, "triangular_solve");
   require_matrices(left, "triangular_solve");
   const int64_t n = right.sizes[1], columns = right.sizes[2];
@@ -89,7 +93,9 @@ void triangular_solve(Stream& stream, const TensorView& right, const TensorView&
   const bool by_columns = has_dense_rows(left);
   const StagedInput staged(stream, left, !by_columns && left.strides[2] != 1);
   const TensorView a = by_columns ? left : transposed(staged.view());
-  const SolveKernel kernel{right.dtype, upper, unit, by_columns, has_dense_rows(right)};
+  const SolveKernel kernel{right.dtype, upper,
+                           unit,        conjugate && is_complex(right.dtype),
+                           by_columns,  has_dense_rows(right)};
   const WorkSplit split = split_work(right.sizes[0] * columns, n * n / 2);
   Arguments arguments;
   arguments.update(right);
@@ -97,8 +103,10 @@ void triangular_solve(Stream& stream, const TensorView& right, const TensorView&
   arguments.read(a);
   append_strides(arguments, a);
   arguments.index(split.lines).index(split.per_item).index(n).index(columns);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  const auto make = [&]<class Number>() { return kernel.build<Number>(); };
+  stream.launch(
+      get_kernel(stream.device(), kernel.key(), [&] { return for_numbers_of(right.dtype, make); }),
+      static_cast<uint64_t>(split.grid), arguments.span());
 }
 
 }  // namespace graft

@@ -23,7 +23,8 @@ using at::native::TransposeType;
 constexpr int64_t kMaxSize = 256;
 
 void require_kernel(const at::Tensor& matrices) {
-  const bool taken = matrices.scalar_type() == at::kFloat || matrices.scalar_type() == at::kDouble;
+  const at::ScalarType part = at::toRealValueType(matrices.scalar_type());
+  const bool taken = part == at::kFloat || part == at::kDouble;
   if (!taken || std::max(matrices.size(-2), matrices.size(-1)) > kMaxSize) throw_unfilled();
 }
 
@@ -81,8 +82,9 @@ void lu_solve_stub(const at::Tensor& factors, const at::Tensor& pivots, const at
     triangular_solve(stream, x, a, false, true);
     triangular_solve(stream, x, a, true, false);
   } else {
-    triangular_solve(stream, x, transposed(a), false, false);
-    triangular_solve(stream, x, transposed(a), true, true);
+    const bool conjugate = transpose == TransposeType::ConjTranspose;
+    triangular_solve(stream, x, transposed(a), false, false, conjugate);
+    triangular_solve(stream, x, transposed(a), true, true, conjugate);
     exchange_rows(stream, x, exchanged, true);
   }
   unknowns.finish();
@@ -95,14 +97,15 @@ void triangular_solve_stub(const at::Tensor& matrices, const at::Tensor& right, 
   const at::Tensor batch = as_batch(matrices, batch_of(right));
   const bool turned = transpose != TransposeType::NoTranspose;
   const bool upper = stored_upper != turned;
+  const bool conjugate = transpose == TransposeType::ConjTranspose;
   const TensorView x = unknowns.view();
   // As BLAS does, the caller's flags see the memory column by column, whatever the strides say.
   const bool by_rows = !matrices.mT().is_contiguous();
   const TensorView a = turned != by_rows ? transposed(view_of(batch)) : view_of(batch);
   if (left) {
-    triangular_solve(stream_of(right), x, a, upper, unit);
+    triangular_solve(stream_of(right), x, a, upper, unit, conjugate);
   } else {
-    triangular_solve(stream_of(right), transposed(x), transposed(a), !upper, unit);
+    triangular_solve(stream_of(right), transposed(x), transposed(a), !upper, unit, conjugate);
   }
   unknowns.finish();
 }
@@ -116,14 +119,14 @@ void cholesky_stub(const at::Tensor& input, const at::Tensor& info, bool upper) 
   matrices.finish();
 }
 
-// Solves with the factor and then with its transpose, or the other way round for an upper one.
+// Solves with the factor and then with its adjoint, or the other way round for an upper one.
 void solve_with_factor(const at::Tensor& right, const at::Tensor& factor, bool upper) {
   const Overwritten unknowns(right);
   const at::Tensor batch = as_batch(factor, batch_of(right));
   const TensorView x = unknowns.view(), a = view_of(batch);
   Stream& stream = stream_of(right);
-  triangular_solve(stream, x, upper ? transposed(a) : a, false, false);
-  triangular_solve(stream, x, upper ? a : transposed(a), true, false);
+  triangular_solve(stream, x, upper ? transposed(a) : a, false, false, upper);
+  triangular_solve(stream, x, upper ? a : transposed(a), true, false, !upper);
   unknowns.finish();
 }
 
@@ -156,8 +159,9 @@ void ormqr_stub(const at::Tensor& input, const at::Tensor& tau, const at::Tensor
   const at::Tensor reflections = as_batch(input, batch_of(other));
   const at::Tensor factors = as_batch(tau, batch_of(other), 1).contiguous();
   const TensorView a = matrices.view();
+  // From the right: (A Q)^T is the conjugate of Q^H, times A^T.
   apply_reflections(stream_of(other), left ? a : transposed(a), view_of(reflections),
-                    view_of(factors), transpose == left);
+                    view_of(factors), transpose == left, !left);
   matrices.finish();
 }
 

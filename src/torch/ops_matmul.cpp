@@ -1,7 +1,10 @@
 // src/torch/ops_matmul.cpp: matrix products.
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sum.h>
 
+#include "kernels/complex_matmul.h"
 #include "kernels/matmul.h"
 #include "operators.h"
 #include "torch/guarded.h"
@@ -10,10 +13,29 @@
 namespace graft::binding {
 namespace {
 
+void complex_product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
+                     const at::Tensor& addend, const at::Scalar& beta, const at::Scalar& alpha) {
+  const at::Tensor target = out.is_conj() ? at::empty(out.sizes(), out.options()) : out;
+  ComplexEpilogue epilogue;
+  epilogue.alpha = static_cast<std::complex<double>>(alpha.toComplexDouble());
+  epilogue.beta = static_cast<std::complex<double>>(beta.toComplexDouble());
+  at::Tensor added;
+  TensorView added_view;
+  if (addend.defined() && epilogue.beta != 0.0) {
+    added = addend.resolve_conj();
+    added_view = view_of(*at::expand_size(added, out.sizes(), "addmm"));
+    epilogue.addend = &added_view;
+  }
+  complex_matmul(stream_of(out), view_of(target), {view_of(a), a.is_conj()},
+                 {view_of(b), b.is_conj()}, epilogue);
+  if (out.is_conj()) out.copy_(target);
+}
+
 void product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
              const at::Tensor& addend = {}, const at::Scalar& beta = 0, const at::Scalar& alpha = 1,
              bool relu = false) {
   if (out.numel() == 0) return;
+  if (out.is_complex()) return complex_product(out, a, b, addend, beta, alpha);
   MatmulEpilogue epilogue;
   epilogue.alpha = real_factor(alpha);
   epilogue.relu = relu;
@@ -89,15 +111,15 @@ void GRAFT_STRUCTURED(addmv_out)(const at::Tensor& self, const at::Tensor& mat,
 
 at::Tensor GRAFT_OPERATOR(dot)(const at::Tensor& self, const at::Tensor& tensor) {
   check_vectors("dot", self, tensor);
+  if (self.is_complex()) return at::sum(at::mul(self, tensor));
   at::Tensor out = at::empty({}, self.options());
   product(out.view({1, 1}), self.unsqueeze(0), tensor.unsqueeze(1));
   return out;
 }
 
 at::Tensor GRAFT_OPERATOR(vdot)(const at::Tensor& self, const at::Tensor& other) {
-  if (self.is_complex()) throw Error(GRAFT_UNSUPPORTED, "no kernel for a complex vdot");
   check_vectors("vdot", self, other);
-  return GRAFT_OPERATOR(dot)(self, other);
+  return GRAFT_OPERATOR(dot)(self.conj(), other);
 }
 
 }  // namespace graft::binding

@@ -40,9 +40,16 @@ at::Tensor& GRAFT_OPERATOR(arange_start_out)(const at::Scalar& start, const at::
 at::Tensor& GRAFT_OPERATOR(logspace_out)(const at::Scalar& start, const at::Scalar& end,
                                          int64_t steps, double base, at::Tensor& out) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
-  if (out.is_complex()) throw_unfilled();
   if (out.numel() != steps) out.resize_({steps});
   if (steps == 0) return out;
+  const auto store = [&](at::Tensor powers) -> at::Tensor& {
+    powers = at::pow(base, powers);
+    return out.copy_(out.dim() == 1 ? powers : powers.view(out.sizes()));
+  };
+  if (out.is_complex()) {
+    at::Tensor powers = at::empty({steps}, out.options().dtype(at::kComplexDouble));
+    return store(at::linspace_out(powers, start, end, steps));
+  }
   // The ends are numbers of the output's dtype, but a single one is not rounded.
   double first = start.toDouble(), last = first;
   if (steps > 1) {
@@ -52,9 +59,7 @@ at::Tensor& GRAFT_OPERATOR(logspace_out)(const at::Scalar& start, const at::Scal
     });
   }
   at::Tensor powers = at::empty({steps}, out.options().dtype(at::kDouble));
-  at::linspace_out(powers, first, last, steps);
-  powers = at::pow(base, powers);
-  return out.copy_(out.dim() == 1 ? powers : powers.view(out.sizes()));
+  return store(at::linspace_out(powers, first, last, steps));
 }
 
 at::Tensor& GRAFT_OPERATOR(randperm_generator_out)(int64_t n,

@@ -104,7 +104,10 @@ void nan_to_num_stub(at::TensorIteratorBase& iterator, std::optional<double> nan
 void linspace_stub(at::TensorIterator& iterator, const c10::Scalar& start, const c10::Scalar& end,
                    int64_t) {
   if (iterator.numel() == 0) return;
-  const at::ScalarType type = at::isIntegralType(iterator.dtype(0), true) ? at::kLong : at::kDouble;
+  const at::ScalarType stored = iterator.dtype(0);
+  const at::ScalarType type = at::isIntegralType(stored, true) ? at::kLong
+                              : at::isComplexType(stored)      ? at::kComplexDouble
+                                                               : at::kDouble;
   linspace(stream_of(iterator), operand_view(iterator, 0), to_graft(start, type),
            to_graft(end, type));
 }

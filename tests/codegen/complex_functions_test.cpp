@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ struct Case {
   ComplexValue (*function)(ComplexValue);
   Number (*exact)(const Number&);
 };
+
+Number sinc(const Number& z) {
+  const Number angle = z * std::numbers::pi;
+  return z == 0.0 ? 1.0 : std::sin(angle) / angle;
+}
+ComplexValue power_of_itself(ComplexValue z) { return complex_pow(z, z); }
+ComplexValue sum_with_negative(ComplexValue z) { return complex_exp(complex_log_add_exp(z, -z)); }
 
 #define GRAFT_CASE(name)                                                \
   {                                                                     \
@@ -44,6 +52,15 @@ const Case kCases[] = {
     GRAFT_CASE(atanh),
     {"expm1", complex_expm1, [](const Number& z) { return std::exp(z) - 1.0; }},
     {"log1p", complex_log1p, [](const Number& z) { return std::log(1.0 + z); }},
+    {"exp2", complex_exp2, [](const Number& z) { return std::exp(z * std::log(2.0)); }},
+    {"log2", complex_log2, [](const Number& z) { return std::log(z) / std::log(2.0); }},
+    {"log10", complex_log10, [](const Number& z) { return std::log10(z); }},
+    {"rsqrt", complex_rsqrt, [](const Number& z) { return 1.0 / std::sqrt(z); }},
+    {"sigmoid", complex_sigmoid, [](const Number& z) { return 1.0 / (1.0 + std::exp(-z)); }},
+    {"sinc", complex_sinc, sinc},
+    {"pow", power_of_itself, [](const Number& z) { return std::pow(z, z); }},
+    {"log_add_exp", sum_with_negative,
+     [](const Number& z) { return std::exp(z) + std::exp(-z); }},
 };
 
 class ComplexFunctions : public testing::TestWithParam<Case> {};
