@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
+#include "kernels/copy.h"
 #include "kernels/work_split.h"
 #include "kernels/workspace.h"
 #include "runtime/dtype.h"
@@ -183,6 +186,25 @@ ir::Kernel build_parameter_gradients(const GroupKernel& kernel) {
   });
 }
 
+// Statistics as the results use them: not rounded to the half type in which they are saved.
+class WideStatistics {
+ public:
+  WideStatistics(Stream& stream, const TensorView& saved) : view_(saved) {
+    if (saved.dtype == sum_dtype(saved.dtype)) return;
+    view_ = contiguous_like(saved, 0, sum_dtype(saved.dtype));
+    const auto count = static_cast<uint64_t>(saved.count());
+    view_.address = memory_.emplace(stream, count * size_of(view_.dtype)).address();
+  }
+  const TensorView& view() const { return view_; }
+  void save(Stream& stream, const TensorView& saved) const {
+    if (memory_.has_value()) copy(stream, saved, view_);
+  }
+
+ private:
+  TensorView view_;
+  std::optional<Workspace> memory_;
+};
+
 void launch(Stream& stream, const GroupKernel& kernel, ir::Kernel (*build)(const GroupKernel&),
             Arguments& arguments, const GroupShape& shape, int64_t lines, int64_t work) {
   const WorkSplit split = split_work(lines, work);
@@ -214,15 +236,20 @@ void group_norm(Stream& stream, const TensorView& output, const TensorView& mean
   const graft_dtype parameters = weight != nullptr ? weight->dtype
                                  : bias != nullptr ? bias->dtype
                                                    : mean.dtype;
+  const WideStatistics center(stream, mean), spread(stream, rstd);
+  const graft_dtype wide = center.view().dtype;
   Arguments first;
-  first.write(mean).write(rstd).read(input).scalar(Scalar::of(epsilon), sizeof(double));
-  launch(stream, {"statistics", input.dtype, mean.dtype, mean.dtype}, &build_statistics, first,
-         shape, rows, 3 * shape.channels / shape.groups * shape.length);
+  first.write(center.view()).write(spread.view()).read(input);
+  first.scalar(Scalar::of(epsilon), sizeof(double));
+  launch(stream, {"statistics", input.dtype, wide, wide}, &build_statistics, first, shape, rows,
+         3 * shape.channels / shape.groups * shape.length);
+  center.save(stream, mean);
+  spread.save(stream, rstd);
   if (lines * shape.length == 0) return;
-  const GroupKernel kernel{"apply",    input.dtype,       mean.dtype,
+  const GroupKernel kernel{"apply",    input.dtype,       wide,
                            parameters, weight != nullptr, bias != nullptr};
   Arguments second;
-  second.write(output).read(input).read(mean).read(rstd);
+  second.write(output).read(input).read(center.view()).read(spread.view());
   if (weight != nullptr) second.read(*weight);
   if (bias != nullptr) second.read(*bias);
   launch(stream, kernel, &build_apply, second, shape, lines, shape.length);

@@ -265,6 +265,10 @@ void resample(Stream& stream, const TensorView& output, const TensorView& input,
     return;
   }
   if (!is_floating(input.dtype)) {
+    if (std::all_of(maps.begin(), maps.end(), [](const Taps& map) { return map.sums(); })) {
+      Resampling(stream, GRAFT_INT64, GRAFT_INT64).run(to, from, maps, first, false);
+      return;
+    }
     throw Error(GRAFT_UNSUPPORTED,
                 std::string("no kernel resamples numbers of dtype ") + name_of(input.dtype));
   }

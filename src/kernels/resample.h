@@ -14,7 +14,8 @@ namespace graft {
 // order), which say each dimension's two lengths; the other dimensions agree. Any strides; both of
 // one dtype. Maps that only pick elements take any dtype. Sums: float32 (float64 for float64), also
 // between the dimensions; complex numbers part by part; each element's terms in the order of its
-// map, so the result does not depend on threads. Throws UNSUPPORTED for sums of other dtypes.
+// map, so the result does not depend on threads. Integers and bool take maps whose weights are all
+// 1: sums wrap, and bool is whether any term is true. Throws UNSUPPORTED for weights on them.
 GRAFT_EXPORT void resample(Stream& stream, const TensorView& output, const TensorView& input,
                            std::span<const Taps> maps);
 

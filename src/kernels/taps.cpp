@@ -34,6 +34,10 @@ bool Taps::picks() const {
   return true;
 }
 
+bool Taps::sums() const {
+  return std::all_of(list.begin(), list.end(), [](const Tap& tap) { return tap.weight == 1; });
+}
+
 void Taps::join() {
   std::vector<Tap> joined;
   size_t first = 0;  // of the current element

@@ -34,6 +34,8 @@ struct GRAFT_EXPORT Taps {
   bool is_identity() const;
   // Every element is exactly one other one, unchanged: any dtype can be moved that way.
   bool picks() const;
+  // Every weight is 1: elements are sums of others, or 0 without one.
+  bool sums() const;
   // Each element's taps of the same source as one tap.
   void join();
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/taps.h"
 #include "runtime/export.h"
@@ -22,6 +23,9 @@ struct AverageLine {
   bool total = false;
 };
 GRAFT_EXPORT Taps average_taps(const AverageLine& line);
+
+// The length of each of the line.to windows; total has no part in it.
+GRAFT_EXPORT std::vector<int64_t> window_lengths(const AverageLine& line);
 
 // Windows floor(o * from / to) to ceil((o + 1) * from / to), averaged.
 GRAFT_EXPORT Taps adaptive_average_taps(int64_t from, int64_t to);

@@ -32,6 +32,10 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(native_dropout)(const at::Tens
 
 at::Tensor GRAFT_OPERATOR(native_dropout_backward)(const at::Tensor& grad_output,
                                                    const at::Tensor& mask, double scale) {
+  // Integers become floating by the scale, as they do on the CPU.
+  if (!grad_output.is_floating_point() && !grad_output.is_complex()) {
+    return grad_output.mul(mask).mul(scale);
+  }
   at::Tensor grad_input = at::empty_like(grad_output);
   if (grad_input.numel() == 0) return grad_input;
   dropout_backward(stream_of(grad_output), view_of(grad_input), view_of(grad_output), view_of(mask),

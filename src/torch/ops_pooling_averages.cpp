@@ -1,6 +1,8 @@
 // src/torch/ops_pooling_averages.cpp: averages of volumes, and unpooling.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
 
 #include <vector>
 
@@ -19,21 +21,31 @@ int64_t at_or(at::IntArrayRef list, at::IntArrayRef instead, size_t d) {
   return list[list.size() == 1 ? 0 : d];
 }
 
-std::vector<Taps> averages(const at::Tensor& large, const at::Tensor& small, at::IntArrayRef kernel,
-                           at::IntArrayRef stride, at::IntArrayRef padding, bool count_padding,
-                           std::optional<int64_t> divisor) {
-  std::vector<Taps> maps;
-  for (size_t d = 0; d < 3; ++d) {
-    const auto at = static_cast<int64_t>(d) - 3;
-    maps.push_back(average_taps({large.size(at), small.size(at), at_or(kernel, kernel, d),
-                                 at_or(stride, kernel, d), at_or(padding, padding, d),
-                                 count_padding, divisor.has_value()}));
+// How avg_pool3d cuts large into the windows of small, one line per dimension.
+struct Windows {
+  std::vector<AverageLine> lines;
+  std::optional<int64_t> divisor;
+
+  Windows(const at::Tensor& large, const at::Tensor& small, at::IntArrayRef kernel,
+          at::IntArrayRef stride, at::IntArrayRef padding, bool count_padding,
+          std::optional<int64_t> divided_by)
+      : divisor(divided_by) {
+    for (size_t d = 0; d < 3; ++d) {
+      const auto at = static_cast<int64_t>(d) - 3;
+      lines.push_back({large.size(at), small.size(at), at_or(kernel, kernel, d),
+                       at_or(stride, kernel, d), at_or(padding, padding, d), count_padding,
+                       divided_by.has_value()});
+    }
   }
-  if (divisor.has_value()) {
-    for (Tap& tap : maps.front().list) tap.weight /= static_cast<double>(*divisor);
+  std::vector<Taps> maps() const {
+    std::vector<Taps> maps;
+    for (const AverageLine& line : lines) maps.push_back(average_taps(line));
+    if (divisor.has_value()) {
+      for (Tap& tap : maps.front().list) tap.weight /= static_cast<double>(*divisor);
+    }
+    return maps;
   }
-  return maps;
-}
+};
 
 std::vector<Taps> adaptive(const at::Tensor& large, const at::Tensor& small) {
   std::vector<Taps> maps;
@@ -55,6 +67,23 @@ void run_back(const at::Tensor& to, const at::Tensor& from, std::vector<Taps> ma
   }
   for (Taps& map : maps) map = map.transposed();
   run(to, from, maps);
+}
+
+// Whole numbers are summed as such; the quotient is rounded towards 0.
+void average_integers(const at::Tensor& out, const at::Tensor& self, Windows windows) {
+  std::vector<Taps> maps;
+  at::Tensor lengths = at::ones({}, at::kLong);
+  for (AverageLine& line : windows.lines) {
+    line.total = true;
+    maps.push_back(average_taps(line));
+    lengths = lengths.unsqueeze(-1).mul(at::tensor(window_lengths(line), at::kLong));
+  }
+  run(out, self, maps);
+  if (windows.divisor.has_value()) {
+    out.div_(at::Scalar(*windows.divisor), "trunc");
+  } else {
+    out.div_(lengths.to(out.device()), "trunc");
+  }
 }
 
 void check_adaptive(const at::Tensor& self, const char* name) {
@@ -119,16 +148,22 @@ void GRAFT_STRUCTURED(avg_pool3d_out)(const at::Tensor& self, at::IntArrayRef ke
                                       bool count_include_pad,
                                       std::optional<int64_t> divisor_override,
                                       const at::Tensor& out) {
-  run(out, self,
-      averages(self, out, kernel_size, stride, padding, count_include_pad, divisor_override));
+  const Windows windows(self, out, kernel_size, stride, padding, count_include_pad,
+                        divisor_override);
+  if (self.is_floating_point()) {
+    run(out, self, windows.maps());
+  } else {
+    average_integers(out, self, windows);
+  }
 }
 void GRAFT_STRUCTURED(avg_pool3d_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor&, at::IntArrayRef kernel_size,
     at::IntArrayRef stride, at::IntArrayRef padding, bool, bool count_include_pad,
     std::optional<int64_t> divisor_override, const at::Tensor& grad_input) {
   run_back(grad_input, grad_output,
-           averages(grad_input, grad_output, kernel_size, stride, padding, count_include_pad,
-                    divisor_override));
+           Windows(grad_input, grad_output, kernel_size, stride, padding, count_include_pad,
+                   divisor_override)
+               .maps());
 }
 
 at::Tensor& GRAFT_OPERATOR(adaptive_avg_pool3d_out)(const at::Tensor& self,

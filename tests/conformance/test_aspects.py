@@ -170,3 +170,15 @@ def test_signs_of_eigenvectors_are_free():
         Kernel("_linalg_eigh", lambda r, a: (r[0], -r[1])),
     )
     assert found.status == "pass", found
+
+
+def test_whole_numbers_with_a_floating_result_are_held_to_its_float64_value():
+    def exact(func, args, kwargs):
+        wide = {
+            k: v.double() if k == "aweights" and v is not None else v for k, v in kwargs.items()
+        }
+        return func(args[0].double(), **wide).float()
+
+    cell = Cell(OP, "cov", "int64", "forward")  # one sample divides by a difference near 0
+    assert outcome(cell, Call("cov", exact)).status == "pass"
+    assert outcome(cell, Call("cov", lambda f, a, k: exact(f, a, k) * 1.001)).status == "fail"

@@ -84,4 +84,18 @@ TEST(GroupNorm, ValuesAndGradients) {
   }
 }
 
+// The mean 257.5 lies between two numbers of bfloat16: results must not use the rounded one.
+TEST(GroupNorm, StatisticsAreRoundedOnlyWhereTheyAreSaved) {
+  const GroupShape shape{1, 1, 4, 1};
+  DeviceTensor input({1, 1, 4}, GRAFT_BFLOAT16), output({1, 1, 4}, GRAFT_BFLOAT16);
+  DeviceTensor mean({1, 1}, GRAFT_BFLOAT16), rstd({1, 1}, GRAFT_BFLOAT16);
+  input.set({256, 256, 258, 260});
+  group_norm(stream(), output, mean, rstd, input, nullptr, nullptr, shape, 0);
+  const double spread = 1 / std::sqrt(2.75);
+  EXPECT_TRUE(
+      near(output.get(), {-1.5 * spread, -1.5 * spread, 0.5 * spread, 2.5 * spread}, 4e-3, 0));
+  EXPECT_TRUE(near(mean.get(), {258}, 0, 0));
+  EXPECT_TRUE(near(rstd.get(), {spread}, 4e-3, 0));
+}
+
 }  // namespace

@@ -2,6 +2,7 @@
 #include "kernels/resample.h"
 
 #include "kernels/upsample.h"
+#include "kernels/window_average.h"
 #include "runtime/dtype.h"
 #include "runtime/error.h"
 #include "tests/kernels/device_tensor.h"
@@ -101,7 +102,23 @@ TEST(Resample, BytesRoundOnceForEachDimension) {
   EXPECT_TRUE(near(output.get(), {10, 13, 18, 21}, 0, 0));
 }
 
-TEST(Resample, RefusesSumsOfIntegersAndMapsThatDoNotFit) {
+TEST(Resample, IntegersAreSummedExactlyAndBoolIsWhetherAnyIs) {
+  const Taps map = average_taps({5, 3, 3, 2, 1, true, true});
+  DeviceTensor input({5}, GRAFT_INT64), output({3}, GRAFT_INT64);
+  constexpr double kTwoTo53 = 9007199254740992;  // float64 would lose the ones beside it
+  input.set({0, 1, kTwoTo53, 1, 5});
+  resample(stream(), output, input, {&map, 1});
+  EXPECT_TRUE(near(output.get(), {1, kTwoTo53 + 2, 6}, 0, 0));
+  const Taps two[] = {map, {2, 5, {{0, 1}, {0, 2}, {0, 3}}}};
+  DeviceTensor flags({5, 5}, GRAFT_BOOL), any({3, 2}, GRAFT_BOOL);
+  std::vector<double> x(25, 0);
+  x[3] = x[7] = x[8] = 1;
+  flags.set(x);
+  resample(stream(), any, flags, two);
+  EXPECT_TRUE(near(any.get(), {1, 0, 1, 0, 0, 0}, 0, 0));
+}
+
+TEST(Resample, RefusesWeightsOnIntegersAndMapsThatDoNotFit) {
   const Taps map = linear_taps({2, 3, false, {}, true});
   DeviceTensor input({2}, GRAFT_INT32), output({3}, GRAFT_INT32), other({4}, GRAFT_INT32);
   EXPECT_THROW(resample(stream(), output, input, {&map, 1}), Error);

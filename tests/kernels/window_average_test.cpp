@@ -31,6 +31,13 @@ TEST(WindowAverage, AWindowBeyondTheEndIsShorter) {
             (Terms{{0, 0, 2}, {0, 1, 2}, {1, 2, 1}}));
 }
 
+TEST(WindowAverage, LengthsAreWhatSumsAreDividedBy) {
+  AverageLine line{3, 2, 3, 2, 1, true, true};
+  EXPECT_EQ(window_lengths(line), (std::vector<int64_t>{3, 3}));
+  line.count_padding = false;
+  EXPECT_EQ(window_lengths(line), (std::vector<int64_t>{2, 2}));
+}
+
 TEST(WindowAverage, AdaptiveWindowsOverlap) {
   EXPECT_EQ(terms(adaptive_average_taps(3, 2)),
             (Terms{{0, 0, 2}, {0, 1, 2}, {1, 1, 2}, {1, 2, 2}}));

@@ -123,6 +123,14 @@ def test_dropout(device, p):
     torch.testing.assert_close(x.grad.cpu(), kept / (1 - p))
 
 
+def test_the_gradient_of_dropout_takes_whole_numbers(device):
+    grad, mask = torch.arange(6).view(2, 3), torch.tensor([[True, False, True]] * 2)
+    found = torch.ops.aten.native_dropout_backward(grad.to(device), mask.to(device), 1.25)
+    expected = torch.ops.aten.native_dropout_backward(grad, mask, 1.25)
+    assert found.dtype == torch.float32
+    assert found.cpu().equal(expected)
+
+
 def test_dropout_at_the_ends(device):
     x = torch.ones(9, device=device)
     assert torch.nn.functional.dropout(x, 0.0).tolist() == [1] * 9

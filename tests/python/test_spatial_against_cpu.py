@@ -127,6 +127,14 @@ def test_windows(device, name, layout):
         assert compared or refused
 
 
+def test_windows_of_whole_numbers_and_bool(device):
+    x = torch.randint(-50, 50, (2, 3, 6, 5, 7), generator=torch.Generator().manual_seed(1))
+    for name in (name for name in POOLS if name.startswith("avg 3d")):
+        assert native(device, POOLS[name], [x])
+    for name in ("unfold", "unfold image"):
+        assert native(device, POOLS[name], [x > 0])
+
+
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 def test_grid_sample(device, mode, padding):

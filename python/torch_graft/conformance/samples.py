@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -163,6 +164,17 @@ def upcast(value: Any) -> Any:
         return {k: dtypes(v) for k, v in item.items()} if isinstance(item, dict) else item
 
     return dtypes(mapped(value, one))
+
+
+@contextlib.contextmanager
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """dtype as torch's default inside the block."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def storages(value: Any) -> set[int]:
