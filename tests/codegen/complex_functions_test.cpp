@@ -59,8 +59,7 @@ const Case kCases[] = {
     {"sigmoid", complex_sigmoid, [](const Number& z) { return 1.0 / (1.0 + std::exp(-z)); }},
     {"sinc", complex_sinc, sinc},
     {"pow", power_of_itself, [](const Number& z) { return std::pow(z, z); }},
-    {"log_add_exp", sum_with_negative,
-     [](const Number& z) { return std::exp(z) + std::exp(-z); }},
+    {"log_add_exp", sum_with_negative, [](const Number& z) { return std::exp(z) + std::exp(-z); }},
 };
 
 class ComplexFunctions : public testing::TestWithParam<Case> {};
