@@ -1,9 +1,10 @@
 // src/torch/ops_sum.cpp: the sum, which reads small dtypes as they are instead of a widened copy.
-#include <ATen/native/ReduceOps.h>
 #include <ATen/native/ReduceOpsUtils.h>
 
+#include "kernels/reduce.h"
 #include "operators.h"
 #include "torch/guarded.h"
+#include "torch/tensor_iterator.h"
 
 namespace graft::binding {
 namespace {
@@ -26,7 +27,8 @@ void GRAFT_STRUCTURED(sum_IntList_out)(const at::Tensor& self, at::OptionalIntAr
   if (iterator.numel() == 0) {
     out.zero_();
   } else {
-    at::native::sum_stub(iterator.device_type(), iterator);
+    reduce(stream_of(iterator), Reduction::kSum, operand_view(iterator, 0),
+           operand_view(iterator, 1));
   }
 }
 
