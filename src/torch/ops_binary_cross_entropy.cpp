@@ -6,6 +6,7 @@
 #include "operators.h"
 #include "torch/device_assertion.h"
 #include "torch/guarded.h"
+#include "torch/out_argument.h"
 #include "torch/reduced_loss.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"

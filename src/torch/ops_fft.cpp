@@ -1,6 +1,5 @@
 // src/torch/ops_fft.cpp: the discrete Fourier transforms that torch.fft and stft are made of.
 #include <ATen/WrapDimUtils.h>
-#include <ATen/native/Resize.h>
 #include <ATen/native/SpectralOpsUtils.h>
 #include <ATen/ops/empty.h>
 
@@ -11,6 +10,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/out_argument.h"
 #include "torch/stubs.h"
 
 namespace graft::binding {
@@ -41,11 +41,6 @@ double scale_of(const at::Tensor& signal, const std::vector<int>& dims, int64_t 
   double count = 1;
   for (const int dim : dims) count *= static_cast<double>(signal.size(dim));
   return 1 / (mode == fft_norm_mode::by_root_n ? std::sqrt(count) : count);
-}
-
-at::Tensor& copied(at::Tensor& out, const at::Tensor& result) {
-  at::native::resize_output(out, result.sizes());
-  return out.copy_(result);
 }
 
 }  // namespace
@@ -104,18 +99,18 @@ at::Tensor GRAFT_OPERATOR(_fft_c2r)(const at::Tensor& self, at::IntArrayRef dim,
 
 at::Tensor& GRAFT_OPERATOR(_fft_c2c_out)(const at::Tensor& self, at::IntArrayRef dim,
                                          int64_t normalization, bool forward, at::Tensor& out) {
-  return copied(out, GRAFT_OPERATOR(_fft_c2c)(self, dim, normalization, forward));
+  return store(out, GRAFT_OPERATOR(_fft_c2c)(self, dim, normalization, forward));
 }
 
 at::Tensor& GRAFT_OPERATOR(_fft_r2c_out)(const at::Tensor& self, at::IntArrayRef dim,
                                          int64_t normalization, bool onesided, at::Tensor& out) {
-  return copied(out, GRAFT_OPERATOR(_fft_r2c)(self, dim, normalization, onesided));
+  return store(out, GRAFT_OPERATOR(_fft_r2c)(self, dim, normalization, onesided));
 }
 
 at::Tensor& GRAFT_OPERATOR(_fft_c2r_out)(const at::Tensor& self, at::IntArrayRef dim,
                                          int64_t normalization, int64_t last_dim_size,
                                          at::Tensor& out) {
-  return copied(out, GRAFT_OPERATOR(_fft_c2r)(self, dim, normalization, last_dim_size));
+  return store(out, GRAFT_OPERATOR(_fft_c2r)(self, dim, normalization, last_dim_size));
 }
 
 }  // namespace graft::binding

@@ -8,6 +8,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/out_argument.h"
 #include "torch/reduced_loss.h"
 #include "torch/stubs.h"
 

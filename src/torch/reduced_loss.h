@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/sum.h>
 
@@ -20,12 +19,6 @@ inline at::Tensor reduced(const at::Tensor& losses, LossReduction reduction) {
     default:
       return losses;
   }
-}
-
-// Puts a result into an out= argument, which is resized as torch's operators do.
-inline at::Tensor& store(at::Tensor& out, const at::Tensor& result) {
-  at::native::resize_output(out, result.sizes());
-  return out.copy_(result);
 }
 
 }  // namespace graft::binding
