@@ -11,6 +11,16 @@ namespace graft::test {
 
 using Number = std::complex<double>;
 
+inline std::vector<double> parts_of(const std::vector<Number>& values) {
+  std::vector<double> parts;
+  parts.reserve(2 * values.size());
+  for (const Number& z : values) {
+    parts.push_back(z.real());
+    parts.push_back(z.imag());
+  }
+  return parts;
+}
+
 // A tensor of pairs: one dimension more than the complex view of it.
 class ComplexTensor {
  public:
@@ -25,11 +35,7 @@ class ComplexTensor {
   const TensorView& view() const { return view_; }
   operator const TensorView&() const { return view_; }
 
-  void set(const std::vector<Number>& values) {
-    std::vector<double> parts;
-    for (const Number& z : values) parts.insert(parts.end(), {z.real(), z.imag()});
-    pairs_.set(parts);
-  }
+  void set(const std::vector<Number>& values) { pairs_.set(parts_of(values)); }
   std::vector<double> parts() const { return pairs_.get(); }
 
  private:
@@ -45,12 +51,6 @@ class ComplexTensor {
   DeviceTensor pairs_;
   TensorView view_;
 };
-
-inline std::vector<double> parts_of(const std::vector<Number>& values) {
-  std::vector<double> parts;
-  for (const Number& z : values) parts.insert(parts.end(), {z.real(), z.imag()});
-  return parts;
-}
 
 inline std::vector<Number> complex_numbers(int64_t count, unsigned seed, graft_dtype dtype) {
   const auto parts = numbers(2 * count, seed, -2, 2, part_of(dtype));
