@@ -7,6 +7,7 @@
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
 #include "kernels/complex_parts.h"
+#include "kernels/matmul_kernel.h"
 #include "kernels/work_split.h"
 #include "runtime/dtype.h"
 
@@ -135,12 +136,6 @@ class ComplexMatmulWriter {
   C alpha_, beta_;
 };
 
-// Batch, row and column strides.
-void append_strides(Arguments& arguments, const TensorView& view) {
-  arguments.index(view.rank == 3 ? view.strides[0] : 0);
-  arguments.index(view.strides[view.rank - 2]).index(view.strides[view.rank - 1]);
-}
-
 }  // namespace
 
 void generated_complex_matmul(Stream& stream, const TensorView& output, const ComplexFactor& a,
@@ -156,10 +151,10 @@ void generated_complex_matmul(Stream& stream, const TensorView& output, const Co
   arguments.write(output).read(a.view).read(b.view);
   if (adds) arguments.read(*epilogue.addend);
   arguments.index(split.lines).index(split.per_item).index(m).index(n).index(k);
-  append_strides(arguments, a.view);
-  append_strides(arguments, b.view);
-  append_strides(arguments, output);
-  append_strides(arguments, adds ? *epilogue.addend : output);
+  append_matrix_strides(arguments, a.view);
+  append_matrix_strides(arguments, b.view);
+  append_matrix_strides(arguments, output);
+  append_matrix_strides(arguments, adds ? *epilogue.addend : output);
   for (double number : {a.conjugate ? -1.0 : 1.0, b.conjugate ? -1.0 : 1.0, epilogue.alpha.real(),
                         epilogue.alpha.imag(), epilogue.beta.real(), epilogue.beta.imag()}) {
     arguments.scalar(Scalar::of(number), sizeof(number));

@@ -107,13 +107,12 @@ class MatmulWriter {
   Parameters p_;
 };
 
-// Batch, row and column strides.
-void append_strides(Arguments& arguments, const TensorView& view) {
+}  // namespace
+
+void append_matrix_strides(Arguments& arguments, const TensorView& view) {
   arguments.index(view.rank == 3 ? view.strides[0] : 0);
   arguments.index(view.strides[view.rank - 2]).index(view.strides[view.rank - 1]);
 }
-
-}  // namespace
 
 void generated_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                       const TensorView& b, const MatmulEpilogue& epilogue) {
@@ -137,10 +136,10 @@ void generated_matmul(Stream& stream, const TensorView& output, const TensorView
   if (adds) arguments.read(*epilogue.addend);
   arguments.index(split.lines).index(split.per_item).index(m).index(n).index(k);
   arguments.index(epilogue.relu ? 1 : 0);
-  append_strides(arguments, a);
-  append_strides(arguments, right.view());
-  append_strides(arguments, output);
-  append_strides(arguments, adds ? *epilogue.addend : output);
+  append_matrix_strides(arguments, a);
+  append_matrix_strides(arguments, right.view());
+  append_matrix_strides(arguments, output);
+  append_matrix_strides(arguments, adds ? *epilogue.addend : output);
   arguments.scalar(Scalar::of(epilogue.alpha), sizeof(double));
   arguments.scalar(Scalar::of(epilogue.beta), sizeof(double));
   const std::string key = std::string(adds ? "matmul_add_" : "matmul_") + name_of(dtype);

@@ -1,6 +1,7 @@
 // src/kernels/matmul_kernel.h: the generated matrix product, for devices without a library.
 #pragma once
 
+#include "kernels/arguments.h"
 #include "kernels/matmul.h"
 
 namespace graft {
@@ -9,5 +10,8 @@ namespace graft {
 // accumulator's type. Correct first: no packing, so large products are slow.
 void generated_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                       const TensorView& b, const MatmulEpilogue& epilogue);
+
+// Adds the strides of the batch (0 where there is none), the rows and the columns to a launch.
+void append_matrix_strides(Arguments& arguments, const TensorView& view);
 
 }  // namespace graft

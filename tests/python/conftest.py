@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -32,3 +33,13 @@ def module() -> Any:
     import torch
 
     return torch.get_device_module(NAME)
+
+
+@pytest.fixture
+def native(module: Any) -> Iterator[None]:
+    """Fails a test in which an operator fell back."""
+    module.fallback.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    assert module.fallback.counts() == {}

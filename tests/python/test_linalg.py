@@ -79,16 +79,6 @@ def tolerance(dtype):
     return {"rtol": 1e-3, "atol": 1e-4} if single else {"rtol": 1e-9, "atol": 1e-9}
 
 
-@pytest.fixture
-def native(module):
-    """Fails a test in which an operator fell back."""
-    module.fallback.reset()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-    assert module.fallback.counts() == {}
-
-
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("call", CALLS)
 def test_against_cpu(call, dtype, device, native):
