@@ -2,6 +2,7 @@
 #pragma once
 
 #include <complex>
+#include <utility>
 #include <vector>
 
 #include "kernels/complex_parts.h"
@@ -26,7 +27,8 @@ class ComplexTensor {
  public:
   // Strides in complex elements.
   ComplexTensor(std::vector<int64_t> sizes, std::vector<int64_t> strides, graft_dtype dtype)
-      : pairs_(with(sizes, 2), with(doubled(strides), 1), part_of(dtype)), view_(pairs_.view()) {
+      : pairs_(with(std::move(sizes), 2), with(doubled(std::move(strides)), 1), part_of(dtype)),
+        view_(pairs_.view()) {
     view_.dtype = dtype;
     --view_.rank;
     for (int d = 0; d < view_.rank; ++d) view_.strides[d] /= 2;
