@@ -30,6 +30,7 @@ from pairs import Row, difference_row, ratio_row  # noqa: E402
 from record import Side, default_device  # noqa: E402
 
 Sampler = Callable[[], float]
+Wanted = Callable[[str], object]
 IMPORT_GOAL = 0.15
 
 
@@ -117,20 +118,17 @@ def breakdown(bench: Bench) -> str:
     return "\n".join(lines)
 
 
-def measure_kernels(
-    bench: Bench, wanted: Callable[[str], object], show: Callable[[Row], None]
+def measure_cases(
+    bench: Bench, table: dict[str, cases.Case], wanted: Wanted, show: Callable[[Row], None]
 ) -> None:
-    """Shows a row for every wanted kernel."""
-    for case in kernel_cases.KERNELS.values():
+    """Shows a row for every wanted case of a table."""
+    for case in table.values():
         if wanted(case.name):
             show(bench.case(case))
 
 
-def measure(bench: Bench, wanted: Callable[[str], object], show: Callable[[Row], None]) -> None:
-    """Shows a row for every wanted case, quickest kinds first."""
-    for case in cases.CASES.values():
-        if wanted(case.name):
-            show(bench.case(case))
+def measure_rest(bench: Bench, wanted: Wanted, show: Callable[[Row], None]) -> None:
+    """Shows the wanted rows that are no time of a case: peak memory and the import."""
     for name, goal in cases.MEMORY.items():
         if wanted(f"{name}: peak memory"):
             show(bench.memory(name, goal))
@@ -175,8 +173,11 @@ def main() -> int:
         if options.tiny:
             print(breakdown(bench))
             return 0
-        walk = measure_kernels if options.kernels else measure
-        walk(bench, re.compile(options.pattern).search, show)
+        wanted = re.compile(options.pattern).search
+        table_of_cases = kernel_cases.KERNELS if options.kernels else cases.CASES
+        measure_cases(bench, table_of_cases, wanted, show)
+        if not options.kernels:
+            measure_rest(bench, wanted, show)
     table = report.markdown(rows, facts)
     out = options.out or HERE / ("kernels.json" if options.kernels else "results.json")
     report.write_json(out, rows, facts)
