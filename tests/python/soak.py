@@ -10,7 +10,7 @@ import psutil
 import torch
 from torch import nn
 
-# By then every arena of malloc has its size.
+# Before that the resident size still grows by some 2 MB; after it, by 50 KB in 9,000 steps.
 WARM_STEPS = 1000
 
 
