@@ -44,7 +44,7 @@ Value formula_gcd(Value a, Value b);
 Value erfcx(Value x);     // exp(x^2) erfc(x)
 Value log_ndtr(Value x);  // log of the normal distribution
 Value ndtri(Value p);     // its inverse
-// Inverse of erf; of f32 too, within 4 ULP.
+// Inverse of erf; of f32 too, which it computes in f32.
 Value erf_inverse(Value x);
 
 // special_polynomial.cpp: f32 or f64, in which they compute; n is cut to an integer; 0 for n < 0.
