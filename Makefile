@@ -4,13 +4,19 @@
 .PHONY: help setup demo test bench bench-kernels conformance lint format test-cpp test-sanitizers test-python clean
 
 BIN := .venv/bin
-SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+# Drawn once: with ?= each use would be another number, and the order printed not the one that was run.
+SEED := $(or $(SEED),$(shell od -An -N3 -tu4 /dev/urandom | tr -d ' '))
 # Folders are listed too, so that a deleted file also counts as a change.
 SOURCES := $(shell find include src drivers python cmake tests/drivers/check CMakeLists.txt pyproject.toml \
   -not -name '__pycache__' -not -name '*.pyc' 2>/dev/null)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := 2
 export PYTHONDONTWRITEBYTECODE := 1
+# One compiler name and paths relative to this folder: the wheel's build then finds in ccache what the release
+# build compiled, and a clone elsewhere what this one did.
+export CC CXX
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 
 help:
 	@echo 'make demo    train and run the example models on device="graft"'
