@@ -1,8 +1,6 @@
 // src/codegen/dialect.cpp: the register of dialects.
 #include "codegen/dialect.h"
 
-#include <vector>
-
 namespace graft::ir {
 
 namespace {
@@ -17,6 +15,8 @@ std::vector<const Dialect*>& dialects() {
 Dialect::Dialect(const char* name, Family family) : name_(name), family_(family) {
   dialects().push_back(this);
 }
+
+const std::vector<const Dialect*>& all_dialects() { return dialects(); }
 
 const Dialect* find_dialect(std::string_view name) {
   for (const Dialect* dialect : dialects()) {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/ir.h"
 
@@ -71,6 +72,9 @@ class Dialect {
   const char* name_;
   Family family_;
 };
+
+// Every dialect, in no order that holds; static storage. Any thread.
+const std::vector<const Dialect*>& all_dialects();
 
 // The dialect of that name, null when there is none. Any thread.
 const Dialect* find_dialect(std::string_view name);

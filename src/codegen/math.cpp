@@ -105,7 +105,7 @@ Value integer_power(Value base, Value exponent) {
 }
 
 void require_half(graft_dtype dtype) {
-  if (dtype == GRAFT_FLOAT16 || dtype == GRAFT_BFLOAT16) return;
+  if (is_half(dtype)) return;
   throw std::logic_error(
       fmt::format("no conversion of {}: give a half type", graft::name_of(dtype)));
 }

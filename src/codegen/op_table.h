@@ -58,6 +58,8 @@ struct Op {
   // The same for complex numbers: inputs, scalars and results are pairs, real part first; one value
   // alone is a real result.
   Formula complex_formula = {};
+  // The same on the bits of a half type, as i16, for rows that need no conversion to f32 and back.
+  Formula half_formula = {};
   uint16_t id = 0;  // position in the table; set by the table
 };
 

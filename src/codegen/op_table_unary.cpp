@@ -52,6 +52,8 @@ Results wide(In x) {
   return narrowed(x[0].type(), function(widened(C::of(x, 0))));
 }
 
+constexpr int kHalfSign = -32768;  // as i16
+
 const Op kRows[] = {
     {"positive", 1, 0, 1, kRealTypes | kComplexTypes, 0, "", [](In x, In) { return x[0]; },
      [](In x, In) -> Results { return C::of(x, 0); }},
@@ -62,10 +64,12 @@ const Op kRows[] = {
      [](In x, In) { return x[0]; },
      [](In x, In) -> Results { return {x[0], -x[1]}; }},
     {"neg", 1, 0, 1, kNumbers | kComplexTypes, 0, "neg_stub", [](In x, In) { return -x[0]; },
-     [](In x, In) -> Results { return -C::of(x, 0); }},
+     [](In x, In) -> Results { return -C::of(x, 0); },
+     [](In x, In) { return x[0] ^ like(x[0], kHalfSign); }},
     {"abs", 1, 0, 1, kRealTypes | kComplexTypes, 0, "abs_stub",
      [](In x, In) { return x[0].type() == ir::Type::kBool ? x[0] : abs(x[0]); },
-     [](In x, In) { return hypot(x[0], x[1]); }},
+     [](In x, In) { return hypot(x[0], x[1]); },
+     [](In x, In) { return x[0] & like(x[0], ~kHalfSign); }},
     {"angle", 1, 0, 1, kRealTypes | kComplexTypes, 0, "angle_stub",
      [](In x, In) {
        if (!ir::is_float(x[0].type())) return sign_bit(x[0]);

@@ -9,7 +9,7 @@
 namespace graft::ir {
 
 // A whole program that holds the kernel and the functions that it calls. The same kernel gives the
-// same text. REQUIRES: the kernel was verified and is of the dialect's family.
+// same text. REQUIRES: the kernel was verified, and is CPU-like where the dialect is.
 std::string print(const Kernel& kernel, const Dialect& dialect);
 
 // The same for several kernels, which share their functions.

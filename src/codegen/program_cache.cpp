@@ -12,6 +12,7 @@
 
 #include "codegen/blob_store.h"
 #include "codegen/printer.h"
+#include "codegen/source_dump.h"
 #include "runtime/error.h"
 
 namespace graft {
@@ -61,7 +62,9 @@ class Entry {
                   fmt::format("{} runs no generated kernels: its dialect is \"{}\"", device.label(),
                               device.properties().dialect));
     }
-    const Program program = make_program(key, make(), *dialect);
+    const ir::Kernel kernel = make();
+    dump_sources(key, kernel);
+    const Program program = make_program(key, kernel, *dialect);
     if (table.kernel_find(device.handle(), nullptr, program.name.c_str(), &kernel_) == GRAFT_OK) {
       return;
     }

@@ -67,6 +67,7 @@ ir::Kernel build_positions(const std::string& name, graft_dtype dtype, int rank)
   const Address output = b.write(GRAFT_INT64), marks = b.read(dtype);
   const Address offsets = b.read(GRAFT_INT64);
   const Value chunk = b.index(), n = b.index(), limit = b.index();
+  const Value line = b.index(), step = b.index();
   std::vector<Value> sizes;
   for (int d = 0; d < rank; ++d) sizes.push_back(b.index());
   const Value begin = b.item() * chunk, width = sizes.back();
@@ -74,12 +75,12 @@ ir::Kernel build_positions(const std::string& name, graft_dtype dtype, int rank)
   b.loop(begin, ir::minimum(begin + chunk, n), [&](Value i) {
     const Value at = number.get(), marked = is_marked(marks.load(i));
     b.if_(marked & (at < limit), [&] {
-      output.store(at * rank + (rank - 1), column.get());
+      output.store(at * line + step * (rank - 1), column.get());
       Value rest = row.get();
       for (int d = rank - 2; d >= 0; --d) {
         const Value size = sizes[static_cast<size_t>(d)];
         const Value above = d == 0 ? b.i64(0) : rest / size;
-        output.store(at * rank + d, rest - above * size);
+        output.store(at * line + step * d, rest - above * size);
         rest = above;
       }
     });
@@ -167,6 +168,7 @@ void Compaction::positions(const TensorView& output, int rank, const int64_t* si
   arguments.update(output).read(marks_);
   arguments.address(offsets_.address(), static_cast<uint64_t>(chunks_ + 1) * 8, GRAFT_ACCESS_READ);
   arguments.index(chunk_).index(n_).index(limit);
+  arguments.index(output.strides[0]).index(output.rank > 1 ? output.strides[1] : 0);
   for (int d = 0; d < rank; ++d) arguments.index(sizes[d]);
   launch(stream_, key_of("positions", dtype) + "_" + std::to_string(rank), chunks_, arguments,
          [&](const std::string& key) { return build_positions(key, dtype, rank); });

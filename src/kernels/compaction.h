@@ -24,7 +24,7 @@ class GRAFT_EXPORT Compaction {
   void count(const TensorView& output);
 
   // output[k, d] = the position of the k-th marked element in dimension d of sizes; int64,
-  // contiguous. rank 1 with sizes {n} gives positions in the whole view. Only the first limit rows
+  // any strides. rank 1 with sizes {n} gives positions in the whole view. Only the first limit rows
   // are written.
   void positions(const TensorView& output, int rank, const int64_t* sizes, int64_t limit);
 

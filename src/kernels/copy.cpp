@@ -23,7 +23,7 @@ void move(Stream& stream, TensorView to, TensorView from) {
                 GRAFT_DEVICE_TO_DEVICE);
     return;
   }
-  if (transpose(stream, to, from, loops)) return;
+  if (loops.before(1, loops.rank) == 0 && transpose(stream, to, from, loops)) return;
   static const Op& same = *find_op("positive");
   const Operand input(from);
   pointwise(stream, same, to.dtype, {&to, 1}, {&input, 1});

@@ -47,22 +47,40 @@ ir::Kernel build_backward(const std::string& key, graft_dtype data, graft_dtype 
   return b.finish();
 }
 
-// One work-item: a Fisher-Yates shuffle from the back.
-ir::Kernel build_permutation(const std::string& key) {
+// A number below range from a 64-bit word: the upper half of their product where range is at most
+// 2^32, the remainder otherwise. Lemire: "Fast random integer generation in an interval",
+// ACM TOMACS 2019, without its rejection: the bias is below range / 2^64.
+Value below(Value word, Value range, bool narrow) {
+  if (!narrow) return word % range;
+  const Value mask = word.builder().constant(Type::kU64, int64_t{0xffffffff});
+  return ((word >> 32) * range + ((word & mask) * range >> 32)) >> 32;
+}
+
+// One work-item: a Fisher-Yates shuffle from the back. The draws run ahead, in wide vectors.
+ir::Kernel build_permutation(const std::string& key, bool narrow) {
   Builder b(key);
   const Address output = b.update(GRAFT_INT64);
   const PhiloxWriter philox(b);
   const Value n = philox.count();
   b.vector_loop(b.i64(0), n, [&](Value i) { output.store(i, i); });
-  b.loop(b.i64(0), n - 1, [&](Value k) {
-    const Value last = n - 1 - k;
-    const auto words = wide_words(philox.words({k / 2})[0]);
-    const Value word = select(k % 2 == 0, words[0], words[1]);
-    const Value other = bitcast(Type::kI64, word % bitcast(Type::kU64, last + 1));
-    const Value moved = output.load(last);
-    output.store(last, output.load(other));
-    output.store(other, moved);
-  });
+  const Value step = b.i64(2 * kPhiloxGroup);
+  b.loop(
+      b.i64(0), n - 1,
+      [&](Value first) {
+        const ir::Lanes draws(b, Type::kU64, 2 * kPhiloxGroup);
+        b.vector_loop(b.i64(0), b.i64(kPhiloxGroup), [&](Value lane) {
+          const auto words = wide_words(philox.words({first / 2 + lane})[0]);
+          for (int k = 0; k < 2; ++k) draws.store(lane * 2 + k, words[k]);
+        });
+        b.loop(first, ir::minimum(first + step, n - 1), [&](Value k) {
+          const Value last = n - 1 - k, range = bitcast(Type::kU64, last + 1);
+          const Value other = bitcast(Type::kI64, below(draws.load(k - first), range, narrow));
+          const Value moved = output.load(last);
+          output.store(last, output.load(other));
+          output.store(other, moved);
+        });
+      },
+      step);
   return b.finish();
 }
 
@@ -136,8 +154,9 @@ void random_permutation(Stream& stream, const TensorView& output, Philox philox)
   Arguments arguments;
   arguments.update(wide);
   append_philox(arguments, philox, count, 2);
-  const std::string key = "random_permutation";
-  stream.launch(get_kernel(stream.device(), key, [&] { return build_permutation(key); }), 1,
+  const bool narrow = count <= int64_t{1} << 32;
+  const std::string key = narrow ? "random_permutation" : "random_permutation_wide";
+  stream.launch(get_kernel(stream.device(), key, [&] { return build_permutation(key, narrow); }), 1,
                 arguments.span());
   if (!direct) copy(stream, output, wide);
 }

@@ -47,8 +47,43 @@ ir::Kernel build_gather(const std::string& key, graft_dtype data, graft_dtype in
   return b.finish();
 }
 
+// The same where output and index are dense along the innermost loop: its indices are looked at
+// together, and one by one only where some are out of range, so that the elements move in vectors.
+ir::Kernel build_dense_gather(const std::string& key, graft_dtype data, graft_dtype index) {
+  Builder b(key);
+  const Address output = b.write(data), input = b.read(data), indices = b.read(index);
+  const IndexChecker checker(b);
+  const Value size = b.index(), stride = b.index();
+  StridedLoop loop(b, 3);
+  loop.each_inner([&](const std::vector<Value>& first) {
+    const auto position = [&](Value i) { return cast(ir::Type::kI64, indices.load(first[2] + i)); };
+    const Value begin = b.i64(0), end = loop.inner_size();
+    const Value outside = ir::reduce(
+        b.i64(0), begin, end,
+        [&](Value i) {
+          const Value at = position(i);
+          return select((at < 0) | (at >= size), b.i64(1), b.i64(0));
+        },
+        [](Value x, Value y) { return x | y; }, 16);
+    b.if_(outside != 0,
+          [&] { b.loop(begin, end, [&](Value i) { checker.check(position(i), size, false); }); });
+    b.vector_loop(begin, end, [&](Value i) {
+      const Value at = ir::maximum(ir::minimum(position(i), size - 1), b.i64(0));
+      output.store(first[0] + i, input.load(loop.moved(first, i)[1] + at * stride));
+    });
+  });
+  return b.finish();
+}
+
 std::string key_of(const char* name, graft_dtype data, graft_dtype index) {
   return std::string(name) + "_" + name_of(data) + "_" + name_of(index);
+}
+
+// Output and index are dense along an innermost loop that is worth vectors.
+bool inner_is_dense(const Axes& axes) {
+  if (axes.rank == 0) return false;
+  const Axis& inner = axes.at[axes.rank - 1];
+  return inner.strides[0] == 1 && inner.strides[2] == 1 && inner.size >= 16;
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
@@ -57,6 +92,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
     add(select, [=] { return build_select(select, data, GRAFT_INT64); });
     const std::string gather = key_of("gather", data, GRAFT_INT64);
     add(gather, [=] { return build_gather(gather, data, GRAFT_INT64, 1); });
+    const std::string dense = key_of("gather_dense", data, GRAFT_INT64);
+    add(dense, [=] { return build_dense_gather(dense, data, GRAFT_INT64); });
   }
 });
 
@@ -96,12 +133,19 @@ void gather(Stream& stream, const TensorView& output, const TensorView& input, i
   append_checker(arguments, stream);
   arguments.index(input.rank > 0 ? input.sizes[dim] : 1);
   arguments.index(input.rank > 0 ? input.strides[dim] : 0);
-  const WorkSplit split = append_loops(arguments, Axes::of({&output, &fixed, &index}));
+  Axes axes = Axes::of({&output, &fixed, &index});
+  axes.merge();
+  const WorkSplit split = append_loops_as_given(arguments, axes);
   const int64_t width = raw_width(input.dtype);
-  const std::string key = key_of(width == 1 ? "gather" : "gather_pairs", data, index.dtype);
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return build_gather(key, data, index.dtype, width); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  const bool dense = width == 1 && inner_is_dense(axes);
+  const char* name = dense ? "gather_dense" : width == 1 ? "gather" : "gather_pairs";
+  const std::string key = key_of(name, data, index.dtype);
+  const auto make = [&] {
+    return dense ? build_dense_gather(key, data, index.dtype)
+                 : build_gather(key, data, index.dtype, width);
+  };
+  stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
+                arguments.span());
 }
 
 void cat(Stream& stream, const TensorView& output, std::span<const TensorView> inputs, int dim) {

@@ -16,8 +16,9 @@ namespace graft {
 namespace {
 
 constexpr int kMaxOperands = PointwiseSpec::kMaxOperands;
-// Operands and scalars (complex: two each), five sizes, the outer sizes, four strides per operand.
-constexpr int kMaxArguments = 2 * (kMaxOperands + 8) + 5 + 2 + 4 * kMaxOperands;
+// Operands and scalars (complex: two each), five sizes, the outer sizes, four strides and a start
+// per operand.
+constexpr int kMaxArguments = 2 * (kMaxOperands + 8) + 5 + 2 + 5 * kMaxOperands;
 // One work-item's elements: enough to pay for a thread's wake-up, in reach of its caches.
 constexpr int64_t kTile = 16384;
 constexpr int64_t kSmallest = 2 * kTile;  // up to here one work-item does all
@@ -91,6 +92,7 @@ class Launch {
     for (int i = 0, v = 0; i < spec_.operands; ++i) {
       if (spec_.walk(i) == Walk::kScalar) continue;
       spec_.set(i, views_[v]->dtype, walk(loops, v));
+      if (loops.before(v, inner(loops)) > 0) spec_.operand[i] |= PointwiseSpec::kShifted;
       addresses_[v] = views_[v]->address;
       ++v;
     }
@@ -107,13 +109,17 @@ class Launch {
     views_[view_count_++] = &view;
   }
 
+  // Loops that the kernel runs; those around them run here.
+  int inner(const PointwiseLoops& loops) const { return std::min(loops.rank, spec_.outer + 1); }
+
   Walk walk(const PointwiseLoops& loops, int v) const {
     if (loops.rank == 0 || loops.strides[v][0] == 1) return Walk::kDense;
+    if (loops.strides[v][0] == -1) return Walk::kReversed;
     const bool written = v < output_count_;
     return loops.strides[v][0] == 0 && !written ? Walk::kUniform : Walk::kStrided;
   }
 
-  // Loops beyond those of the kernel run here, one launch for each step.
+  // One launch for each step of the loops around the kernel's.
   void peel(Stream& stream, const PointwiseLoops& loops, int loop) {
     if (loop <= spec_.outer) return launch(stream, loops);
     for (int64_t step = 0; step < loops.sizes[loop]; ++step) {
@@ -154,9 +160,9 @@ class Launch {
         push_scalar(*lifted_[i]);
         continue;
       }
-      const int inner = std::min(loops.rank, spec_.outer + 1);
-      const int64_t extent = loops.extent(v, inner);
-      push_address(addresses_[v], static_cast<uint64_t>(extent) * size_of(views_[v]->dtype),
+      const uint64_t bytes = size_of(views_[v]->dtype);
+      push_address(addresses_[v] - static_cast<uint64_t>(loops.before(v, inner(loops))) * bytes,
+                   static_cast<uint64_t>(loops.extent(v, inner(loops))) * bytes,
                    i < output_count_ ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ);
       ++v;
     }
@@ -169,6 +175,7 @@ class Launch {
       if (spec_.walk(i) == Walk::kScalar) continue;
       for (int k = spec_.outer; k > 0; --k) push_index(loops.strides[v][k]);
       if (spec_.walk(i) == Walk::kStrided) push_index(loops.strides[v][0]);
+      if (spec_.shifted(i)) push_index(loops.before(v, inner(loops)));
       ++v;
     }
   }

@@ -22,7 +22,8 @@ class Writer {
       : spec_(spec),
         op_(op_table()[spec.op]),
         complex_(is_complex(static_cast<graft_dtype>(spec.compute))),
-        type_(ir::compute_type(static_cast<graft_dtype>(spec.compute))),
+        bits_(works_on_bits(spec)),
+        type_(ir::compute_type(bits_ ? GRAFT_INT16 : static_cast<graft_dtype>(spec.compute))),
         b_(pointwise_key(spec)) {}
 
   ir::Kernel write() {
@@ -49,14 +50,27 @@ class Writer {
     Value part[2];  // of scalars, and of uniform operands once they are loaded
     std::vector<Value> strides;
     Value inner;   // stride
+    Value start;   // of a shifted operand
     Value offset;  // of the row; not set: 0
   };
 
+  // The row has a formula for the bits, and every operand is memory of one half type.
+  static bool works_on_bits(const PointwiseSpec& spec) {
+    bool bits = static_cast<bool>(op_table()[spec.op].half_formula) && is_half(spec.dtype(0));
+    for (int i = 0; i < spec.operands; ++i) {
+      bits = bits && spec.dtype(i) == spec.dtype(0) && spec.walk(i) != Walk::kScalar;
+    }
+    return bits;
+  }
+
   // Memory of complex numbers is addressed as their parts.
-  static graft_dtype part_dtype(graft_dtype dtype) {
+  graft_dtype part_dtype(graft_dtype dtype) const {
+    if (bits_) return GRAFT_INT16;
     if (!is_complex(dtype)) return dtype;
     return dtype == GRAFT_COMPLEX64 ? GRAFT_FLOAT32 : GRAFT_FLOAT64;
   }
+
+  static bool is_set(Value value) { return value.id() != ir::kNoId; }
 
   void declare_scalar(Value out[2]) {
     const graft_dtype dtype = part_dtype(scalar_dtype(static_cast<graft_dtype>(spec_.compute)));
@@ -92,6 +106,7 @@ class Writer {
       if (spec_.walk(i) == Walk::kScalar) continue;
       for (int k = 0; k < spec_.outer; ++k) operands_[i].strides.push_back(b_.index());
       if (spec_.walk(i) == Walk::kStrided) operands_[i].inner = b_.index();
+      if (spec_.shifted(i)) operands_[i].offset = operands_[i].start = b_.index();
     }
   }
 
@@ -106,6 +121,7 @@ class Writer {
     for (Operand& operand : operands_) {
       if (operand.strides.empty()) continue;
       operand.offset = position[0] * operand.strides[0];
+      if (is_set(operand.start)) operand.offset = operand.offset + operand.start;
       for (int k = 1; k < spec_.outer; ++k) {
         operand.offset = operand.offset + position[k] * operand.strides[k];
       }
@@ -114,8 +130,9 @@ class Writer {
 
   Value element(int i, Value position) {
     const Operand& operand = operands_[i];
+    if (spec_.walk(i) == Walk::kReversed) return operand.offset - position;
     const Value step = spec_.walk(i) == Walk::kStrided ? position * operand.inner : position;
-    return spec_.outer == 0 ? step : operand.offset + step;
+    return is_set(operand.offset) ? operand.offset + step : step;
   }
 
   void load(int i, Value element, Value out[2]) {
@@ -134,7 +151,7 @@ class Writer {
     const ir::Type type = condition ? ir::Type::kBool : type_;
     inputs->push_back(cast(type, loaded[0]));
     if (!complex_) return;
-    const bool pair = loaded[1].id() != ir::kNoId;
+    const bool pair = is_set(loaded[1]);
     inputs->push_back(pair ? cast(type, loaded[1]) : b_.constant(type, 0));
   }
 
@@ -150,20 +167,22 @@ class Writer {
   void span(Value begin, Value end) {
     for (int i = op_.outputs; i < spec_.operands; ++i) {
       if (spec_.walk(i) != Walk::kUniform) continue;
-      const Value first = spec_.outer == 0 ? b_.i64(0) : operands_[i].offset;
+      const Value first = is_set(operands_[i].offset) ? operands_[i].offset : b_.i64(0);
       load(i, first, operands_[i].part);
     }
     b_.vector_loop(begin, end, [&](Value position) {
       std::vector<Value> inputs;
       for (int i = op_.outputs; i < spec_.operands; ++i) {
-        const bool each = spec_.walk(i) == Walk::kDense || spec_.walk(i) == Walk::kStrided;
-        if (each) {
+        if (spec_.walk(i) != Walk::kScalar && spec_.walk(i) != Walk::kUniform) {
           operands_[i].part[1] = Value();
           load(i, element(i, position), operands_[i].part);
         }
         append_input(i, operands_[i].part, &inputs);
       }
-      const Results results = (complex_ ? op_.complex_formula : op_.formula)(inputs, scalars_);
+      const Formula& formula = bits_      ? op_.half_formula
+                               : complex_ ? op_.complex_formula
+                                          : op_.formula;
+      const Results results = formula(inputs, scalars_);
       const size_t parts_each = results.size() / op_.outputs;
       for (int i = 0; i < op_.outputs; ++i) store(i, results, parts_each, element(i, position));
     });
@@ -171,7 +190,7 @@ class Writer {
 
   const PointwiseSpec& spec_;
   const Op& op_;
-  const bool complex_;
+  const bool complex_, bits_;
   const ir::Type type_;
   Builder b_;
   std::vector<Operand> operands_;
@@ -181,9 +200,7 @@ class Writer {
 
 }  // namespace
 
-graft_dtype scalar_dtype(graft_dtype compute) {
-  return compute == GRAFT_FLOAT16 || compute == GRAFT_BFLOAT16 ? GRAFT_FLOAT32 : compute;
-}
+graft_dtype scalar_dtype(graft_dtype compute) { return is_half(compute) ? GRAFT_FLOAT32 : compute; }
 
 ir::Kernel pointwise_kernel(const PointwiseSpec& spec) { return Writer(spec).write(); }
 
@@ -191,7 +208,8 @@ std::string pointwise_key(const PointwiseSpec& spec) {
   std::string key = fmt::format("{}_{}_{}", op_table()[spec.op].name,
                                 name_of(static_cast<graft_dtype>(spec.compute)), spec.outer);
   for (int i = 0; i < spec.operands; ++i) {
-    key += fmt::format("_{}{}", name_of(spec.dtype(i)), "vudx"[static_cast<int>(spec.walk(i))]);
+    key += fmt::format("_{}{}{}", name_of(spec.dtype(i)), "vudxr"[static_cast<int>(spec.walk(i))],
+                       spec.shifted(i) ? "s" : "");
   }
   return key;
 }

@@ -15,7 +15,8 @@ enum class Walk : uint8_t {
   kScalar,   // no memory: a scalar of the launch
   kUniform,  // one element: stride 0
   kDense,    // stride 1
-  kStrided   // any stride, an argument of the launch
+  kStrided,  // any stride, an argument of the launch
+  kReversed  // stride -1
 };
 
 // What a kernel is specialised on. Zeroed before it is filled in: it is compared as bits.
@@ -28,12 +29,17 @@ struct PointwiseSpec {
   uint8_t outer = 0;     // loops around the innermost one
   uint8_t operands = 0;  // outputs, then inputs
   uint8_t unused[3] = {};
-  uint8_t operand[kMaxOperands] = {};  // graft_dtype | Walk << 4
+  uint8_t operand[kMaxOperands] = {};  // graft_dtype | Walk << 4 | kShifted
+
+  // The operand walks backwards along some loop: its first element is not its lowest.
+  static constexpr uint8_t kShifted = 128;
 
   graft_dtype dtype(int i) const { return static_cast<graft_dtype>(operand[i] & 15); }
-  Walk walk(int i) const { return static_cast<Walk>(operand[i] >> 4); }
+  Walk walk(int i) const { return static_cast<Walk>(operand[i] >> 4 & 7); }
+  bool shifted(int i) const { return (operand[i] & kShifted) != 0; }
   void set(int i, graft_dtype dtype, Walk walk) {
-    operand[i] = static_cast<uint8_t>(dtype | static_cast<int>(walk) << 4);
+    operand[i] =
+        static_cast<uint8_t>(dtype | static_cast<int>(walk) << 4 | (operand[i] & kShifted));
   }
 };
 static_assert(sizeof(PointwiseSpec) == 16, "the launcher's cache compares two words");
@@ -48,7 +54,8 @@ graft_dtype scalar_dtype(graft_dtype compute);
 //  - with outer loops: rows (all together), rows per work-item, work-items per row, then the sizes
 //    of the outer loops but the outermost
 //  - for every operand in memory: its stride along each outer loop, then, where its walk is
-//    kStrided, along the innermost
+//    kStrided, along the innermost, then, where it is shifted, how many elements after the address
+//    its first one lies
 ir::Kernel pointwise_kernel(const PointwiseSpec& spec);
 
 // The kernel's key, spelled from the spec: "add_float32_3ffff".

@@ -1,6 +1,8 @@
 // src/kernels/pointwise_loops.cpp: the loops over the elements of a kernel's operands.
 #include "kernels/pointwise_loops.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace graft {
@@ -43,8 +45,14 @@ void PointwiseLoops::join(int views) {
 
 int64_t PointwiseLoops::extent(int v, int loops) const {
   int64_t last = 0;
-  for (int k = 0; k < loops; ++k) last += (sizes[k] - 1) * strides[v][k];
+  for (int k = 0; k < loops; ++k) last += (sizes[k] - 1) * std::abs(strides[v][k]);
   return last + 1;
+}
+
+int64_t PointwiseLoops::before(int v, int loops) const {
+  int64_t count = 0;
+  for (int k = 0; k < loops; ++k) count -= (sizes[k] - 1) * std::min<int64_t>(strides[v][k], 0);
+  return count;
 }
 
 }  // namespace graft

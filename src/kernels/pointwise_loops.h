@@ -20,8 +20,10 @@ struct PointwiseLoops {
   // REQUIRES: at most kMaxOperands views, all of views[0]'s rank and sizes.
   explicit PointwiseLoops(std::span<const TensorView* const> views);
 
-  // Elements from the first to the last one that view v walks, over the inner loops.
+  // Elements from the lowest to the highest one that view v walks, over the inner loops, and those
+  // of them that lie before the first one: 0 but for a view with negative strides.
   int64_t extent(int v, int loops) const;
+  int64_t before(int v, int loops) const;
 
  private:
   void join(int views);

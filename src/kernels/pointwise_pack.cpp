@@ -12,14 +12,14 @@ namespace graft {
 namespace {
 
 constexpr auto kScalar = Walk::kScalar, kUniform = Walk::kUniform, kDense = Walk::kDense,
-               kStrided = Walk::kStrided;
+               kStrided = Walk::kStrided, kReversed = Walk::kReversed;
 
 struct Adder {
   const PackEntry::Sink& add;
 
-  // Outputs are dense; walks are the inputs'.
+  // Outputs are dense; walks are the inputs', which are shifted or not.
   void operator()(const Op& op, graft_dtype compute, graft_dtype output, graft_dtype input,
-                  std::initializer_list<Walk> walks, int outer = 0) const {
+                  std::initializer_list<Walk> walks, int outer = 0, bool shifted = false) const {
     PointwiseSpec spec;
     spec.op = op.id;
     spec.compute = static_cast<uint8_t>(scalar_dtype(compute));
@@ -29,6 +29,7 @@ struct Adder {
     for (const Walk walk : walks) {
       const bool condition = (op.conditions >> k++ & 1) != 0;
       const graft_dtype stored = walk == kScalar ? scalar_dtype(compute) : input;
+      if (shifted) spec.operand[spec.operands] = PointwiseSpec::kShifted;
       spec.set(spec.operands++, condition ? GRAFT_BOOL : stored, walk);
     }
     add(pointwise_key(spec), [spec] { return pointwise_kernel(spec); });
@@ -80,7 +81,9 @@ void add_copies(const Adder& add) {
   for (graft_dtype bits : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
     for (int outer : {1, 2, 3}) {
       for (Walk walk : {kDense, kUniform, kStrided}) add(same, bits, bits, bits, {walk}, outer);
+      for (Walk walk : {kDense, kReversed}) add(same, bits, bits, bits, {walk}, outer, true);
     }
+    add(same, bits, bits, bits, {kReversed}, 0, true);
     for (Walk walk : {kUniform, kStrided}) add(same, bits, bits, bits, {walk});
   }
 }

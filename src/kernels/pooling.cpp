@@ -128,7 +128,7 @@ void max_pool2d_backward(Stream& stream, const TensorView& grad_input,
   }
   const TensorView given = image(grad_input);
   const bool dense = given.strides[2] == given.sizes[3] * given.strides[3];
-  const bool half = grad_input.dtype == GRAFT_FLOAT16 || grad_input.dtype == GRAFT_BFLOAT16;
+  const bool half = is_half(grad_input.dtype);
   TensorView target = given;
   std::optional<Workspace> memory;
   if (half || !dense) {

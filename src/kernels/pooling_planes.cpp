@@ -158,7 +158,7 @@ bool PlanePool::max_backward(Stream& stream, const TensorView& grad_input,
   if (channels_last(grad_input)) return false;
   const graft_dtype dtype = grad_input.dtype;
   // Sums of half types are taken in float32.
-  const bool half = dtype == GRAFT_FLOAT16 || dtype == GRAFT_BFLOAT16;
+  const bool half = is_half(dtype);
   const bool direct = !half && grad_input.contiguous();
   TensorView target = grad_input;
   Workspace memory(stream, direct ? 0

@@ -39,7 +39,7 @@ class ScanWriter {
  public:
   explicit ScanWriter(const ScanKernel& kernel)
       : product_(kernel.product),
-        half_(kernel.output == GRAFT_FLOAT16 || kernel.output == GRAFT_BFLOAT16),
+        half_(is_half(kernel.output)),
         b_(kernel.key()),
         type_(is_floating(kernel.output) ? ir::Type::kF64 : ir::Type::kI64),
         to_(b_.write(kernel.output)),

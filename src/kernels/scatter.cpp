@@ -86,6 +86,39 @@ struct ScatterKernel {
   }
 };
 
+// Numbers of a row that one work-item takes side by side, and of the shortest row worth it.
+constexpr int64_t kRowBlock = 256, kShortestRow = 16;
+
+// The same where one index names a dense row of numbers (pairs of complex numbers are two): a line
+// takes a block of columns through all indices, in order.
+struct RowKernel {
+  ScatterMode mode;
+  graft_dtype data, index;
+
+  std::string key() const {
+    return std::string("scatter_rows_") + name_of_mode(mode) + "_" + name_of(data) + "_" +
+           name_of(index);
+  }
+
+  ir::Kernel build() const {
+    Builder b(key());
+    const Address to = b.update(data), indices = b.read(index), from = b.read(data);
+    const IndexChecker checker(b);
+    const Value size = b.index(), stride = b.index(), columns = b.index();
+    StridedLoop loop(b, 4);
+    loop.each([&](const std::vector<Value>& at) {
+      const Value width = ir::minimum(columns - at[3], b.i64(kRowBlock));
+      const Value target = at[0] + checker.check(indices.load(at[1]), size, false) * stride;
+      b.vector_loop(b.i64(0), width, [&](Value k) {
+        const Value x = from.load(at[2] + k);
+        const Value place = target + k;
+        to.store(place, mode == ScatterMode::kReplace ? x : combined(mode, to.load(place), x));
+      });
+    });
+    return b.finish();
+  }
+};
+
 ScatterKernel kernel_for(ScatterMode mode, graft_dtype data, graft_dtype index) {
   if (mode == ScatterMode::kReplace) return {mode, raw_dtype(data), index, raw_width(data) == 2};
   if (is_complex(data) && (mode == ScatterMode::kMax || mode == ScatterMode::kMin)) {
@@ -93,6 +126,41 @@ ScatterKernel kernel_for(ScatterMode mode, graft_dtype data, graft_dtype index) 
   }
   return {mode, part_of(data), index, is_complex(data)};
 }
+
+// The axis along which one index names neighbours in both tensors; -1 when there is none.
+int find_rows(const Axes& axes) {
+  for (int i = 0; i < axes.rank; ++i) {
+    const Axis& axis = axes.at[i];
+    const bool dense = axis.strides[0] == 1 && axis.strides[1] == 0 && axis.strides[2] == 1;
+    if (dense && axis.size >= kShortestRow) return i;
+  }
+  return -1;
+}
+
+// Turns that axis into one of blocks and counts elements in numbers, width to an element. Operand 3
+// is the column. Returns the columns.
+int64_t cut_rows(Axes* axes, int rows, int64_t width) {
+  const int64_t columns = axes->at[rows].size * width;
+  for (int i = 0; i < axes->rank; ++i) {
+    axes->at[i].strides[0] *= width;
+    axes->at[i].strides[2] *= width;
+  }
+  axes->operands = 4;
+  axes->at[rows] = {(columns + kRowBlock - 1) / kRowBlock, {kRowBlock, 0, kRowBlock, kRowBlock}};
+  return columns;
+}
+
+template <class Kernel>
+graft_kernel compiled(Stream& stream, const Kernel& kernel) {
+  return get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); });
+}
+
+const PackEntry kPacked([](const PackEntry::Sink& add) {
+  const ScatterKernel single{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_INT64, false};
+  add(single.key(), [single] { return single.build(); });
+  const RowKernel rows{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_INT64};
+  add(rows.key(), [rows] { return rows.build(); });
+});
 
 }  // namespace
 
@@ -116,14 +184,21 @@ void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& in
     }
   }
   axes.merge();
+  const int rows = find_rows(axes);
   axes.push(along);
   const ScatterKernel kernel = kernel_for(mode, to.dtype, index.dtype);
+  const bool part_by_part = mode == ScatterMode::kAdd || mode == ScatterMode::kReplace;
+  const bool by_rows = rows >= 0 && (!kernel.pairs || part_by_part);
+  const int64_t width = by_rows && kernel.pairs ? 2 : 1;
   Arguments arguments;
   arguments.update(to).read(index).read(from);
   append_checker(arguments, stream);
-  arguments.index(to.rank > 0 ? to.sizes[dim] : 1).index(to.rank > 0 ? to.strides[dim] : 0);
+  arguments.index(to.rank > 0 ? to.sizes[dim] : 1);
+  arguments.index(to.rank > 0 ? to.strides[dim] * width : 0);
+  if (by_rows) arguments.index(cut_rows(&axes, rows, width));
   const WorkSplit split = append_loops_as_given(arguments, axes);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
+  stream.launch(by_rows ? compiled(stream, RowKernel{mode, kernel.data, kernel.index})
+                        : compiled(stream, kernel),
                 static_cast<uint64_t>(split.grid), arguments.span());
 }
 

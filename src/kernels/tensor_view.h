@@ -13,7 +13,8 @@ namespace graft {
 inline constexpr int kMaxRank = 16;
 
 // Elements of dtype at address; element (i0, i1, ...) lies i0 * strides[0] + ... elements further.
-// Strides are not negative; 0 repeats an element (broadcast). A view owns nothing.
+// A stride of 0 repeats an element (broadcast). Strides are negative only where a function takes
+// that, as pointwise and copy do of their inputs. A view owns nothing.
 struct TensorView {
   graft_address address = 0;
   graft_dtype dtype = GRAFT_FLOAT32;

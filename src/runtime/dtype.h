@@ -37,6 +37,11 @@ constexpr bool is_floating(graft_dtype dtype) noexcept {
   return dtype >= GRAFT_FLOAT16 && dtype <= GRAFT_FLOAT64;
 }
 
+// float16 and bfloat16: 16 bits, computed with in float32.
+constexpr bool is_half(graft_dtype dtype) noexcept {
+  return dtype == GRAFT_FLOAT16 || dtype == GRAFT_BFLOAT16;
+}
+
 // complex64 and complex128.
 constexpr bool is_complex(graft_dtype dtype) noexcept {
   return dtype == GRAFT_COMPLEX64 || dtype == GRAFT_COMPLEX128;

@@ -21,11 +21,6 @@ at::Tensor tensor_of(int64_t bytes, at::ScalarType dtype, c10::Device device) {
       std::move(storage), c10::DispatchKeySet(kDispatchKey), c10::scalarTypeToTypeMeta(dtype));
 }
 
-bool asks_for_fill() {
-  const auto& context = at::globalContext();
-  return context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory();
-}
-
 at::Tensor finished(at::Tensor tensor) {
   if (asks_for_fill()) [[unlikely]]
     at::native::fill_empty_deterministic_(tensor);
@@ -58,6 +53,11 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
 }
 
 }  // namespace
+
+bool asks_for_fill() {
+  const auto& context = at::globalContext();
+  return context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory();
+}
 
 at::Tensor empty_graft(at::IntArrayRef sizes, at::ScalarType dtype, c10::Device device,
                        std::optional<at::MemoryFormat> format) {

@@ -25,4 +25,8 @@ at::Tensor empty_strided_graft(at::IntArrayRef sizes, at::IntArrayRef strides, a
 at::Tensor empty_strided_graft(at::IntArrayRef sizes, at::IntArrayRef strides,
                                const at::TensorOptions& options);
 
+// Whether the user asked for values in new memory: torch.use_deterministic_algorithms and
+// torch.utils.deterministic.fill_uninitialized_memory.
+bool asks_for_fill();
+
 }  // namespace graft::binding

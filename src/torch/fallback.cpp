@@ -15,6 +15,7 @@
 #include "torch/errors.h"
 #include "torch/fallback_count.h"
 #include "torch/host_image.h"
+#include "torch/sparse_image.h"
 #include "torch/view.h"
 
 namespace graft::binding {
@@ -52,7 +53,7 @@ class CpuCall {
                 " draws random numbers, has no kernel on ", device_,
                 " and takes no generator, so it cannot run on the CPU without disturbing the "
                 "CPU's generator. Compute it from torch.rand or torch.randn instead.");
-    op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
+    op_.redispatchBoxed(c10::DispatchKeySet(host_key_), &stack_);
     for (HostImage* image : written_) image->write_back();
     const size_t results = schema_.returns().size();
     for (size_t i = 0; i < results; ++i) {
@@ -130,6 +131,12 @@ class CpuCall {
 
   at::Tensor image_of(const at::Tensor& tensor, bool written) {
     if (!ours(tensor)) return tensor;
+    // As the dispatcher orders them.
+    if (tensor.is_sparse() && host_key_ == c10::DispatchKey::CPU) {
+      host_key_ = c10::DispatchKey::SparseCPU;
+    } else if (is_sparse(tensor) && !tensor.is_sparse()) {
+      host_key_ = c10::DispatchKey::SparseCsrCPU;
+    }
     HostImage* image = nullptr;
     for (HostImage& one : images_) {
       if (one.device().is_same(tensor)) image = &one;
@@ -176,6 +183,10 @@ class CpuCall {
       if (!aliases) continue;
       if (at::Tensor view = image.device_view(result); view.defined()) return view;
     }
+    if (is_sparse(result)) {
+      bytes_ += sparse_bytes(result);
+      return sparse_copy(result, device_);
+    }
     const at::Tensor moved =
         result.is_non_overlapping_and_dense()
             ? empty_strided_graft(result.sizes(), result.strides(), result.scalar_type(), device_)
@@ -201,6 +212,7 @@ class CpuCall {
   const c10::FunctionSchema& schema_;
   torch::jit::Stack& stack_;
   c10::Device device_ = device_of(0);
+  c10::DispatchKey host_key_ = c10::DispatchKey::CPU;
   struct Shared {
     int users = 0;
     std::optional<at::Tensor> host;
@@ -225,6 +237,14 @@ void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::j
 }
 
 TORCH_LIBRARY_IMPL(_, GRAFT_DISPATCH_KEY, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
+}
+
+TORCH_LIBRARY_IMPL(_, GRAFT_SPARSE_KEY, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
+}
+
+TORCH_LIBRARY_IMPL(_, GRAFT_SPARSE_COMPRESSED_KEY, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/device.h"
 #include "torch/copy.h"
+#include "torch/sparse_image.h"
 #include "torch/view.h"
 
 namespace graft::binding {
@@ -31,6 +32,11 @@ at::Tensor host_over(void* memory, size_t bytes, const at::Tensor& like) {
 }  // namespace
 
 HostImage::HostImage(const at::Tensor& device, const at::Tensor& storage) : device_(device) {
+  if (is_sparse(device)) {
+    host_ = sparse_copy(device, at::kCPU);
+    bytes_ = sparse_bytes(host_);
+    return;
+  }
   const auto itemsize = static_cast<int64_t>(device.dtype().itemsize());
   if (storage.defined()) {
     host_ = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage.storage()),
@@ -92,6 +98,11 @@ bool HostImage::alias_device_memory(size_t bytes) {
 }
 
 void HostImage::write_back() {
+  if (is_sparse(device_)) {
+    assign_sparse(device_, host_);
+    bytes_ += sparse_bytes(host_);
+    return;
+  }
   const bool in_place = aliases_ && host_.storage().data() == origin_;
   if (host_.sizes() != device_.sizes()) {
     device_.resize_(host_.sizes());

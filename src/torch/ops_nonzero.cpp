@@ -18,9 +18,14 @@ at::Tensor marks_of(const at::Tensor& self) {
 // Writes the first limit positions into out, [limit or more, rank].
 void write_positions(Compaction& found, const at::Tensor& self, const at::Tensor& out,
                      int64_t limit) {
-  const at::Tensor rows = out.is_contiguous() ? out : out.contiguous();
-  found.positions(view_of(rows), static_cast<int>(self.dim()), self.sizes().data(), limit);
-  if (!rows.is_same(out)) out.copy_(rows);
+  found.positions(view_of(out), static_cast<int>(self.dim()), self.sizes().data(), limit);
+}
+
+// How many there are. Waits for the device, which alone knows.
+int64_t counted(Compaction& found, const at::Tensor& self) {
+  const at::Tensor count = at::empty({}, self.options().dtype(at::kLong));
+  found.count(view_of(count));
+  return count.item<int64_t>();
 }
 
 void check_positions_dtype(const char* name, const at::Tensor& out) {
@@ -30,22 +35,25 @@ void check_positions_dtype(const char* name, const at::Tensor& out) {
 
 }  // namespace
 
-// Waits for the device, which alone knows how many there are.
 at::Tensor& GRAFT_OPERATOR(nonzero_out)(const at::Tensor& self, at::Tensor& out) {
   check_positions_dtype("nonzero", out);
   const at::Tensor marks = marks_of(self);
   Compaction found(stream_of(self), view_of(marks));
-  const at::Tensor count = at::empty({}, self.options().dtype(at::kLong));
-  found.count(view_of(count));
-  const auto rows = count.item<int64_t>();
+  const int64_t rows = counted(found, self);
   at::native::resize_output(out, {rows, self.dim()});
   write_positions(found, self, out, rows);
   return out;
 }
 
+// The coordinates of one dimension lie side by side, as the CPU's and CUDA's do: PyTorch's sparse
+// kernels rely on it.
 at::Tensor GRAFT_OPERATOR(nonzero)(const at::Tensor& self) {
-  at::Tensor out = at::empty({0}, self.options().dtype(at::kLong));
-  return GRAFT_OPERATOR(nonzero_out)(self, out);
+  const at::Tensor marks = marks_of(self);
+  Compaction found(stream_of(self), view_of(marks));
+  const int64_t rows = counted(found, self);
+  const at::Tensor out = at::empty({self.dim(), rows}, self.options().dtype(at::kLong)).t();
+  write_positions(found, self, out, rows);
+  return out;
 }
 
 at::Tensor& GRAFT_OPERATOR(nonzero_static_out)(const at::Tensor& self, int64_t size,

@@ -1,22 +1,50 @@
 // src/torch/ops_rearrange.cpp: operators that only move elements, by way of views and selections.
 #include <ATen/WrapDimUtilsMulti.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "kernels/copy.h"
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
 
 namespace graft::binding {
 
+namespace {
+
+// A rotation of one dimension: out starts with in's element number first.
+struct Turn {
+  int64_t dim, first;
+};
+
+// Each turn cuts the tensor in two, so k of them copy 2^k blocks.
+void roll_into(const at::Tensor& out, const at::Tensor& in, at::ArrayRef<Turn> turns) {
+  if (turns.empty()) {
+    out.copy_(in);
+    return;
+  }
+  const auto [dim, first] = turns[0];
+  const int64_t tail = in.size(dim) - first;
+  roll_into(out.narrow(dim, 0, tail), in.narrow(dim, first, tail), turns.slice(1));
+  roll_into(out.narrow(dim, tail, first), in.narrow(dim, 0, first), turns.slice(1));
+}
+
+}  // namespace
+
 at::Tensor GRAFT_OPERATOR(flip)(const at::Tensor& self, at::IntArrayRef dims) {
   const auto flipped = at::dim_list_to_bitset(dims, self.dim());
-  at::Tensor result = self.clone();
-  for (int64_t dim = 0; dim < self.dim(); ++dim) {
-    if (!flipped[dim] || self.size(dim) < 2) continue;
-    const auto positions = at::arange(self.size(dim) - 1, -1, -1, self.options().dtype(at::kLong));
-    result = result.index_select(dim, positions);
+  at::Tensor result = at::empty_like(self);
+  if (self.numel() == 0) return result;
+  TensorView from = view_of(self);
+  for (int d = 0; d < from.rank; ++d) {
+    if (!flipped[static_cast<size_t>(d)]) continue;
+    from.address += static_cast<uint64_t>((from.sizes[d] - 1) * from.strides[d]) * self.itemsize();
+    from.strides[d] = -from.strides[d];
   }
+  copy(stream_of(self), view_of(result), from);
   return result;
 }
 
@@ -28,15 +56,18 @@ at::Tensor GRAFT_OPERATOR(roll)(const at::Tensor& self, at::IntArrayRef shifts,
   }
   TORCH_CHECK(shifts.size() == dims.size(),
               "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
-  at::Tensor result = self.clone();
-  if (self.numel() == 0) return result;
+  at::DimVector first(self.dim(), 0);
   for (size_t i = 0; i < dims.size(); ++i) {
-    const int64_t size = self.size(dims[i]);
-    const int64_t first = ((-shifts[i]) % size + size) % size;
-    if (first == 0) continue;
-    result = at::cat(
-        {result.narrow(dims[i], first, size - first), result.narrow(dims[i], 0, first)}, dims[i]);
+    const int64_t dim = at::maybe_wrap_dim(dims[i], self.dim());
+    const int64_t size = std::max<int64_t>(self.size(dim), 1);
+    first[dim] = ((first[dim] - shifts[i]) % size + size) % size;
   }
+  at::Tensor result = at::empty(self.sizes(), self.options(), self.suggest_memory_format());
+  std::vector<Turn> turns;
+  for (int64_t dim = 0; dim < self.dim(); ++dim) {
+    if (first[dim] != 0) turns.push_back({dim, first[dim]});
+  }
+  if (self.numel() > 0) roll_into(result, self, turns);
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/ResizeCommon.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -36,7 +37,11 @@ const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef sizes,
                 "resize_ takes no memory format 'preserve': give contiguous or channels_last");
     impl.empty_tensor_restride(*format);
   }
+  const size_t before = self.storage().nbytes();
   grow_to_fit(self);
+  if (asks_for_fill()) [[unlikely]] {
+    at::native::fill_resize_deterministic_(self, static_cast<int64_t>(before));
+  }
   return self;
 }
 

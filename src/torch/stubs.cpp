@@ -30,6 +30,7 @@ void fill_stubs() {
   fill_sorting_stubs();
   fill_counting_stubs();
   fill_linalg_stubs();
+  fill_sparse_stubs();
 }
 
 void throw_unfilled() { throw Error(GRAFT_UNSUPPORTED, "no kernel for this operator"); }

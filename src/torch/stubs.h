@@ -33,6 +33,7 @@ void fill_group_norm_stubs();
 void fill_sorting_stubs();
 void fill_counting_stubs();
 void fill_linalg_stubs();
+void fill_sparse_stubs();
 
 // Ends an operator whose stub has no kernel here: its registration falls back (guarded.h).
 [[noreturn]] void throw_unfilled();

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_graft.conformance import SetupError, cases
+from torch_graft.conformance import SetupError, cases, errors
 from torch_graft.conformance.cases import Cell
 from torch_graft.conformance.expectations import BUILT_IN, Expectations, upstream_mark
 from torch_graft.conformance.session import Outcome
@@ -89,3 +89,33 @@ def test_an_upstream_mark_excuses_only_with_a_reason():
     silent = Cell("op", "linalg.lu", "float32", "forward")  # marked, but without a word
     assert upstream_mark(silent, "npu") is None
     assert Expectations.built_in("npu").judged(random, Outcome("pass")).status == "pass"
+
+
+class _Device:
+    """A session whose device finds an error when it is waited for, or none."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def synchronize(self):
+        if self.error:
+            raise RuntimeError(self.error)
+
+
+@pytest.mark.parametrize(
+    ("raises_at_the_call", "error", "late"),
+    [(False, "out of range", True), (True, "out of range", False), (False, None, False)],
+)
+def test_only_an_error_of_the_synchronisation_is_late(raises_at_the_call, error, late):
+    def call():
+        if raises_at_the_call:
+            raise IndexError("wrong words")
+
+    assert errors._surfaces_late(_Device(error), call) == late
+
+
+def test_late_errors_are_of_the_rows_that_say_so():
+    cell = Cell("module", "nn.Embedding", "float32", "errors")
+    assert Expectations.built_in("graft").late_errors(cell)
+    assert not Expectations.built_in("cpu").late_errors(cell)
+    assert not Expectations.built_in("graft").late_errors(cell._replace(entry="nn.Linear"))

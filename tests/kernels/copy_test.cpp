@@ -65,6 +65,51 @@ TEST(Copy, PermutesFourDimensions) {
   EXPECT_EQ(b.get(), expected);
 }
 
+// from walks backwards along each set of its loops; a permuted and a broadcast one among them.
+TEST(Copy, TakesNegativeStrides) {
+  const int64_t sizes[] = {3, 4, 2, 5, 6};  // one loop more than a kernel has
+  const std::vector<int64_t> strides = {0, 60, 1, 12, 2};
+  const std::vector<double> x = numbers(240, 7, -2, 2, GRAFT_FLOAT32);
+  for (unsigned backwards = 0; backwards < 32; ++backwards) {
+    DeviceTensor a({240}, GRAFT_FLOAT32), b({3, 4, 2, 5, 6}, GRAFT_FLOAT32);
+    TensorView from = a.set(x).as({3, 4, 2, 5, 6}, strides);
+    for (int d = 0; d < 5; ++d) {
+      if ((backwards >> d & 1) == 0) continue;
+      from.address += static_cast<uint64_t>((sizes[d] - 1) * strides[d]) * sizeof(float);
+      from.strides[d] = -strides[d];
+    }
+    std::vector<double> expected;
+    for (int64_t e = 0; e < b.view().count(); ++e) {
+      int64_t position = 0, rest = e;
+      for (int d = 4; d >= 0; --d) {
+        const int64_t at = rest % sizes[d];
+        rest /= sizes[d];
+        position += ((backwards >> d & 1) != 0 ? sizes[d] - 1 - at : at) * strides[d];
+      }
+      expected.push_back(x[static_cast<size_t>(position)]);
+    }
+    copy(stream(), b, from);
+    EXPECT_EQ(b.get(), expected) << backwards;
+  }
+}
+
+TEST(Copy, ReversesLongRowsOfEveryWidth) {
+  for (graft_dtype dtype : {GRAFT_BOOL, GRAFT_FLOAT16, GRAFT_FLOAT32, GRAFT_FLOAT64}) {
+    const int64_t n = 70001;
+    DeviceTensor a({n}, dtype), b({n}, dtype), c({n}, dtype);
+    std::vector<double> x;
+    for (int64_t i = 0; i < n; ++i) x.push_back(static_cast<double>(i % 2));
+    TensorView from = a.set(x).as({n}, {1}), back = b.as({n}, {1});
+    from.address += static_cast<uint64_t>(n - 1) * size_of(dtype);
+    back.address += static_cast<uint64_t>(n - 1) * size_of(dtype);
+    from.strides[0] = back.strides[0] = -1;
+    copy(stream(), b, from);
+    EXPECT_EQ(b.get()[1], x[static_cast<size_t>(n - 2)]);
+    copy(stream(), c, back);
+    EXPECT_EQ(c.get(), x) << name_of(dtype);
+  }
+}
+
 TEST(Copy, ConvertsBetweenAllRealTypes) {
   const graft_dtype dtypes[] = {GRAFT_BOOL,    GRAFT_UINT8,  GRAFT_INT8,    GRAFT_INT16,
                                 GRAFT_INT32,   GRAFT_INT64,  GRAFT_FLOAT16, GRAFT_BFLOAT16,

@@ -64,6 +64,27 @@ TEST(Gather, AlongEachDimension) {
   EXPECT_TRUE(near(output.get(), expected, 0, 0));
 }
 
+// Long dense rows along either dimension, 8-byte and narrower elements, int32 indices too.
+TEST(Gather, DenseRows) {
+  const int64_t rows = 7, columns = 133;
+  for (graft_dtype dtype : {GRAFT_FLOAT64, GRAFT_FLOAT32, GRAFT_BFLOAT16, GRAFT_BOOL}) {
+    for (int dim : {0, 1}) {
+      DeviceTensor input({rows, columns}, dtype), index({rows, columns}, GRAFT_INT64);
+      DeviceTensor output({rows, columns}, dtype);
+      const auto at = numbers(rows * columns, 2, 0, dim == 0 ? 6.9 : 132.9, GRAFT_INT64);
+      input.set(numbers(rows * columns, 1, -2, 2, dtype)), index.set(at);
+      const auto x = input.get();
+      std::vector<double> expected;
+      for (size_t i = 0; i < at.size(); ++i) {
+        const size_t row = i / 133, column = i % 133, picked = static_cast<size_t>(at[i]);
+        expected.push_back(dim == 0 ? x[picked * 133 + column] : x[row * 133 + picked]);
+      }
+      gather(stream(), output, input, dim, index);
+      EXPECT_EQ(output.get(), expected) << name_of(dtype) << dim;
+    }
+  }
+}
+
 TEST(Scatter, EveryMode) {
   const auto x = numbers(6 * 4, 1), y = numbers(9 * 4, 3);
   const auto at = numbers(9 * 4, 2, 0, 5.9, GRAFT_INT64);
@@ -82,6 +103,35 @@ TEST(Scatter, EveryMode) {
     }
     scatter(stream(), to, 0, index, from, mode);
     EXPECT_TRUE(near(to.get(), expected, 1e-13, 0)) << static_cast<int>(mode);
+  }
+}
+
+// One index for each row of 300 numbers, in an outer and an inner dimension.
+TEST(Scatter, RowsInEveryMode) {
+  const size_t columns = 300;
+  const std::vector<int64_t> at = {4, 0, 4, 5, 1, 4, 0};
+  for (auto mode : {ScatterMode::kReplace, ScatterMode::kAdd, ScatterMode::kMultiply,
+                    ScatterMode::kMax, ScatterMode::kMin}) {
+    for (graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_BFLOAT16, GRAFT_INT32}) {
+      const int64_t width = static_cast<int64_t>(columns);
+      DeviceTensor to({2, 6, width}, dtype), index({7}, GRAFT_INT64), from({2, 7, width}, dtype);
+      index.set(std::vector<double>(at.begin(), at.end()));
+      to.set(numbers(2 * 6 * width, 1, -4, 4, dtype));
+      from.set(numbers(2 * 7 * width, 2, -4, 4, dtype));
+      auto expected = to.get();
+      const auto y = from.get();
+      for (size_t i = 0; i < y.size(); ++i) {
+        const size_t outer = i / (7 * columns), row = i / columns % 7;
+        double& e = expected[(outer * 6 + static_cast<size_t>(at[row])) * columns + i % columns];
+        if (mode == ScatterMode::kReplace) e = y[i];
+        if (mode == ScatterMode::kAdd) e = rounded(e + y[i], dtype);
+        if (mode == ScatterMode::kMultiply) e = rounded(e * y[i], dtype);
+        if (mode == ScatterMode::kMax) e = std::max(e, y[i]);
+        if (mode == ScatterMode::kMin) e = std::min(e, y[i]);
+      }
+      scatter(stream(), to, 1, index.as({2, 7, width}, {0, 1, 0}), from, mode);
+      EXPECT_EQ(to.get(), expected) << static_cast<int>(mode) << name_of(dtype);
+    }
   }
 }
 

@@ -3,8 +3,9 @@
 
 Rows: [[expectation]] with suite, entry, dtype, aspect, device (shell patterns, default "*"), kind
 and reason. Kinds: "skip" (not run), "xfail" (must fail), "values" (only shapes and dtypes are
-compared), "host_arguments" (tensors behind the first argument stay on the CPU). PyTorch's own
-marks for its CPU tests excuse a failure (no crash) where they give a reason, and demand none.
+compared), "host_arguments" (tensors behind the first argument stay on the CPU), "late_errors" (what
+the CPU refuses at the call may be refused at the next synchronisation, in other words). PyTorch's
+own marks for its CPU tests excuse a failure (no crash) where they give a reason, and demand none.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from torch_graft.conformance.session import Outcome
 
 BUILT_IN = Path(__file__).with_name("expectations.toml")
-KINDS = ("skip", "xfail", "values", "host_arguments")
+KINDS = ("skip", "xfail", "values", "host_arguments", "late_errors")
 PATTERNS = ("suite", "entry", "dtype", "aspect", "device")
 BAD = ("fail", "error", "crash", "hang")
 # Aspect -> the upstream tests whose marks excuse it.
@@ -112,6 +113,9 @@ class Expectations:
 
     def host_arguments(self, cell: Cell) -> bool:
         return self._last(cell, ("host_arguments",)) is not None
+
+    def late_errors(self, cell: Cell) -> bool:
+        return self._last(cell, ("late_errors",)) is not None
 
     def _last(self, cell: Cell, kinds: tuple[str, ...]) -> Row | None:
         key = "|".join(cell)
