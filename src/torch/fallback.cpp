@@ -53,6 +53,7 @@ class CpuCall {
                 " draws random numbers, has no kernel on ", device_,
                 " and takes no generator, so it cannot run on the CPU without disturbing the "
                 "CPU's generator. Compute it from torch.rand or torch.randn instead.");
+    tell_of_gradients();
     op_.redispatchBoxed(c10::DispatchKeySet(host_key_), &stack_);
     for (HostImage* image : written_) image->write_back();
     const size_t results = schema_.returns().size();
@@ -116,6 +117,18 @@ class CpuCall {
     device_ = *found;
   }
 
+  // PyTorch's sparse kernels keep what the backward needs only where an argument requires
+  // gradients.
+  void tell_of_gradients() {
+    if (!gradients_ || host_key_ == c10::DispatchKey::CPU) return;
+    for (const HostImage& image : images_) {
+      if (is_sparse(image.host()) &&
+          (image.host().is_floating_point() || image.host().is_complex())) {
+        image.host().set_requires_grad(true);
+      }
+    }
+  }
+
   // The host copy of a storage in which several arguments lie; undefined for any other.
   at::Tensor shared_storage(const at::Tensor& tensor) {
     if (!tensor.has_storage()) return {};
@@ -131,6 +144,7 @@ class CpuCall {
 
   at::Tensor image_of(const at::Tensor& tensor, bool written) {
     if (!ours(tensor)) return tensor;
+    gradients_ = gradients_ || tensor.requires_grad();
     // As the dispatcher orders them.
     if (tensor.is_sparse() && host_key_ == c10::DispatchKey::CPU) {
       host_key_ = c10::DispatchKey::SparseCPU;
@@ -213,6 +227,7 @@ class CpuCall {
   torch::jit::Stack& stack_;
   c10::Device device_ = device_of(0);
   c10::DispatchKey host_key_ = c10::DispatchKey::CPU;
+  bool gradients_ = false;  // an argument requires them
   struct Shared {
     int users = 0;
     std::optional<at::Tensor> host;

@@ -122,6 +122,18 @@ def test_gradients_reach_dense_and_sparse_leaves():
         torch.testing.assert_close(device.cpu(), cpu)
 
 
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
+def test_gradients_of_a_product_that_falls_back(reduce):
+    grads = {}
+    for device in ("cpu", "graft"):
+        sparse = matrix(6, 6, seed=5).to(device).to_sparse_csr().requires_grad_()
+        weight = matrix(seed=4).to(device).requires_grad_()
+        (torch.sparse.mm(sparse, weight, reduce) ** 2).sum().backward()
+        grads[device] = (weight.grad, sparse.grad.to_dense())
+    for device, cpu in zip(grads["graft"], grads["cpu"], strict=True):
+        torch.testing.assert_close(device.cpu(), cpu)
+
+
 def test_embeddings_with_sparse_gradients_train():
     tables = {}
     for device in ("cpu", "graft"):
