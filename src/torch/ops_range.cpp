@@ -19,8 +19,10 @@ at::Tensor& GRAFT_OPERATOR(arange_start_out)(const at::Scalar& start, const at::
                                              const at::Scalar& step, at::Tensor& out) {
   const bool integral = at::isIntegralType(out.scalar_type(), true);
   const at::ScalarType type = integral ? at::kLong : at::kDouble;
-  const int64_t size = integral ? at::native::compute_arange_size<int64_t>(start, end, step)
-                                : at::native::compute_arange_size<double>(start, end, step);
+  // PyTorch counts in integers for int64 alone.
+  const int64_t size = out.scalar_type() == at::kLong
+                           ? at::native::compute_arange_size<int64_t>(start, end, step)
+                           : at::native::compute_arange_size<double>(start, end, step);
   if (out.numel() != size) {
     if (out.numel() > 0) {
       TORCH_WARN("The number of elements in the out tensor of shape ", out.sizes(), " is ",

@@ -6,7 +6,7 @@ import collections
 import pytest
 import torch
 
-from torch_graft.conformance import cases, compare
+from torch_graft.conformance import cases, compare, operators
 
 Pair = collections.namedtuple("Pair", "a b")
 
@@ -77,3 +77,16 @@ def test_shapes_and_dtypes_alone():
     assert compare.metadata_difference(torch.ones(2), torch.zeros(2)) is None
     assert "shape" in (compare.metadata_difference(torch.ones(2), torch.zeros(3)) or "")
     assert compare.metadata_difference((torch.ones(2), 1), (torch.zeros(2), 1)) is None
+
+
+def test_the_exact_gradients_start_from_the_rounded_numbers():
+    def double(inputs):
+        return inputs[0] * 2
+
+    half = torch.ones(5, dtype=torch.float16, requires_grad=True)
+    wide = torch.ones(5, dtype=torch.float64, requires_grad=True)
+    found, given = operators.gradients(double, (half,), lambda result: result)
+    exact, again = operators.gradients(double, (wide,), lambda result: result, given)
+    assert again[0].dtype == torch.float64
+    assert again[0].equal(given[0].double())
+    assert exact[0].equal(found[0].double())
