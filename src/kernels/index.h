@@ -27,7 +27,8 @@ enum class ScatterMode { kReplace, kAdd, kMultiply, kMax, kMin };
 
 // to[..., index[..., j, ...], ...] (mode)= from[..., j, ...] along dim, in the order of j for one
 // target line: deterministic. from has at least index's sizes; a stride of 0 everywhere makes it a
-// scalar. Half types add in their own precision, step by step.
+// scalar. Half types are summed in float32 and rounded once, but step by step where there are fewer
+// indices than a quarter of to's elements.
 GRAFT_EXPORT void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& index,
                           const TensorView& from, ScatterMode mode);
 

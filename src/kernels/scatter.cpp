@@ -1,9 +1,11 @@
 // src/kernels/scatter.cpp: writing elements to positions along one dimension.
 #include "codegen/program_cache.h"
 #include "kernels/checked_index.h"
+#include "kernels/copy.h"
 #include "kernels/index.h"
 #include "kernels/raw_dtype.h"
 #include "kernels/strided_loop.h"
+#include "kernels/workspace.h"
 #include "runtime/dtype.h"
 #include "runtime/error.h"
 
@@ -49,17 +51,17 @@ Value combined(ScatterMode mode, Value before, Value x) {
 
 struct ScatterKernel {
   ScatterMode mode;
-  graft_dtype data, index;
+  graft_dtype data, source, index;
   bool pairs;  // elements are two of data: parts of complex numbers, or halves of moved ones
 
   std::string key() const {
     return std::string("scatter_") + name_of_mode(mode) + (pairs ? "_pairs_" : "_") +
-           name_of(data) + "_" + name_of(index);
+           name_of(data) + "_" + name_of(source) + "_" + name_of(index);
   }
 
   ir::Kernel build() const {
     Builder b(key());
-    const Address to = b.update(data), indices = b.read(index), from = b.read(data);
+    const Address to = b.update(data), indices = b.read(index), from = b.read(source);
     const IndexChecker checker(b);
     const Value size = b.index(), stride = b.index();
     StridedLoop loop(b, 3);
@@ -93,16 +95,16 @@ constexpr int64_t kRowBlock = 256, kShortestRow = 16;
 // takes a block of columns through all indices, in order.
 struct RowKernel {
   ScatterMode mode;
-  graft_dtype data, index;
+  graft_dtype data, source, index;
 
   std::string key() const {
     return std::string("scatter_rows_") + name_of_mode(mode) + "_" + name_of(data) + "_" +
-           name_of(index);
+           name_of(source) + "_" + name_of(index);
   }
 
   ir::Kernel build() const {
     Builder b(key());
-    const Address to = b.update(data), indices = b.read(index), from = b.read(data);
+    const Address to = b.update(data), indices = b.read(index), from = b.read(source);
     const IndexChecker checker(b);
     const Value size = b.index(), stride = b.index(), columns = b.index();
     StridedLoop loop(b, 4);
@@ -119,12 +121,15 @@ struct RowKernel {
   }
 };
 
-ScatterKernel kernel_for(ScatterMode mode, graft_dtype data, graft_dtype index) {
-  if (mode == ScatterMode::kReplace) return {mode, raw_dtype(data), index, raw_width(data) == 2};
+ScatterKernel kernel_for(ScatterMode mode, graft_dtype data, graft_dtype source,
+                         graft_dtype index) {
+  if (mode == ScatterMode::kReplace) {
+    return {mode, raw_dtype(data), raw_dtype(data), index, raw_width(data) == 2};
+  }
   if (is_complex(data) && (mode == ScatterMode::kMax || mode == ScatterMode::kMin)) {
     throw Error(GRAFT_UNSUPPORTED, "scatter: complex numbers have no order");
   }
-  return {mode, part_of(data), index, is_complex(data)};
+  return {mode, part_of(data), part_of(source), index, is_complex(data)};
 }
 
 // The axis along which one index names neighbours in both tensors; -1 when there is none.
@@ -156,17 +161,30 @@ graft_kernel compiled(Stream& stream, const Kernel& kernel) {
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
-  const ScatterKernel single{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_INT64, false};
+  const ScatterKernel single{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_FLOAT32, GRAFT_INT64, false};
   add(single.key(), [single] { return single.build(); });
-  const RowKernel rows{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_INT64};
+  const RowKernel rows{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_FLOAT32, GRAFT_INT64};
   add(rows.key(), [rows] { return rows.build(); });
 });
+
+// Sums of a half type by way of float32, rounded once.
+void scatter_wide(Stream& stream, const TensorView& to, int dim, const TensorView& index,
+                  const TensorView& from) {
+  const Workspace memory(stream, static_cast<uint64_t>(to.count()) * sizeof(float));
+  const TensorView sums = contiguous_like(to, memory.address(), GRAFT_FLOAT32);
+  copy(stream, sums, to);
+  scatter(stream, sums, dim, index, from, ScatterMode::kAdd);
+  copy(stream, to, sums);
+}
 
 }  // namespace
 
 void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& index,
              const TensorView& from, ScatterMode mode) {
   if (index.count() == 0) return;
+  if (mode == ScatterMode::kAdd && is_half(to.dtype) && index.count() >= to.count() / 4) {
+    return scatter_wide(stream, to, dim, index, from);
+  }
   // The indexed dimension is the innermost, serial loop: one work-item owns a target line.
   Axes axes;
   axes.operands = 3;
@@ -186,7 +204,7 @@ void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& in
   axes.merge();
   const int rows = find_rows(axes);
   axes.push(along);
-  const ScatterKernel kernel = kernel_for(mode, to.dtype, index.dtype);
+  const ScatterKernel kernel = kernel_for(mode, to.dtype, from.dtype, index.dtype);
   const bool part_by_part = mode == ScatterMode::kAdd || mode == ScatterMode::kReplace;
   const bool by_rows = rows >= 0 && (!kernel.pairs || part_by_part);
   const int64_t width = by_rows && kernel.pairs ? 2 : 1;
@@ -197,8 +215,9 @@ void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& in
   arguments.index(to.rank > 0 ? to.strides[dim] * width : 0);
   if (by_rows) arguments.index(cut_rows(&axes, rows, width));
   const WorkSplit split = append_loops_as_given(arguments, axes);
-  stream.launch(by_rows ? compiled(stream, RowKernel{mode, kernel.data, kernel.index})
-                        : compiled(stream, kernel),
+  stream.launch(by_rows
+                    ? compiled(stream, RowKernel{mode, kernel.data, kernel.source, kernel.index})
+                    : compiled(stream, kernel),
                 static_cast<uint64_t>(split.grid), arguments.span());
 }
 

@@ -1,4 +1,5 @@
 // src/torch/ops_embedding_bag.cpp: embedding bags, their gradients, and rows held to a norm.
+#include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/embedding_dense_backward.h>
 #include <ATen/ops/empty.h>
@@ -108,9 +109,11 @@ at::Tensor GRAFT_OPERATOR(_embedding_bag_per_sample_weights_backward)(
   TORCH_CHECK(mode == 0,
               "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
   if (indices.numel() == 0) return at::zeros({0}, grad.options());
-  const at::Tensor rows = weight.index_select(0, indices);
-  const at::Tensor products = grad.index_select(0, offset2bag.to(at::kLong)) * rows;
-  return products.sum(1).masked_fill(indices == padding_idx, 0);
+  // Half types are multiplied and summed in float32.
+  const at::ScalarType wide = at::toOpMathType(grad.scalar_type());
+  const at::Tensor rows = weight.index_select(0, indices).to(wide);
+  const at::Tensor products = grad.index_select(0, offset2bag.to(at::kLong)).to(wide) * rows;
+  return products.sum(1).masked_fill_(indices == padding_idx, 0).to(grad.scalar_type());
 }
 
 at::Tensor& GRAFT_OPERATOR(embedding_renorm_)(at::Tensor& self, const at::Tensor& indices,
