@@ -8,13 +8,18 @@ import pytest
 from invocation import run
 
 
+def nothing_to_compare(cell):
+    """Upstream's databases have no sample that the CPU itself computes; no row of ours excuses it."""
+    return cell["status"] == "skip" and cell["reason"].startswith("not applicable: ")
+
+
 @pytest.mark.timeout(1500)
 def test_graft_in_float32(tmp_path):
     aspects = "forward,backward,step,errors"
     settings = ["--device", "graft", "--dtypes", "float32", "--aspects", aspects]
     done = run(tmp_path, *settings, limit=1400)
     cells = done.results()["cells"]
-    bad = [c for c in cells if c["status"] not in ("pass", "skip", "xfail")]
+    bad = [c for c in cells if c["status"] != "pass" and not nothing_to_compare(c)]
     assert not bad, "\n".join(f"{c['entry']} {c['aspect']}: {c['message']}" for c in bad)
     assert done.code == 0, done.out + done.err
     passed = sum(c["status"] == "pass" for c in cells)
