@@ -54,11 +54,16 @@ class Dialect {
   // math.h: then the definition in math.h is printed into the program.
   virtual std::string math(Math function, Type type) const = 0;
 
-  // The function that stores a half type, graft_<dtype>_from_f32 of math.h, whose definition is
-  // given; a language with an instruction for it returns a text that uses that.
-  virtual std::string store_function(graft_dtype dtype, std::string definition) const {
+  // Functions graft_quotient_i64(a, b) and graft_remainder_i64(a, b), as kDiv and kRem are, for
+  // divisors that the innermost loop does not change; empty where the language's own will do.
+  virtual std::string_view invariant_division() const { return ""; }
+
+  // Functions that convert kTileElements of tile.h in memory, graft_f32s_from_<dtype>(to, from) and
+  // graft_<dtype>s_from_f32(to, from); empty where the language has no instruction for it: then
+  // every element of the half type is converted alone, by its definition in math.h.
+  virtual std::string_view tile_functions(graft_dtype dtype) const {
     (void)dtype;
-    return definition;
+    return "";
   }
 
   virtual std::string bitcast(Type to, Type from, const std::string& value) const = 0;

@@ -15,7 +15,7 @@ namespace {
 
 std::string body(const Kernel& kernel) {
   const Dialect& c = *find_dialect("c");
-  return print(kernel, c).substr(c.head().size());
+  return print(kernel, c).substr(c.head().size() + c.invariant_division().size());
 }
 
 TEST(Printer, PrintsALoopOverHalfPrecision) {
@@ -47,7 +47,7 @@ void scale(const graft_kernel_argument* arguments, u64 begin, u64 end) {
     const i64 v2 = (i64)0;
     const i64 v3 = (i64)1;
 #pragma omp simd
-    for (i64 v4 = v2; v4 < v1; v4 += v3) {
+    for (i64 v4 = v2; v4 < v1; ++v4) {
       const f32 v5 = graft_f32_from_bfloat16(p1[v4]);
       const f32 v6 = v5 * v0;
       const f32 v7 = 0.5f;

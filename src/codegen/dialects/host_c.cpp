@@ -1,5 +1,6 @@
 // src/codegen/dialects/host_c.cpp: GNU C for the CPU, kernels as driver.h's dialect "c" has them.
 #include "codegen/dialect.h"
+#include "codegen/dialects/host_c_division.h"
 #include "codegen/dialects/host_c_float16.h"
 #include "codegen/printer.h"
 
@@ -63,8 +64,10 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
     return prefix + name + (type == Type::kF32 ? "f" : "");
   }
 
-  std::string store_function(graft_dtype dtype, std::string definition) const override {
-    return dtype == GRAFT_FLOAT16 ? with_float16_instruction(definition) : definition;
+  std::string_view invariant_division() const override { return kInvariantDivision; }
+
+  std::string_view tile_functions(graft_dtype dtype) const override {
+    return dtype == GRAFT_FLOAT16 ? kFloat16Tiles : "";
   }
 
   std::string bitcast(Type to, Type from, const std::string& value) const override {

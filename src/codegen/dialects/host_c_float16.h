@@ -1,50 +1,52 @@
-// src/codegen/dialects/host_c_float16.h: x86's instruction that rounds float32 to float16.
+// src/codegen/dialects/host_c_float16.h: tiles of float16 by x86's own instructions.
 #pragma once
 
-#include <string>
+#include <string_view>
+
+#include "codegen/tile.h"
 
 namespace graft::ir {
 
-// The function graft_float16_from_f32 for CPUs with F16C, else the definition given. gcc 12 has no
-// vector form of the instruction; it calls the variant of a simd function by its name in the x86
-// Vector Function ABI (Intel, 2015, 2.6), written here by hand. A program is several files: each
-// may hold it, one is linked.
-inline std::string with_float16_instruction(const std::string& definition) {
-  return R"(
-#if defined(__F16C__) && !defined(__clang__) && __GNUC__ >= 12
-#define GRAFT_ONCE __attribute__((visibility("hidden"), weak, const))
-typedef f32 graft_f32x4 __attribute__((vector_size(16)));
-#ifdef __AVX512F__
-typedef f32 graft_f32s __attribute__((vector_size(64)));
-typedef i16 graft_i16s __attribute__((vector_size(64)));
-typedef i16 graft_i16s_half __attribute__((vector_size(32)));
-#define GRAFT_ROUND(v) __builtin_ia32_vcvtps2ph512_mask(v, 0, (graft_i16s_half){0}, (u16)-1)
-#define GRAFT_ORDER 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, \
-  16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
-#define GRAFT_VARIANT "_ZGVeN32v_"
-#pragma omp declare simd notinbranch simdlen(32)
+// gcc 12 has no vector form of float16 but in the builtins below. Where they are missing, the loops
+// call the functions that convert one element, which the compiler turns into integer vectors.
+inline constexpr std::string_view kFloat16Tiles = R"(
+#if defined(__F16C__) && !defined(__clang__) && defined(__AVX512F__)
+#define GRAFT_HALVES 16
+#define GRAFT_WIDEN(v) __builtin_ia32_vcvtph2ps512_mask(v, (graft_f32s){0}, (u16)-1, 4)
+#define GRAFT_NARROW(v) __builtin_ia32_vcvtps2ph512_mask(v, 0, (graft_halves){0}, (u16)-1)
+#elif defined(__F16C__) && !defined(__clang__)
+#define GRAFT_HALVES 8
+#define GRAFT_WIDEN(v) __builtin_ia32_vcvtph2ps256(v)
+#define GRAFT_NARROW(v) __builtin_ia32_vcvtps2ph256(v, 0)
 #else
-typedef f32 graft_f32s __attribute__((vector_size(32)));
-typedef i16 graft_i16s __attribute__((vector_size(32)));
-typedef i16 graft_i16s_half __attribute__((vector_size(16)));
-#define GRAFT_ROUND(v) __builtin_ia32_vcvtps2ph256(v, 0)
-#define GRAFT_ORDER 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-#define GRAFT_VARIANT "_ZGVdN16v_"
-#pragma omp declare simd notinbranch simdlen(16)
+#define GRAFT_HALVES 1
 #endif
-GRAFT_ONCE u16 graft_float16_from_f32(f32 value);
-GRAFT_ONCE u16 graft_float16_one(f32 value) __asm__("graft_float16_from_f32");
-u16 graft_float16_one(f32 value) {
-  return (u16)__builtin_ia32_vcvtps2ph((graft_f32x4){value}, 0)[0];
-}
-GRAFT_ONCE graft_i16s graft_float16s(graft_f32s a, graft_f32s b)
-    __asm__(GRAFT_VARIANT "graft_float16_from_f32");
-graft_i16s graft_float16s(graft_f32s a, graft_f32s b) {
-  return __builtin_shufflevector(GRAFT_ROUND(a), GRAFT_ROUND(b), GRAFT_ORDER);
-}
+#if GRAFT_HALVES > 1
+typedef f32 graft_f32s __attribute__((vector_size(4 * GRAFT_HALVES)));
+typedef i16 graft_halves __attribute__((vector_size(2 * GRAFT_HALVES)));
 #else
-)" + definition +
-         "#endif\n";
+typedef f32 graft_f32s;
+typedef u16 graft_halves;
+#define GRAFT_WIDEN(v) graft_f32_from_float16(v)
+#define GRAFT_NARROW(v) graft_float16_from_f32(v)
+#endif
+static inline __attribute__((always_inline)) void graft_f32s_from_float16(f32* to, const u16* from) {
+  for (i64 i = 0; i < 32; i += GRAFT_HALVES) {
+    graft_halves half;
+    __builtin_memcpy(&half, from + i, sizeof half);
+    const graft_f32s wide = GRAFT_WIDEN(half);
+    __builtin_memcpy(to + i, &wide, sizeof wide);
+  }
 }
+static inline __attribute__((always_inline)) void graft_float16s_from_f32(u16* to, const f32* from) {
+  for (i64 i = 0; i < 32; i += GRAFT_HALVES) {
+    graft_f32s wide;
+    __builtin_memcpy(&wide, from + i, sizeof wide);
+    const graft_halves half = GRAFT_NARROW(wide);
+    __builtin_memcpy(to + i, &half, sizeof half);
+  }
+}
+)";
+static_assert(kTileElements == 32, "written out in the program above");
 
 }  // namespace graft::ir
