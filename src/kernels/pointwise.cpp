@@ -116,6 +116,7 @@ class Launch {
     if (loops.rank == 0 || loops.strides[v][0] == 1) return Walk::kDense;
     if (loops.strides[v][0] == -1) return Walk::kReversed;
     const bool written = v < output_count_;
+    if (loops.strides[v][0] == 2 && !written) return Walk::kSecond;
     return loops.strides[v][0] == 0 && !written ? Walk::kUniform : Walk::kStrided;
   }
 

@@ -131,7 +131,9 @@ class Writer {
   Value element(int i, Value position) {
     const Operand& operand = operands_[i];
     if (spec_.walk(i) == Walk::kReversed) return operand.offset - position;
-    const Value step = spec_.walk(i) == Walk::kStrided ? position * operand.inner : position;
+    Value step = position;
+    if (spec_.walk(i) == Walk::kStrided) step = position * operand.inner;
+    if (spec_.walk(i) == Walk::kSecond) step = position * 2;
     return is_set(operand.offset) ? operand.offset + step : step;
   }
 
@@ -208,7 +210,7 @@ std::string pointwise_key(const PointwiseSpec& spec) {
   std::string key = fmt::format("{}_{}_{}", op_table()[spec.op].name,
                                 name_of(static_cast<graft_dtype>(spec.compute)), spec.outer);
   for (int i = 0; i < spec.operands; ++i) {
-    key += fmt::format("_{}{}{}", name_of(spec.dtype(i)), "vudxr"[static_cast<int>(spec.walk(i))],
+    key += fmt::format("_{}{}{}", name_of(spec.dtype(i)), "vudxrp"[static_cast<int>(spec.walk(i))],
                        spec.shifted(i) ? "s" : "");
   }
   return key;

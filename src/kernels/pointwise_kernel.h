@@ -16,7 +16,8 @@ enum class Walk : uint8_t {
   kUniform,  // one element: stride 0
   kDense,    // stride 1
   kStrided,  // any stride, an argument of the launch
-  kReversed  // stride -1
+  kReversed, // stride -1
+  kSecond    // stride 2, inputs only: vectors load all and drop half
 };
 
 // What a kernel is specialised on. Zeroed before it is filled in: it is compared as bits.

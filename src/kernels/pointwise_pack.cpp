@@ -12,7 +12,8 @@ namespace graft {
 namespace {
 
 constexpr auto kScalar = Walk::kScalar, kUniform = Walk::kUniform, kDense = Walk::kDense,
-               kStrided = Walk::kStrided, kReversed = Walk::kReversed;
+               kStrided = Walk::kStrided, kReversed = Walk::kReversed,
+               kSecond = Walk::kSecond;
 
 struct Adder {
   const PackEntry::Sink& add;
@@ -80,11 +81,11 @@ void add_copies(const Adder& add) {
   }
   for (graft_dtype bits : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
     for (int outer : {1, 2, 3}) {
-      for (Walk walk : {kDense, kUniform, kStrided}) add(same, bits, bits, bits, {walk}, outer);
+      for (Walk walk : {kDense, kUniform, kStrided, kSecond}) add(same, bits, bits, bits, {walk}, outer);
       for (Walk walk : {kDense, kReversed}) add(same, bits, bits, bits, {walk}, outer, true);
     }
     add(same, bits, bits, bits, {kReversed}, 0, true);
-    for (Walk walk : {kUniform, kStrided}) add(same, bits, bits, bits, {walk});
+    for (Walk walk : {kUniform, kStrided, kSecond}) add(same, bits, bits, bits, {walk});
   }
 }
 

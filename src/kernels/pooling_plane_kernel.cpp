@@ -27,7 +27,7 @@ class PlaneWriter {
                   kind_ == PlanePoolKernel::kAdaptiveBackward),
         b_(kernel.key()),
         type_(ir::compute_type(kernel.dtype)) {
-    to_ = b_.write(kernel.dtype);
+    to_ = b_.write(kernel.written);
     if (kind_ == PlanePoolKernel::kMax) indices_ = b_.write(GRAFT_INT64);
     from_ = b_.read(kernel.dtype);
     for (Value* value : {&rows_, &rows_per_item_, &channels_}) *value = b_.index();
@@ -269,7 +269,7 @@ std::string PlanePoolKernel::key() const {
   static const char* const kKinds[] = {"max",      "average",           "average_backward",
                                        "adaptive", "adaptive_backward", "max_backward"};
   return std::string("pool_planes_") + kKinds[kind] + (clipped ? "_clipped_" : "_") +
-         name_of(dtype) + (kind == kMaxBackward ? std::string("_") + name_of(written) : "");
+         name_of(dtype) + "_" + name_of(written);
 }
 
 ir::Kernel PlanePoolKernel::build() const {

@@ -20,8 +20,8 @@ struct PlanePoolKernel {
   };
 
   Kind kind = kMax;
-  graft_dtype dtype = GRAFT_FLOAT32;    // of what is read
-  graft_dtype written = GRAFT_FLOAT32;  // of kMaxBackward's sums; elsewhere as dtype
+  graft_dtype dtype = GRAFT_FLOAT32;    // of what is read; no half type but for kMaxBackward
+  graft_dtype written = GRAFT_FLOAT32;  // of the output, or of kMaxBackward's sums
   bool clipped = false;  // some windows reach over the edge; backward: divisors differ
 
   std::string key() const;

@@ -8,6 +8,7 @@
 #include "kernels/copy.h"
 #include "kernels/staging.h"
 #include "kernels/work_split.h"
+#include "runtime/dtype.h"
 
 namespace graft {
 namespace {
@@ -26,7 +27,9 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
                       PlanePoolKernel::kAdaptiveBackward, PlanePoolKernel::kMaxBackward}) {
       for (bool clipped : {false, true}) {
         if (clipped && kind > PlanePoolKernel::kAverageBackward) continue;
-        const PlanePoolKernel kernel{kind, dtype, GRAFT_FLOAT32, clipped};
+        const bool sums = kind == PlanePoolKernel::kMaxBackward;
+        const PlanePoolKernel kernel{kind, sums ? dtype : GRAFT_FLOAT32,
+                                     sums ? GRAFT_FLOAT32 : dtype, clipped};
         add(kernel.key(), [kernel] { return kernel.build(); });
       }
     }
@@ -64,8 +67,12 @@ bool PlanePool::clipped(const TensorView& large, const TensorView& small, int64_
 
 void PlanePool::launch(Stream& stream, PlanePoolKernel kernel, const TensorView& written,
                        const TensorView* indices, const TensorView& read, const Rows& rows) const {
-  StagedInput from(stream, read, !evenly_spaced(read));
+  // The lanes of a vector lie apart: CPUs gather 32 bits at once, but not 16.
+  const graft_dtype dtype = is_half(read.dtype) ? GRAFT_FLOAT32 : read.dtype;
+  StagedInput from(stream, read, !evenly_spaced(read), dtype);
   const TensorView& source = from.view();
+  kernel.dtype = dtype;
+  kernel.written = written.dtype;
   Arguments arguments;
   arguments.write(written);
   if (indices != nullptr) arguments.write(*indices);
@@ -91,7 +98,7 @@ bool PlanePool::max(Stream& stream, const TensorView& output, const TensorView& 
   if (channels_last(input) || !fits(output, input, split)) return false;
   StagedOutput values(stream, output, !output.contiguous());
   StagedOutput positions(stream, indices, !indices.contiguous());
-  launch(stream, {PlanePoolKernel::kMax, input.dtype, input.dtype, clipped(input, output, 0)},
+  launch(stream, {.kind = PlanePoolKernel::kMax, .clipped = clipped(input, output, 0)},
          values.view(), &positions.view(), input, split);
   values.finish();
   positions.finish();
@@ -116,18 +123,18 @@ bool PlanePool::average(Stream& stream, bool backward, const TensorView& written
   PlanePool pool = *this;
   const int64_t count = window_.kernel[0] * window_.kernel[1];
   if (divisor_ == 0 && !clipped(large, small, count_padding_ ? 1 : 0)) pool.divisor_ = count;
-  const graft_dtype dtype = read.dtype;
   if (!backward) {
-    const bool edges = clipped(large, small, 0);
-    return pool.average(stream, {PlanePoolKernel::kAverage, dtype, dtype, edges}, written, read,
-                        count);
+    const PlanePoolKernel kernel{.kind = PlanePoolKernel::kAverage,
+                                 .clipped = clipped(large, small, 0)};
+    return pool.average(stream, kernel, written, read, count);
   }
   int64_t windows = 1;
   for (int d = 0; d < 2; ++d) {
     windows *= (window_.kernel[d] + window_.stride[d] - 1) / window_.stride[d];
   }
-  return pool.average(stream, {PlanePoolKernel::kAverageBackward, dtype, dtype, pool.divisor_ == 0},
-                      written, read, windows);
+  const PlanePoolKernel kernel{.kind = PlanePoolKernel::kAverageBackward,
+                               .clipped = pool.divisor_ == 0};
+  return pool.average(stream, kernel, written, read, windows);
 }
 
 bool PlanePool::adaptive(Stream& stream, bool backward, const TensorView& written,
@@ -149,7 +156,7 @@ bool PlanePool::adaptive(Stream& stream, bool backward, const TensorView& writte
     window.stride[d] = 1;
   }
   const auto kind = backward ? PlanePoolKernel::kAdaptiveBackward : PlanePoolKernel::kAdaptive;
-  return PlanePool(window).average(stream, {kind, read.dtype, read.dtype, false}, written, read,
+  return PlanePool(window).average(stream, {.kind = kind}, written, read,
                                    window.kernel[0] * window.kernel[1]);
 }
 

@@ -7,10 +7,11 @@
 
 namespace graft {
 
-StagedInput::StagedInput(Stream& stream, const TensorView& view, bool stage) : view_(view) {
-  if (!stage) return;
-  workspace_.emplace(stream, static_cast<uint64_t>(view.count()) * size_of(view.dtype));
-  view_ = contiguous_like(view, workspace_->address(), view.dtype);
+StagedInput::StagedInput(Stream& stream, const TensorView& view, bool stage, graft_dtype dtype)
+    : view_(view) {
+  if (!stage && dtype == view.dtype) return;
+  workspace_.emplace(stream, static_cast<uint64_t>(view.count()) * size_of(dtype));
+  view_ = contiguous_like(view, workspace_->address(), dtype);
   copy(stream, view_, view);
 }
 

@@ -8,11 +8,13 @@
 
 namespace graft {
 
-// The view itself, or a contiguous copy of it when stage is set. Lives as long as the commands of
-// its call are enqueued.
+// The view itself, or a contiguous copy of it when stage is set or dtype is another one than the
+// view's. Lives as long as the commands of its call are enqueued.
 class StagedInput {
  public:
-  StagedInput(Stream& stream, const TensorView& view, bool stage);
+  StagedInput(Stream& stream, const TensorView& view, bool stage)
+      : StagedInput(stream, view, stage, view.dtype) {}
+  StagedInput(Stream& stream, const TensorView& view, bool stage, graft_dtype dtype);
   const TensorView& view() const { return view_; }
 
  private:
