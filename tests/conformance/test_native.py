@@ -16,10 +16,12 @@ X = torch.arange(6.0).reshape(2, 3)
     [
         (X + 0.5, Origin.COMPUTED),
         ((X.clone(), X.exp()), Origin.COMPUTED),
-        (X.sum(), Origin.NOTHING),  # one value is a constant for all that can be seen
+        (X.sum(), Origin.MAYBE_COPIED),  # one value is a constant for all that can be seen
         (X.t(), Origin.NOTHING),
         (X[1:], Origin.NOTHING),
-        (torch.zeros(5), Origin.NOTHING),
+        (torch.zeros(5), Origin.MAYBE_COPIED),
+        (torch.full((3,), torch.nan), Origin.NOTHING),
+        (torch.nn.functional.pad(X, (1, 2)), Origin.MAYBE_COPIED),
         (torch.ones(0), Origin.NOTHING),
         (X.clone(), Origin.MAYBE_COPIED),
         (X.amax(0), Origin.MAYBE_COPIED),
