@@ -26,12 +26,14 @@ class IndexChecker {
   ir::Value check(ir::Value given, ir::Value size, bool wraps) const {
     const ir::Value index = cast(ir::Type::kI64, given);
     const ir::Value at = wraps ? select(index < 0, index + size, index) : index;
-    const ir::Value bad = (at < 0) | (at >= size);
-    b_.if_(bad, [&] {
+    const ir::Variable place(at);
+    const auto unsigned_of = [](ir::Value x) { return bitcast(ir::Type::kU64, x); };
+    b_.if_(unsigned_of(at) >= unsigned_of(size), [&] {
       record_.store(b_.i64(1), index);
       record_.store(b_.i64(0), head_);
+      place = ir::maximum(ir::minimum(at, size - 1), b_.i64(0));
     });
-    return ir::maximum(ir::minimum(at, size - 1), b_.i64(0));
+    return place.get();
   }
 
  private:

@@ -53,10 +53,11 @@ struct ScatterKernel {
   ScatterMode mode;
   graft_dtype data, source, index;
   bool pairs;  // elements are two of data: parts of complex numbers, or halves of moved ones
+  bool dense = false;  // all three lie side by side along the indexed dimension
 
   std::string key() const {
     return std::string("scatter_") + name_of_mode(mode) + (pairs ? "_pairs_" : "_") +
-           name_of(data) + "_" + name_of(source) + "_" + name_of(index);
+           (dense ? "dense_" : "") + name_of(data) + "_" + name_of(source) + "_" + name_of(index);
   }
 
   ir::Kernel build() const {
@@ -65,11 +66,19 @@ struct ScatterKernel {
     const IndexChecker checker(b);
     const Value size = b.index(), stride = b.index();
     StridedLoop loop(b, 3);
-    loop.each([&](const std::vector<Value>& at) {
-      const Value target = at[0] + checker.check(indices.load(at[1]), size, false) * stride;
-      if (pairs) return pair(to, from, target * 2, at[2] * 2);
-      const Value x = from.load(at[2]);
+    const auto element = [&](Value line, Value at_index, Value at_source) {
+      const Value position = checker.check(indices.load(at_index), size, false);
+      const Value target = line + (dense ? position : position * stride);
+      if (pairs) return pair(to, from, target * 2, at_source * 2);
+      const Value x = from.load(at_source);
       to.store(target, mode == ScatterMode::kReplace ? x : combined(mode, to.load(target), x));
+    };
+    loop.each_inner([&](const std::vector<Value>& first) {
+      b.loop(b.i64(0), loop.inner_size(), [&](Value i) {
+        if (dense) return element(first[0], first[1] + i, first[2] + i);
+        const std::vector<Value> at = loop.moved(first, i);
+        element(at[0], at[1], at[2]);
+      });
     });
     return b.finish();
   }
@@ -161,8 +170,11 @@ graft_kernel compiled(Stream& stream, const Kernel& kernel) {
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
-  const ScatterKernel single{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_FLOAT32, GRAFT_INT64, false};
-  add(single.key(), [single] { return single.build(); });
+  for (bool dense : {false, true}) {
+    const ScatterKernel single{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_FLOAT32,
+                               GRAFT_INT64,       false,         dense};
+    add(single.key(), [single] { return single.build(); });
+  }
   const RowKernel rows{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_FLOAT32, GRAFT_INT64};
   add(rows.key(), [rows] { return rows.build(); });
 });
@@ -204,7 +216,9 @@ void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& in
   axes.merge();
   const int rows = find_rows(axes);
   axes.push(along);
-  const ScatterKernel kernel = kernel_for(mode, to.dtype, from.dtype, index.dtype);
+  ScatterKernel kernel = kernel_for(mode, to.dtype, from.dtype, index.dtype);
+  kernel.dense = to.rank > 0 && to.strides[dim] == 1 && along.strides[1] == 1 &&
+                 along.strides[2] == 1;
   const bool part_by_part = mode == ScatterMode::kAdd || mode == ScatterMode::kReplace;
   const bool by_rows = rows >= 0 && (!kernel.pairs || part_by_part);
   const int64_t width = by_rows && kernel.pairs ? 2 : 1;
