@@ -38,8 +38,7 @@ class Functions {
   void add_used_by(const Kernel& kernel) {
     for (const Parameter& parameter : kernel.parameters) {
       if (!is_half(parameter.dtype)) continue;
-      const bool tiles =
-          parameter.is_address && !dialect_.tile_functions(parameter.dtype).empty();
+      const bool tiles = parameter.is_address && !dialect_.tile_functions(parameter.dtype).empty();
       const bool written = parameter.access & GRAFT_ACCESS_WRITE;
       const bool read = !parameter.is_address || parameter.access & GRAFT_ACCESS_READ;
       if (read || tiles) add(define_load(parameter.dtype));

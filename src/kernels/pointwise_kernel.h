@@ -12,12 +12,12 @@ namespace graft {
 
 // How an operand lies along the innermost loop.
 enum class Walk : uint8_t {
-  kScalar,   // no memory: a scalar of the launch
-  kUniform,  // one element: stride 0
-  kDense,    // stride 1
-  kStrided,  // any stride, an argument of the launch
-  kReversed, // stride -1
-  kSecond    // stride 2, inputs only: vectors load all and drop half
+  kScalar,    // no memory: a scalar of the launch
+  kUniform,   // one element: stride 0
+  kDense,     // stride 1
+  kStrided,   // any stride, an argument of the launch
+  kReversed,  // stride -1
+  kSecond     // stride 2, inputs only: vectors load all and drop half
 };
 
 // What a kernel is specialised on. Zeroed before it is filled in: it is compared as bits.
@@ -32,7 +32,7 @@ struct PointwiseSpec {
   uint8_t unused[3] = {};
   uint8_t operand[kMaxOperands] = {};  // graft_dtype | Walk << 4 | kShifted
 
-  // The operand walks backwards along some loop: its first element is not its lowest.
+  // Backwards along some loop: the first element is not the lowest.
   static constexpr uint8_t kShifted = 128;
 
   graft_dtype dtype(int i) const { return static_cast<graft_dtype>(operand[i] & 15); }
@@ -49,8 +49,7 @@ static_assert(sizeof(PointwiseSpec) == 16, "the launcher's cache compares two wo
 graft_dtype scalar_dtype(graft_dtype compute);
 
 // Arguments of the launch, in order:
-//  - every operand: an address, or the scalar (complex: real and imaginary part, two scalars)
-//  - the row's scalars, likewise
+//  - every operand, then the row's scalars: an address, or the scalar (complex: its two parts)
 //  - count, tile: length of the innermost loop and how much of it one work-item does
 //  - with outer loops: rows (all together), rows per work-item, work-items per row, then the sizes
 //    of the outer loops but the outermost

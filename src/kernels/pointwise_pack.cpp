@@ -12,8 +12,7 @@ namespace graft {
 namespace {
 
 constexpr auto kScalar = Walk::kScalar, kUniform = Walk::kUniform, kDense = Walk::kDense,
-               kStrided = Walk::kStrided, kReversed = Walk::kReversed,
-               kSecond = Walk::kSecond;
+               kStrided = Walk::kStrided, kReversed = Walk::kReversed, kSecond = Walk::kSecond;
 
 struct Adder {
   const PackEntry::Sink& add;
@@ -81,7 +80,8 @@ void add_copies(const Adder& add) {
   }
   for (graft_dtype bits : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
     for (int outer : {1, 2, 3}) {
-      for (Walk walk : {kDense, kUniform, kStrided, kSecond}) add(same, bits, bits, bits, {walk}, outer);
+      for (Walk walk : {kDense, kUniform, kStrided, kSecond})
+        add(same, bits, bits, bits, {walk}, outer);
       for (Walk walk : {kDense, kReversed}) add(same, bits, bits, bits, {walk}, outer, true);
     }
     add(same, bits, bits, bits, {kReversed}, 0, true);

@@ -217,8 +217,8 @@ void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& in
   const int rows = find_rows(axes);
   axes.push(along);
   ScatterKernel kernel = kernel_for(mode, to.dtype, from.dtype, index.dtype);
-  kernel.dense = to.rank > 0 && to.strides[dim] == 1 && along.strides[1] == 1 &&
-                 along.strides[2] == 1;
+  kernel.dense =
+      to.rank > 0 && to.strides[dim] == 1 && along.strides[1] == 1 && along.strides[2] == 1;
   const bool part_by_part = mode == ScatterMode::kAdd || mode == ScatterMode::kReplace;
   const bool by_rows = rows >= 0 && (!kernel.pairs || part_by_part);
   const int64_t width = by_rows && kernel.pairs ? 2 : 1;

@@ -61,8 +61,7 @@ TEST(Tile, LeavesDialectsWithoutInstructionsAlone) {
 TEST(Tile, LeavesAddressesAloneThatChangeInTheLoop) {
   Builder b("either");
   const Address out = b.write(GRAFT_FLOAT32), x = b.read(GRAFT_FLOAT16), y = b.read(GRAFT_FLOAT16);
-  b.vector_loop(b.i64(0), b.index(),
-                [&](Value i) { out.store(i, pick({x, y}, i % 2).load(i)); });
+  b.vector_loop(b.i64(0), b.index(), [&](Value i) { out.store(i, pick({x, y}, i % 2).load(i)); });
   EXPECT_TRUE(accesses_of(b.finish()).empty());
 }
 

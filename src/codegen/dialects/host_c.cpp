@@ -65,11 +65,9 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
   }
 
   std::string_view invariant_division() const override { return kInvariantDivision; }
-
   std::string_view tile_functions(graft_dtype dtype) const override {
     return dtype == GRAFT_FLOAT16 ? kFloat16Tiles : "";
   }
-
   std::string bitcast(Type to, Type from, const std::string& value) const override {
     return std::string("((union { ") + name_of(from) + " from; " + name_of(to) + " to; }){" +
            value + "}).to";
