@@ -93,6 +93,23 @@ def resnet(training: bool, batch: int) -> Callable[[str], Work]:
     return make
 
 
+def replay(device: str) -> Work:
+    """A hundred operations on one element: a captured graph, or eager where nothing captures."""
+    x = torch.ones(1, device=device)
+
+    def work() -> None:
+        for _ in range(50):
+            x.mul_(0.5)
+            x.add_(1)
+
+    if device == "cpu":
+        return work
+    graph = torch.accelerator.Graph()
+    with torch.Stream(device=device), graph:
+        work()
+    return graph.replay
+
+
 def digits_epoch(device: str) -> Work:
     images, labels, _, _ = digits.load()
     torch.manual_seed(0)
@@ -111,6 +128,7 @@ CASES: dict[str, Case] = {
         *family("1024²", 1.0, POINTWISE | REDUCTIONS, SIDE),
         *family("1024²", 0.3, RANDOM, SIDE),
         *(Case(f"gemm {n}", 1.1, on_square(torch.mm, n)) for n in (512, 1024, 2048)),
+        Case("replay of 100 tiny operations", 0.33, replay),
         Case("digits training epoch", 1.2, digits_epoch),
         Case("ResNet-50 inference b1", 1.1, resnet(False, 1)),
         Case("ResNet-50 inference b16", 0.85, resnet(False, 16), pairs=7),

@@ -10,6 +10,13 @@ from typing import Any, NamedTuple
 import torch
 
 from torch_graft import _C, fallback
+from torch_graft.graphs import (
+    Graph,
+    graph,
+    graph_pool_handle,
+    is_current_stream_capturing,
+    make_graphed_callables,
+)
 from torch_graft.indices import DeviceLike, device_index
 from torch_graft.memory import (
     empty_cache,
@@ -39,12 +46,12 @@ from torch_graft.random import (
 )
 
 __all__ = [
-    "DeviceProperties", "Event", "Stream", "current_device", "current_stream", "default_stream",
-    "device", "device_count", "device_of", "devices", "drivers", "empty_cache", "fallback",
-    "get_amp_supported_dtype", "get_device_capability", "get_device_name",
-    "get_device_properties", "get_rng_state", "get_rng_state_all", "init", "initial_seed",
-    "is_available", "is_bf16_supported", "is_initialized", "load_driver", "manual_seed",
-    "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
+    "DeviceProperties", "Event", "Graph", "Stream", "current_device", "current_stream",
+    "default_stream", "device", "device_count", "device_of", "devices", "drivers", "empty_cache",
+    "fallback", "get_amp_supported_dtype", "get_device_capability", "get_device_name",
+    "get_device_properties", "get_rng_state", "get_rng_state_all", "graph", "graph_pool_handle",
+    "init", "initial_seed", "is_available", "is_bf16_supported", "is_current_stream_capturing",
+    "is_initialized", "load_driver", "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
     "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats", "memory_summary",
     "record_memory_history", "refusals", "reset_accumulated_memory_stats",
     "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_per_process_memory_fraction",

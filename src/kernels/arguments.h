@@ -38,6 +38,10 @@ class Arguments {
   Arguments& index(int64_t value) {
     return push({GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, static_cast<uint64_t>(value), 8});
   }
+  // A part of a generator's state, marked by random_mark of runtime/recording.h.
+  Arguments& random(uint64_t value, uint32_t mark) {
+    return push({GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, mark, value, 8});
+  }
 
   // Valid until the next change.
   std::span<const graft_argument> span() const { return {arguments_, static_cast<size_t>(count_)}; }

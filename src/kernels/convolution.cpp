@@ -52,7 +52,7 @@ bool library_convolution(Stream& stream, graft_convolution_kind kind, const Conv
   execution.tensors[1] = views.weight.address;
   execution.tensors[2] = views.output.address;
   if (bias != nullptr) execution.operands[0] = bias->address;
-  execute_plan(stream, *plan, library.table->plan_execute, execution);
+  execute_plan(stream, plan, library.table->plan_execute, execution);
   return true;
 }
 

@@ -42,6 +42,7 @@ class ErrorRecord {
     stream_.synchronize();
     if (error.code == static_cast<int32_t>(IndexErrorCode::kNone)) return;
     clear();
+    stream_.synchronize();  // a graph that was captured here may be replayed on another stream
     if (error.code == static_cast<int32_t>(IndexErrorCode::kAssertion)) {
       throw Error(GRAFT_INVALID_ARGUMENT,
                   op_name(static_cast<uint32_t>(error.index)) + " (" + op_name(error.tag) + " on " +

@@ -57,14 +57,14 @@ std::shared_ptr<CachedPlan> planned(Device& device, graft_status status,
   return cached;
 }
 
-void execute_plan(Stream& stream, const CachedPlan& plan,
+void execute_plan(Stream& stream, const std::shared_ptr<const CachedPlan>& plan,
                   graft_status (*run)(graft_stream, graft_plan, const graft_execution*),
                   graft_execution& execution) {
-  Workspace workspace(stream, plan.workspace_bytes);
+  Workspace workspace(stream, plan->workspace_bytes);
   execution.struct_size = sizeof(execution);
   execution.tag = current_tag();
   execution.workspace = workspace.address();
-  stream.execute(run, plan.plan, execution);
+  stream.execute(run, plan->plan, execution, plan);
 }
 
 }  // namespace graft

@@ -42,7 +42,7 @@ std::shared_ptr<CachedPlan> planned(Device& device, graft_status status,
                                     graft_status (*destroy)(graft_plan), const char* what);
 
 // Enqueues the plan with a workspace of its own.
-void execute_plan(Stream& stream, const CachedPlan& plan,
+void execute_plan(Stream& stream, const std::shared_ptr<const CachedPlan>& plan,
                   graft_status (*run)(graft_stream, graft_plan, const graft_execution*),
                   graft_execution& execution);
 

@@ -39,6 +39,12 @@ CachingAllocator::~CachingAllocator() {
 }
 
 FreeBlocks& CachingAllocator::pool(const Stream& stream, bool large) {
+  const auto found = private_pools_.find(stream.memory_pool());
+  if (found == private_pools_.end()) return shared_pool(stream, large);
+  return large ? found->second.free.large : found->second.free.small;
+}
+
+FreeBlocks& CachingAllocator::shared_pool(const Stream& stream, bool large) {
   const auto id = static_cast<size_t>(stream.id());
   if (id >= pools_.size()) pools_.resize(id + 1);
   if (pools_[id] == nullptr) pools_[id] = std::make_unique<StreamPools>();
@@ -279,6 +285,7 @@ CachedBlock* CachingAllocator::add_segment(uint64_t bytes, Stream& stream, bool 
   segment->pool = &pool(stream, large);
   segment->bytes = bytes;
   segment->large = large;
+  if (private_pools_.contains(stream.memory_pool())) segment->private_pool = stream.memory_pool();
   block->address = segment->source->address;
   block->capacity = bytes;
   block->device = &device_;
@@ -326,7 +333,8 @@ void CachingAllocator::make_room(uint64_t bytes, const Stream& stream) noexcept 
     auto largest = segments_.end();
     for (auto entry = segments_.begin(); entry != segments_.end(); ++entry) {
       const Segment& segment = *entry->second;
-      const bool unused = segment.in_use == 0 && segment.stream == &stream;
+      const bool unused =
+          segment.in_use == 0 && segment.private_pool == 0 && segment.stream == &stream;
       if (!unused || segment.bytes <= kLargeSegment) continue;
       if (largest == segments_.end() || segment.bytes > largest->second->bytes) largest = entry;
     }
@@ -352,8 +360,33 @@ CachingAllocator::Segments::iterator CachingAllocator::release_segment(
 
 void CachingAllocator::release_cached() noexcept {
   for (auto entry = segments_.begin(); entry != segments_.end();) {
-    entry = entry->second->in_use == 0 ? release_segment(entry) : std::next(entry);
+    const bool unused = entry->second->in_use == 0 && entry->second->private_pool == 0;
+    entry = unused ? release_segment(entry) : std::next(entry);
   }
+}
+
+void CachingAllocator::retain_pool(uint64_t pool) {
+  const std::lock_guard lock(mutex_);
+  ++private_pools_[pool].retained;
+}
+
+void CachingAllocator::release_pool(uint64_t pool) noexcept {
+  if (forked_child()) return;
+  const std::lock_guard lock(mutex_);
+  const auto found = private_pools_.find(pool);
+  if (found == private_pools_.end() || --found->second.retained != 0) return;
+  for (auto& [address, segment] : segments_) {
+    if (segment->private_pool != pool) continue;
+    segment->private_pool = 0;
+    FreeBlocks* const from = segment->pool;
+    segment->pool = &shared_pool(*segment->stream, segment->large);
+    for (CachedBlock* block = segment->first; block != nullptr; block = block->after) {
+      if (block->state != CachedBlock::State::kFree) continue;
+      from->remove(block);
+      segment->pool->insert(block);
+    }
+  }
+  private_pools_.erase(found);
 }
 
 void CachingAllocator::empty_cache() {

@@ -23,7 +23,8 @@ struct Segment {
   FreeBlocks* pool = nullptr;  // where its free blocks are
   uint64_t bytes = 0;
   bool large = false;
-  uint32_t in_use = 0;  // blocks that are held or pending
+  uint32_t in_use = 0;        // blocks that are held or pending
+  uint64_t private_pool = 0;  // the retained pool that it belongs to
 };
 
 // A decorator: takes segments from another allocator and cuts them up. Sizes are rounded up to 512
@@ -34,7 +35,8 @@ struct Segment {
 // added for a block over 20 MiB, unused ones of that kind, which were too small for it, go back to
 // the source until as much is released: reserved memory stays near the peak of what was in use.
 // Out of memory: pending
-// blocks are waited for, the cache is emptied, and the request is tried once more.
+// blocks are waited for, the cache is emptied, and the request is tried once more. Streams that
+// record share the pool of their recording, whose commands run one after another.
 // One lock per allocator, held while the source is called; events are recorded without it.
 class CachingAllocator final : public Allocator {
  public:
@@ -45,6 +47,8 @@ class CachingAllocator final : public Allocator {
   void free(Block* block) noexcept override;
   void record_stream(Block* block, Stream& stream) override;
   void empty_cache() override;
+  void retain_pool(uint64_t pool) override;
+  void release_pool(uint64_t pool) noexcept override;
   MemoryStatistics statistics() const override;
   void reset_peak() override;
   void reset_accumulated() override;
@@ -59,6 +63,10 @@ class CachingAllocator final : public Allocator {
   struct StreamPools {
     FreeBlocks small, large;
   };
+  struct PrivatePool {
+    StreamPools free;
+    uint32_t retained = 0;
+  };
   struct Mark {
     std::unique_ptr<Event> event;
     CachedBlock* block;
@@ -68,6 +76,7 @@ class CachingAllocator final : public Allocator {
 
   // REQUIRES for all below: mutex_ is held, unless said otherwise.
   FreeBlocks& pool(const Stream& stream, bool large);
+  FreeBlocks& shared_pool(const Stream& stream, bool large);
   void carve(CachedBlock* block, uint64_t capacity);
   CachedBlock* add_segment(uint64_t capacity, Stream& stream, bool large);
   CachedBlock* add_segment_or_retry(uint64_t bytes, uint64_t capacity, Stream& stream);
@@ -98,6 +107,7 @@ class CachingAllocator final : public Allocator {
   mutable std::mutex mutex_;  // guards what follows
   std::unique_ptr<Allocator> source_;
   std::vector<std::unique_ptr<StreamPools>> pools_;  // by stream id
+  std::map<uint64_t, PrivatePool> private_pools_;    // the retained ones
   Segments segments_;
   std::unordered_map<CachedBlock*, std::vector<Stream*>> users_;  // of blocks that are shared
   std::map<Stream*, std::deque<Mark>> marks_;  // oldest first; no empty queue stays

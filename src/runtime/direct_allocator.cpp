@@ -83,6 +83,7 @@ Block* DirectAllocator::allocate(uint64_t bytes, Stream& stream) {
   piece.bytes = piece.capacity = bytes;
   piece.device = &device_;
   piece.stream = &stream;
+  piece.pool = stream.memory_pool();
   piece.context = context;
   count(pool, bytes, true);
   history_.add(MemoryAction::kAllocate, address, bytes, stream.id(), std::move(context));
@@ -118,8 +119,13 @@ void DirectAllocator::out_of_memory(uint64_t bytes, bool driver_refused) {
 
 void DirectAllocator::free(Block* block) noexcept {
   if (forked_child()) return;
-  const auto* piece = static_cast<const Piece*>(block);
+  auto* piece = static_cast<Piece*>(block);
   const graft_address address = piece->address;
+  {
+    const std::lock_guard lock(mutex_);
+    piece->parked = retained_.contains(piece->pool);
+    if (piece->parked) return;
+  }
   piece->stream->settle();
   for (Stream* user : piece->users) user->settle();
   {
@@ -131,6 +137,26 @@ void DirectAllocator::free(Block* block) noexcept {
     pieces_.erase(address);
   }
   Driver::call(device_.driver().table().memory_free, device_.handle(), address);
+}
+
+void DirectAllocator::retain_pool(uint64_t pool) {
+  const std::lock_guard lock(mutex_);
+  ++retained_[pool];
+}
+
+void DirectAllocator::release_pool(uint64_t pool) noexcept {
+  if (forked_child()) return;
+  std::vector<Piece*> parked;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = retained_.find(pool);
+    if (found == retained_.end() || --found->second != 0) return;
+    retained_.erase(found);
+    for (auto& [address, piece] : pieces_) {
+      if (piece.parked && piece.pool == pool) parked.push_back(&piece);
+    }
+  }
+  for (Piece* piece : parked) free(piece);
 }
 
 void DirectAllocator::record_stream(Block* block, Stream& stream) {

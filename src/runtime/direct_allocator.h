@@ -25,6 +25,8 @@ class DirectAllocator final : public Allocator {
   void free(Block* block) noexcept override;
   void record_stream(Block* block, Stream& stream) override;
   void empty_cache() override {}
+  void retain_pool(uint64_t pool) override;
+  void release_pool(uint64_t pool) noexcept override;
   MemoryStatistics statistics() const override;
   void reset_peak() override;
   void reset_accumulated() override;
@@ -39,6 +41,8 @@ class DirectAllocator final : public Allocator {
   struct Piece : Block {
     std::vector<Stream*> users;  // beside the own stream
     MemoryContext context;
+    uint64_t pool = 0;
+    bool parked = false;  // freed, but its pool is retained
   };
 
   MemoryContext context() const;
@@ -48,6 +52,7 @@ class DirectAllocator final : public Allocator {
   Device& device_;
   mutable std::mutex mutex_;
   std::map<graft_address, Piece> pieces_;
+  std::map<uint64_t, uint32_t> retained_;  // how often, by pool
   MemoryStatistics statistics_;
   uint64_t limit_ = 0;
   MemoryHistory history_;

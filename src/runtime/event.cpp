@@ -7,6 +7,7 @@
 
 #include "runtime/device.h"
 #include "runtime/fork.h"
+#include "runtime/recording.h"
 
 namespace graft {
 
@@ -30,8 +31,21 @@ void Event::record(Stream& stream) {
                                             " cannot be recorded on a stream of " +
                                             stream.device().name() + ": make one on that device.");
   }
-  stream.mark(handle_);
-  stream_.store(&stream, std::memory_order_release);
+  std::shared_ptr<Recording> recording = stream.recording();
+  const bool recorded = recording != nullptr;
+  if (recorded || in_recording_.load(std::memory_order_relaxed)) {
+    const std::lock_guard lock(mutex_);
+    recording_ = std::move(recording);
+    in_recording_.store(recorded, std::memory_order_release);
+  }
+  if (!recorded) stream.mark(handle_);
+  stream_.store(recorded ? nullptr : &stream, std::memory_order_release);
+}
+
+std::shared_ptr<Recording> Event::recording() const {
+  if (!in_recording_.load(std::memory_order_acquire)) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return recording_;
 }
 
 bool Event::query() {
@@ -57,6 +71,10 @@ graft_status Event::wait() noexcept {
 }
 
 void Event::synchronize() {
+  if (recording() != nullptr) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "This event was recorded while a graph was captured and cannot be waited for.");
+  }
   Stream* stream = this->stream();
   if (stream == nullptr) return;
   device_.refuse_unusable();

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 
 #include "graft/driver.h"
 #include "runtime/export.h"
@@ -10,6 +12,7 @@
 namespace graft {
 
 class Device;
+class Recording;
 class Stream;
 
 // Owns one event of a driver. An event belongs to one device for good. Methods are thread-safe, but
@@ -23,7 +26,9 @@ class GRAFT_EXPORT Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // Marks the point after the stream's commands so far; replaces an older mark.
+  // Marks the point after the stream's commands so far; replaces an older mark. On a stream that
+  // records, the mark is a place in the recording: streams that wait for it join, and it counts as
+  // passed at once; synchronize and elapsed_ns throw Error INVALID_ARGUMENT.
   // REQUIRES: the stream belongs to the event's device (Error INVALID_ARGUMENT otherwise).
   void record(Stream& stream);
 
@@ -46,6 +51,9 @@ class GRAFT_EXPORT Event {
   Device& device() const { return device_; }
   bool timed() const { return timed_; }
 
+  // Where the last mark is a place of: null for one of the device.
+  std::shared_ptr<Recording> recording() const;
+
   // The stream that was marked last, null before.
   Stream* stream() const { return stream_.load(std::memory_order_acquire); }
 
@@ -59,6 +67,9 @@ class GRAFT_EXPORT Event {
   graft_event handle_ = nullptr;
   bool timed_;
   std::atomic<Stream*> stream_{nullptr};
+  std::atomic<bool> in_recording_{false};
+  mutable std::mutex mutex_;  // guards recording_
+  std::shared_ptr<Recording> recording_;
 };
 
 }  // namespace graft

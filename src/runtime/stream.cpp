@@ -62,6 +62,7 @@ void Stream::copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind ki
 }
 
 void Stream::read(void* to, graft_address from, uint64_t bytes) {
+  refuse_recording("reading a number of the device");
   std::unique_lock<std::mutex> lock(mutex_);
   copy_locked(lock, reinterpret_cast<uintptr_t>(to), from, bytes, GRAFT_DEVICE_TO_HOST);
   finish_wait(lock, wait_here());
@@ -70,6 +71,10 @@ void Stream::read(void* to, graft_address from, uint64_t bytes) {
 void Stream::copy_locked(std::unique_lock<std::mutex>& lock, uint64_t to, uint64_t from,
                          uint64_t bytes, graft_copy_kind kind) {
   refuse(device_);
+  if (recording_ != nullptr) {
+    if (bytes != 0) recording_->add_copy(to, from, bytes, kind, current_tag());
+    return;
+  }
   if (kind == GRAFT_DEVICE_TO_HOST && kept_) throw_kept(lock);
   if (bytes == 0) return;
   const graft_status status = Driver::call(table_.copy, handle_, to, from, bytes,
@@ -91,6 +96,7 @@ void Stream::peer_copy(graft_address to, Device& from_device, graft_address from
     });
     return;
   }
+  refuse_recording("a copy between devices without peer_copy");
   synchronize();
   Stream& other = from_device.stream_from_pool(0);
   PinnedAllocator& staging = device_.pinned_allocator();
@@ -110,6 +116,9 @@ void Stream::fill(graft_address to, uint64_t bytes, const void* pattern, uint32_
   if (bytes == 0) return;
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
+  if (recording_ != nullptr) {
+    return recording_->add_fill(to, bytes, pattern, pattern_bytes, current_tag());
+  }
   const graft_status status =
       Driver::call(table_.fill, handle_, to, bytes, pattern, pattern_bytes, current_tag());
   if (status != GRAFT_OK) refused(lock, status, "fill");
@@ -133,6 +142,7 @@ void Stream::launch(graft_kernel kernel, const graft_launch& launch) {
   if (tagged.tag == 0) tagged.tag = current_tag();
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
+  if (__builtin_expect(recording_ != nullptr, 0)) return recording_->add_launch(kernel, tagged);
   const graft_status status = table_.kernel_launch == nullptr
                                   ? GRAFT_UNSUPPORTED
                                   : Driver::call(table_.kernel_launch, handle_, kernel, &tagged);
@@ -143,6 +153,7 @@ void Stream::launch(graft_kernel kernel, const graft_launch& launch) {
 graft_status Stream::wait_here() { return Driver::call(table_.stream_synchronize, handle_); }
 
 void Stream::synchronize() {
+  refuse_recording("waiting for the device");
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
   finish_wait(lock, wait_here());
@@ -151,6 +162,7 @@ void Stream::synchronize() {
 void Stream::settle() noexcept {
   if (forked_child() || !device_.usable()) return;
   std::unique_lock<std::mutex> lock(mutex_);
+  if (recording_ != nullptr) return;
   const graft_status status = wait_here();
   if (status != GRAFT_OK) keep(status);
 }
@@ -178,6 +190,7 @@ graft_status Stream::ask_idle() {
 }
 
 bool Stream::query() {
+  refuse_recording("asking whether the device is done");
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
   if (kept_) throw_kept(lock);
@@ -188,6 +201,10 @@ bool Stream::query() {
 }
 
 void Stream::wait(Event& event) {
+  if (const std::shared_ptr<Recording> other = event.recording()) {
+    if (recording() == other || other->ended()) return;
+    return begin_recording(other);
+  }
   if (!event.recorded()) return;
   const bool same_driver = &event.device().driver() == &device_.driver();
   if (table_.stream_wait_event == nullptr || !same_driver) return event.synchronize();
@@ -197,6 +214,7 @@ void Stream::wait(Event& event) {
 
 void Stream::callback(std::function<void()> function) {
   auto owned = std::make_unique<std::function<void()>>(std::move(function));
+  refuse_recording("a host callback");
   if (table_.host_callback == nullptr) {
     refuse(device_);
     settle();
@@ -224,6 +242,7 @@ void Stream::mark(graft_event event) {
 
 void Stream::arm(Check check, void* context) {
   std::lock_guard<std::mutex> lock(mutex_);
+  if (recording_ != nullptr) return recording_->add_check(check, context);
   check_ = check;
   check_context_ = context;
 }
@@ -285,6 +304,67 @@ void Stream::finish_wait(std::unique_lock<std::mutex>& lock, graft_status status
   void* const context = check_context_;
   lock.unlock();
   check(*this, context);
+}
+
+void Stream::throw_recording(std::string_view what) const {
+  throw Error(GRAFT_INVALID_ARGUMENT,
+              std::string(what) + " is not possible while a stream of " + device_.name() +
+                  " captures a graph: nothing runs before the graph is replayed. Move it out of "
+                  "the capture.");
+}
+
+void Stream::begin_recording(const std::shared_ptr<Recording>& recording) {
+  if (&recording->device() != &device_) throw_recording("work of another device");
+  {
+    const std::lock_guard lock(mutex_);
+    refuse(device_);
+    if (recording_ == nullptr) {
+      recording->join(*this);
+      recording_ = recording;
+      memory_pool_.store(recording->pool(), std::memory_order_release);
+      return;
+    }
+  }
+  throw_recording("another capture on the same stream");
+}
+
+void Stream::end_recording() {
+  const std::shared_ptr<Recording> recording = this->recording();
+  if (recording == nullptr) {
+    throw Error(GRAFT_INVALID_ARGUMENT, "No capture is under way on this stream of " +
+                                            device_.name() + ": begin one first.");
+  }
+  for (Stream* stream : recording->end()) stream->leave_recording();
+}
+
+void Stream::leave_recording() {
+  const std::lock_guard lock(mutex_);
+  recording_.reset();
+  memory_pool_.store(0, std::memory_order_release);
+}
+
+std::shared_ptr<Recording> Stream::recording() const {
+  if (__builtin_expect(memory_pool() == 0, 1)) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return recording_;
+}
+
+void Stream::replay(Recording& recording) {
+  refuse_recording("replaying a graph");
+  std::unique_lock<std::mutex> lock(mutex_);
+  refuse(device_);
+  for (const auto& [check, context] : recording.checks()) {
+    check_ = check;
+    check_context_ = context;
+  }
+  std::string_view slot;
+  const graft_status status = recording.run(table_, *this, &slot);
+  if (status != GRAFT_OK) refused(lock, status, slot);
+  count(counts_.launches, recording.launches());
+  count(counts_.copies, recording.copies());
+  count(counts_.copied_bytes, recording.copied_bytes());
+  count(counts_.fills, recording.fills());
+  count(counts_.filled_bytes, recording.filled_bytes());
 }
 
 CommandCounts Stream::counts() const {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "runtime/error.h"
 #include "runtime/export.h"
 #include "runtime/op_tag.h"
+#include "runtime/recording.h"
 
 namespace graft {
 
@@ -71,11 +73,18 @@ class GRAFT_EXPORT Stream {
   // As above in full. A tag of 0 is replaced by the calling thread's.
   void launch(graft_kernel kernel, const graft_launch& launch);
 
-  // Enqueues a plan of an extension's table through its plan_execute; sets execution.tag.
+  // Enqueues a plan of an extension's table through its plan_execute; sets execution.tag. owner
+  // keeps the plan: a recording holds it.
   template <class Plan, class Execution>
   void execute(graft_status (*run)(graft_stream, Plan, const Execution*), Plan plan,
-               Execution& execution) {
+               Execution& execution, const std::shared_ptr<const void>& owner) {
     execution.tag = current_tag();
+    if (const auto recording = this->recording()) {
+      return recording->add_call("plan_execute", execution.tag,
+                                 [run, plan, execution, owner](graft_stream stream) {
+                                   return Driver::call(run, stream, plan, &execution);
+                                 });
+    }
     command("plan_execute", [&] {
       count(counts_.launches, 1);
       return Driver::call(run, handle_, plan, &execution);
@@ -83,11 +92,12 @@ class GRAFT_EXPORT Stream {
   }
 
   // Calls slot() under the stream's lock and throws Error with what unless it returns OK. For
-  // slots of extensions that take a stream.
+  // slots of extensions that take a stream. Not possible while the stream records.
   template <class Slot>
   void command(std::string_view what, Slot&& slot) {
     std::unique_lock<std::mutex> lock(mutex_);
     refuse_unusable();
+    refuse_recording(what);
     const graft_status status = slot();
     if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, what);
   }
@@ -122,6 +132,30 @@ class GRAFT_EXPORT Stream {
   using Check = void (*)(Stream& stream, void* context);
   void arm(Check check, void* context);
 
+  // From now on commands are added to the recording and do not run, and memory that is allocated
+  // for this stream comes from the recording's pool. Streams that wait for an event marked here
+  // record too. Until the end, what waits for the device throws Error INVALID_ARGUMENT and changes
+  // nothing. Throws the same when this stream already records.
+  void begin_recording(const std::shared_ptr<Recording>& recording);
+
+  // Ends it on every stream that takes part. Throws Error INVALID_ARGUMENT when none is under way.
+  void end_recording();
+
+  // Null when the stream does not record. Takes the lock only when it does.
+  std::shared_ptr<Recording> recording() const;
+
+  // The pool that memory for this stream comes from: 0, or its recording's. Takes no lock.
+  uint64_t memory_pool() const { return memory_pool_.load(std::memory_order_acquire); }
+
+  // Throws Error INVALID_ARGUMENT, with what is asked for, while the stream records.
+  void refuse_recording(std::string_view what) const {
+    if (__builtin_expect(memory_pool() != 0, 0)) throw_recording(what);
+  }
+
+  // Enqueues a recording's commands, with fresh random numbers. Those before one that the driver
+  // refuses (which throws Error) are enqueued. REQUIRES: recorded on this device, and ended.
+  void replay(Recording& recording);
+
   // Waits at most some seconds, drops what failed. For process exit, when no command is taken.
   void drain() noexcept;
 
@@ -143,6 +177,8 @@ class GRAFT_EXPORT Stream {
   }
 
   void refuse_unusable() const;
+  [[noreturn]] void throw_recording(std::string_view what) const;
+  void leave_recording();
   [[noreturn]] void refused(std::unique_lock<std::mutex>& lock, graft_status status,
                             std::string_view what);
   // REQUIRES for all below: mutex_ is held.
@@ -162,12 +198,14 @@ class GRAFT_EXPORT Stream {
   const graft_driver_table& table_;
   AtomicCounts counts_;
 
-  std::mutex mutex_;           // orders slot calls; guards what follows
+  mutable std::mutex mutex_;   // orders slot calls; guards what follows
   std::optional<Error> kept_;  // the first late error that nobody has read
   uint64_t unread_ = 0;        // late errors after it
   Check check_ = nullptr;
   void* check_context_ = nullptr;
   graft_event idle_mark_ = nullptr;  // for drivers without stream_query
+  std::shared_ptr<Recording> recording_;
+  std::atomic<uint64_t> memory_pool_{0};  // of recording_
 };
 
 }  // namespace graft

@@ -9,6 +9,7 @@ void attach_guard();
 void attach_hooks();
 void attach_memory();
 void attach_pinned_memory();
+void attach_graphs();
 
 // Traces the ops where GRAFT_TRACE=1 asks for it.
 void attach_trace();

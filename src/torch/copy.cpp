@@ -218,7 +218,10 @@ void copy_in(graft_address to, const void* from, size_t bytes, c10::DeviceIndex 
   if (non_blocking && is_pinned(from)) {
     record_pinned(from, stream);
     stream.copy(to, source, bytes, GRAFT_HOST_TO_DEVICE);
-  } else if (bytes <= kStagedBytes && !stream.query()) {
+    return;
+  }
+  stream.refuse_recording("a copy from host memory that is not pinned, or that blocks,");
+  if (bytes <= kStagedBytes && !stream.query()) {
     PinnedAllocator& pinned = stream.device().pinned_allocator();
     const auto give_back = [&](PinnedBlock* block) { pinned.free(block); };
     const std::unique_ptr<PinnedBlock, decltype(give_back)> stage(pinned.allocate(bytes),
@@ -238,6 +241,7 @@ void copy_out(void* to, graft_address from, size_t bytes, c10::DeviceIndex devic
   Stream& stream = current_stream(device);
   const bool behind = non_blocking && is_pinned(to);
   if (behind) record_pinned(to, stream);
+  if (!behind) stream.refuse_recording("a copy to host memory that is not pinned, or that blocks,");
   stream.copy(reinterpret_cast<uint64_t>(to), from, bytes, GRAFT_DEVICE_TO_HOST);
   if (!behind) stream.synchronize();
 }

@@ -18,6 +18,20 @@ struct StateBytes {
   uint64_t offset;
 };
 
+class RecordedGenerator final : public RandomSource {
+ public:
+  explicit RecordedGenerator(c10::intrusive_ptr<GraftGenerator> generator)
+      : generator_(std::move(generator)) {}
+  RandomState advance(uint64_t blocks) override {
+    const std::lock_guard lock(generator_->mutex_);
+    const auto [seed, offset] = generator_->next(blocks);
+    return {seed, offset};
+  }
+
+ private:
+  const c10::intrusive_ptr<GraftGenerator> generator_;
+};
+
 struct DefaultGenerators {
   std::mutex mutex;
   uint64_t seed = c10::default_rng_seed_val;
@@ -83,6 +97,17 @@ std::pair<uint64_t, uint64_t> GraftGenerator::next(uint64_t increment) {
   return taken;
 }
 
+std::shared_ptr<RandomSource> GraftGenerator::source() {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<RandomSource> source = source_.lock();
+  if (source == nullptr) {
+    source = std::make_shared<RecordedGenerator>(
+        c10::intrusive_ptr<GraftGenerator>::unsafe_reclaim_from_nonowning(this));
+    source_ = source;
+  }
+  return source;
+}
+
 GraftGenerator* GraftGenerator::clone_impl() const {
   auto* twin = new GraftGenerator(device().index());
   twin->state_->seed = state_->seed;
@@ -123,8 +148,12 @@ std::pair<uint64_t, uint64_t> next_philox(const std::optional<at::Generator>& ge
   TORCH_CHECK(source.device().type() == kDeviceType, "expected a generator of device type '",
               device_name(), "' but got one of '", source.device(),
               "': make it with torch.Generator(device=\"", device, "\")");
+  auto* const state = static_cast<GraftGenerator*>(source.unsafeGetGeneratorImpl());
+  if (const auto recording = current_stream(device.index()).recording()) {
+    return {state->current_seed(), recording->draw(state->source(), increment)};
+  }
   const std::lock_guard lock(source.mutex());
-  return static_cast<GraftGenerator*>(source.unsafeGetGeneratorImpl())->next(increment);
+  return state->next(increment);
 }
 
 }  // namespace graft::binding

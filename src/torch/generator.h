@@ -6,9 +6,11 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "runtime/recording.h"
 #include "torch/device_type.h"
 
 namespace graft::binding {
@@ -38,6 +40,10 @@ class GraftGenerator final : public c10::GeneratorImpl {
   // Returns {seed, offset} and advances the offset by increment.
   std::pair<uint64_t, uint64_t> next(uint64_t increment);
 
+  // What a captured graph draws from in the place of this generator: the same object as long as
+  // somebody holds it. It keeps the generator, and takes the lock itself.
+  std::shared_ptr<RandomSource> source();
+
  private:
   struct State : c10::intrusive_ptr_target {
     uint64_t seed = c10::default_rng_seed_val;
@@ -47,6 +53,7 @@ class GraftGenerator final : public c10::GeneratorImpl {
   GraftGenerator* clone_impl() const override;
 
   c10::intrusive_ptr<State> state_;
+  std::weak_ptr<RandomSource> source_;
 };
 
 // The generator that a device uses when none is given. Throws RuntimeError out of range. Opens no
@@ -57,7 +64,8 @@ const at::Generator& default_generator(c10::DeviceIndex index);
 void seed_all(uint64_t seed);
 
 // {seed, offset} for a kernel that draws from generator, or from the device's default one, and
-// takes increment blocks. Locks the generator. Throws RuntimeError for a generator of another
+// takes increment blocks. Locks the generator, which does not move while the device's current
+// stream captures a graph: each replay draws anew. Throws RuntimeError for a generator of another
 // device type.
 std::pair<uint64_t, uint64_t> next_philox(const std::optional<at::Generator>& generator,
                                           c10::Device device, uint64_t increment);

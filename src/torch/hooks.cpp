@@ -76,6 +76,7 @@ void attach_hooks() { at::RegisterPrivateUse1HooksInterface(new Hooks); }
 void attach() {
   attach_guard();
   attach_memory();
+  attach_graphs();
   attach_pinned_memory();
   attach_hooks();
   attach_trace();

@@ -70,4 +70,5 @@ PYBIND11_MODULE(_C, module) {
   bind_devices(module);
   bind_memory(module);
   bind_fallback(module);
+  bind_graphs(module);
 }

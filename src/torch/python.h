@@ -14,6 +14,7 @@ namespace graft::binding {
 void bind_devices(pybind11::module& module);
 void bind_memory(pybind11::module& module);
 void bind_fallback(pybind11::module& module);
+void bind_graphs(pybind11::module& module);
 
 // Defines module.name as f, a function without captures: called without Python's lock, its errors
 // and warnings become Python's.

@@ -52,6 +52,7 @@ struct Controls {
   graft_device_properties properties{};
   std::mutex mutex;
   std::map<graft_address, uint64_t> blocks;  // guarded by mutex
+  std::vector<graft_argument> arguments;     // of all launches, in order; guarded by mutex
 };
 
 inline Controls& controls() {
@@ -189,6 +190,11 @@ inline void add_streams(graft_driver_table& t) {
     });
   };
   t.kernel_launch = [](graft_stream stream, graft_kernel, const graft_launch* launch) {
+    {
+      const std::lock_guard lock(controls().mutex);
+      controls().arguments.insert(controls().arguments.end(), launch->arguments,
+                                  launch->arguments + launch->argument_count);
+    }
     return enqueue(stream, launch->tag, [] {});
   };
   t.stream_error = [](graft_stream stream, uint32_t* tag, char* text, size_t capacity) {

@@ -1,0 +1,192 @@
+// src/runtime/recording.cpp: commands that streams took while they recorded, to be run again.
+#include "runtime/recording.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/device.h"
+#include "runtime/error.h"
+#include "runtime/op_tag.h"
+
+namespace graft {
+namespace {
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+
+const char* kind_text(uint32_t kind) {
+  if (kind == GRAFT_HOST_TO_DEVICE) return "from the host";
+  return kind == GRAFT_DEVICE_TO_HOST ? "to the host" : "on the device";
+}
+
+}  // namespace
+
+Recording::Recording(Device& device, uint64_t pool) : device_(device), pool_(pool) {
+  device.allocator().retain_pool(pool);
+}
+
+Recording::~Recording() {
+  for (Stream* stream : replayed_on_) stream->settle();
+  device_.allocator().release_pool(pool_);
+}
+
+size_t Recording::size() const {
+  const std::lock_guard lock(mutex_);
+  return commands_.size();
+}
+
+bool Recording::ended() const {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+void Recording::join(Stream& stream) {
+  const std::lock_guard lock(mutex_);
+  if (ended_) throw Error(GRAFT_INVALID_ARGUMENT, "The capture has ended: begin another one.");
+  streams_.push_back(&stream);
+}
+
+std::vector<Stream*> Recording::end() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  return std::exchange(streams_, {});
+}
+
+void Recording::append(Command command) { commands_.push_back(std::move(command)); }
+
+void Recording::add_copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind, uint32_t tag) {
+  const std::lock_guard lock(mutex_);
+  append(Copy{to, from, bytes, kind, tag});
+  ++copies_;
+  copied_bytes_ += bytes;
+}
+
+void Recording::add_fill(graft_address to, uint64_t bytes, const void* pattern,
+                         uint32_t pattern_bytes, uint32_t tag) {
+  const std::lock_guard lock(mutex_);
+  Fill fill{to, bytes, {}, pattern_bytes, tag};
+  std::memcpy(fill.pattern.data(), pattern, std::min<size_t>(pattern_bytes, fill.pattern.size()));
+  append(fill);
+  ++fills_;
+  filled_bytes_ += bytes;
+}
+
+void Recording::add_launch(graft_kernel kernel, const graft_launch& launch) {
+  const std::lock_guard lock(mutex_);
+  const size_t first = arguments_.size();
+  for (uint32_t i = 0; i < launch.argument_count; ++i) {
+    graft_argument argument = launch.arguments[i];
+    const uint32_t mark = std::exchange(argument.unused, 0);
+    if (mark != 0) {
+      patches_.push_back({arguments_.size(), static_cast<RandomPart>(mark & 3), mark >> 2,
+                          argument.value & RecordedOffset::kBlocks});
+    }
+    arguments_.push_back(argument);
+  }
+  append(Launch{kernel, launch, first});
+  ++launches_;
+}
+
+void Recording::add_call(std::string_view slot, uint32_t tag,
+                         std::function<graft_status(graft_stream)> call) {
+  const std::lock_guard lock(mutex_);
+  append(Call{std::string(slot), tag, std::move(call)});
+  ++launches_;
+}
+
+void Recording::add_check(Check check, void* context) {
+  const std::lock_guard lock(mutex_);
+  const std::pair entry{check, context};
+  if (std::ranges::find(checks_, entry) == checks_.end()) checks_.push_back(entry);
+}
+
+uint64_t Recording::draw(const std::shared_ptr<RandomSource>& source, uint64_t blocks) {
+  const std::lock_guard lock(mutex_);
+  auto found = std::ranges::find(sources_, source, &Source::source);
+  if (found == sources_.end()) found = sources_.insert(sources_.end(), {source, 0});
+  const auto number = static_cast<uint64_t>(found - sources_.begin());
+  const uint64_t before = std::exchange(found->blocks, found->blocks + blocks);
+  return RecordedOffset::kFlag | number << RecordedOffset::kSourceShift | before;
+}
+
+void Recording::patch_random() {
+  std::vector<RandomState> states;
+  for (const Source& source : sources_) states.push_back(source.source->advance(source.blocks));
+  for (const Patch& patch : patches_) {
+    const RandomState& state = states[patch.source];
+    uint64_t& value = arguments_[patch.argument].value;
+    if (patch.part == RandomPart::kKeyLow) value = state.seed & 0xffffffffu;
+    if (patch.part == RandomPart::kKeyHigh) value = state.seed >> 32;
+    if (patch.part == RandomPart::kOffset) value = state.offset + patch.blocks;
+  }
+}
+
+graft_status Recording::give(const graft_driver_table& table, graft_stream stream,
+                             const Command& command, std::string_view* out_slot) const {
+  const Overloaded visitor{
+      [&](const Copy& copy) {
+        *out_slot = "copy";
+        return Driver::call(table.copy, stream, copy.to, copy.from, copy.bytes, copy.kind,
+                            copy.tag);
+      },
+      [&](const Fill& fill) {
+        *out_slot = "fill";
+        return Driver::call(table.fill, stream, fill.to, fill.bytes, fill.pattern.data(),
+                            fill.pattern_bytes, fill.tag);
+      },
+      [&](const Launch& recorded) {
+        *out_slot = "kernel_launch";
+        graft_launch launch = recorded.launch;
+        launch.arguments = arguments_.data() + recorded.first;
+        return Driver::call(table.kernel_launch, stream, recorded.kernel, &launch);
+      },
+      [&](const Call& call) {
+        *out_slot = call.slot;
+        return call.call(stream);
+      },
+  };
+  return std::visit(visitor, command);
+}
+
+graft_status Recording::run(const graft_driver_table& table, Stream& stream,
+                            std::string_view* out_slot) {
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::find(replayed_on_, &stream) == replayed_on_.end()) {
+    replayed_on_.push_back(&stream);
+  }
+  patch_random();
+  for (const Command& command : commands_) {
+    const graft_status status = give(table, stream.handle(), command, out_slot);
+    if (status != GRAFT_OK) return status;
+  }
+  return GRAFT_OK;
+}
+
+std::string Recording::text() const {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  const Overloaded visitor{
+      [&](const Copy& copy) {
+        text += "copy of " + std::to_string(copy.bytes) + " bytes " + kind_text(copy.kind) + ", " +
+                op_name(copy.tag);
+      },
+      [&](const Fill& fill) {
+        text += "fill of " + std::to_string(fill.bytes) + " bytes, " + op_name(fill.tag);
+      },
+      [&](const Launch& launch) {
+        text += "launch over " + std::to_string(launch.launch.grid[0]) + " items, " +
+                op_name(launch.launch.tag);
+      },
+      [&](const Call& call) { text += call.slot + ", " + op_name(call.tag); },
+  };
+  for (size_t i = 0; i < commands_.size(); ++i) {
+    text += std::to_string(i) + ": ";
+    std::visit(visitor, commands_[i]);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace graft

@@ -1,0 +1,159 @@
+// src/runtime/recording.h: commands that streams took while they recorded, to be run again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "graft/driver.h"
+#include "runtime/export.h"
+
+namespace graft {
+
+class Device;
+class Stream;
+
+// Where a generator's random numbers stand: the key and the next block of Philox.
+struct RandomState {
+  uint64_t seed = 0;
+  uint64_t offset = 0;
+};
+
+// A generator whose numbers recorded kernels draw. Any thread.
+class RandomSource {
+ public:
+  virtual ~RandomSource() = default;
+  // The state, which then moves on by blocks.
+  virtual RandomState advance(uint64_t blocks) = 0;
+};
+
+// An offset of Philox that counts from wherever its source stands when the recording runs. The bits
+// below say which source of the recording, and how many blocks after that.
+struct RecordedOffset {
+  static constexpr uint64_t kFlag = uint64_t{1} << 63;
+  static constexpr int kSourceShift = 48;
+  static constexpr uint64_t kBlocks = (uint64_t{1} << kSourceShift) - 1;
+};
+
+// What a recorded scalar argument stands for. On its way to a recording stream it is the lowest two
+// bits of graft_argument.unused, before the source's number; no driver sees it.
+enum class RandomPart : uint32_t { kNone, kKeyLow, kKeyHigh, kOffset };
+constexpr uint32_t random_mark(RandomPart part, uint64_t offset) {
+  const uint64_t source = (offset & ~RecordedOffset::kFlag) >> RecordedOffset::kSourceShift;
+  const bool recorded = (offset & RecordedOffset::kFlag) != 0;
+  return recorded ? static_cast<uint32_t>(source << 2) | static_cast<uint32_t>(part) : 0;
+}
+
+// A list of commands in the order of their calls, whichever streams took them: a replay gives them
+// all to one stream in that order, which every order between those streams allows. Made by
+// Stream::begin_recording. Append before the end, by the streams that record; run after it.
+// Thread-safe.
+class GRAFT_EXPORT Recording {
+ public:
+  using Check = void (*)(Stream& stream, void* context);
+
+  // pool: the allocator's pool that the commands' memory comes from, which the recording keeps:
+  // Allocator::retain_pool.
+  Recording(Device& device, uint64_t pool);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  Device& device() const { return device_; }
+  uint64_t pool() const { return pool_; }
+  size_t size() const;
+  bool ended() const;
+
+  void add_copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind, uint32_t tag);
+  void add_fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes,
+                uint32_t tag);
+  void add_launch(graft_kernel kernel, const graft_launch& launch);
+  void add_call(std::string_view slot, uint32_t tag,
+                std::function<graft_status(graft_stream)> call);
+  // Armed on the stream of every replay, as Stream::arm does.
+  void add_check(Check check, void* context);
+
+  // An offset for a kernel that draws blocks from source, which the recording keeps alive.
+  uint64_t draw(const std::shared_ptr<RandomSource>& source, uint64_t blocks);
+
+  // Called by the stream that begins to add commands. Throws Error INVALID_ARGUMENT after the end.
+  void join(Stream& stream);
+
+  // Takes no more commands; gives the streams that joined.
+  std::vector<Stream*> end();
+
+  // Gives the commands to the driver's stream until one is refused: its status, with the name of
+  // its slot. REQUIRES: ended. Called by Stream::replay under the stream's lock.
+  graft_status run(const graft_driver_table& table, Stream& stream, std::string_view* out_slot);
+
+  std::span<const std::pair<Check, void*>> checks() const { return checks_; }
+  uint64_t launches() const { return launches_; }
+  uint64_t copies() const { return copies_; }
+  uint64_t copied_bytes() const { return copied_bytes_; }
+  uint64_t fills() const { return fills_; }
+  uint64_t filled_bytes() const { return filled_bytes_; }
+
+  // A line per command: its kind, its op and its figures. For reading, in no stable form.
+  std::string text() const;
+
+ private:
+  struct Copy {
+    uint64_t to, from, bytes;
+    uint32_t kind, tag;
+  };
+  struct Fill {
+    graft_address to;
+    uint64_t bytes;
+    std::array<unsigned char, 16> pattern;
+    uint32_t pattern_bytes, tag;
+  };
+  struct Launch {
+    graft_kernel kernel;
+    graft_launch launch;  // its arguments lie in arguments_ from first on
+    size_t first;
+  };
+  struct Call {
+    std::string slot;
+    uint32_t tag;
+    std::function<graft_status(graft_stream)> call;
+  };
+  struct Source {
+    std::shared_ptr<RandomSource> source;
+    uint64_t blocks;  // that one replay draws
+  };
+  struct Patch {
+    size_t argument;
+    RandomPart part;
+    uint32_t source;
+    uint64_t blocks;
+  };
+  using Command = std::variant<Copy, Fill, Launch, Call>;
+
+  void append(Command command);  // REQUIRES: mutex_ is held, not ended
+  void patch_random();
+  graft_status give(const graft_driver_table& table, graft_stream stream, const Command& command,
+                    std::string_view* out_slot) const;
+
+  Device& device_;
+  const uint64_t pool_;
+  mutable std::mutex mutex_;  // guards what follows
+  bool ended_ = false;
+  std::vector<Stream*> streams_;      // that record
+  std::vector<Stream*> replayed_on_;  // whose commands may still use the memory
+  std::vector<Command> commands_;
+  std::vector<graft_argument> arguments_;
+  std::vector<Source> sources_;
+  std::vector<Patch> patches_;
+  std::vector<std::pair<Check, void*>> checks_;
+  uint64_t launches_ = 0, copies_ = 0, copied_bytes_ = 0, fills_ = 0, filled_bytes_ = 0;
+};
+
+}  // namespace graft
