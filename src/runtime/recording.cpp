@@ -15,6 +15,8 @@ template <class... Visitors>
 struct Overloaded : Visitors... {
   using Visitors::operator()...;
 };
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 const char* kind_text(uint32_t kind) {
   if (kind == GRAFT_HOST_TO_DEVICE) return "from the host";
