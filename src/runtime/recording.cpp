@@ -56,13 +56,11 @@ std::vector<Stream*> Recording::end() {
   return std::exchange(streams_, {});
 }
 
-void Recording::append(Command command) { commands_.push_back(std::move(command)); }
-
 void Recording::add_copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind, uint32_t tag) {
   const std::lock_guard lock(mutex_);
-  append(Copy{to, from, bytes, kind, tag});
-  ++copies_;
-  copied_bytes_ += bytes;
+  commands_.emplace_back(Copy{to, from, bytes, kind, tag});
+  ++counts_.copies;
+  counts_.copied_bytes += bytes;
 }
 
 void Recording::add_fill(graft_address to, uint64_t bytes, const void* pattern,
@@ -70,9 +68,9 @@ void Recording::add_fill(graft_address to, uint64_t bytes, const void* pattern,
   const std::lock_guard lock(mutex_);
   Fill fill{to, bytes, {}, pattern_bytes, tag};
   std::memcpy(fill.pattern.data(), pattern, std::min<size_t>(pattern_bytes, fill.pattern.size()));
-  append(fill);
-  ++fills_;
-  filled_bytes_ += bytes;
+  commands_.emplace_back(fill);
+  ++counts_.fills;
+  counts_.filled_bytes += bytes;
 }
 
 void Recording::add_launch(graft_kernel kernel, const graft_launch& launch) {
@@ -87,15 +85,15 @@ void Recording::add_launch(graft_kernel kernel, const graft_launch& launch) {
     }
     arguments_.push_back(argument);
   }
-  append(Launch{kernel, launch, first});
-  ++launches_;
+  commands_.emplace_back(Launch{kernel, launch, first});
+  ++counts_.launches;
 }
 
 void Recording::add_call(std::string_view slot, uint32_t tag,
                          std::function<graft_status(graft_stream)> call) {
   const std::lock_guard lock(mutex_);
-  append(Call{std::string(slot), tag, std::move(call)});
-  ++launches_;
+  commands_.emplace_back(Call{std::string(slot), tag, std::move(call)});
+  ++counts_.launches;
 }
 
 void Recording::add_check(Check check, void* context) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "graft/driver.h"
+#include "runtime/command_counts.h"
 #include "runtime/export.h"
 
 namespace graft {
@@ -95,11 +96,7 @@ class GRAFT_EXPORT Recording {
   graft_status run(const graft_driver_table& table, Stream& stream, std::string_view* out_slot);
 
   std::span<const std::pair<Check, void*>> checks() const { return checks_; }
-  uint64_t launches() const { return launches_; }
-  uint64_t copies() const { return copies_; }
-  uint64_t copied_bytes() const { return copied_bytes_; }
-  uint64_t fills() const { return fills_; }
-  uint64_t filled_bytes() const { return filled_bytes_; }
+  const CommandCounts& counts() const { return counts_; }  // of one replay; after the end
 
   // A line per command: its kind, its op and its figures. For reading, in no stable form.
   std::string text() const;
@@ -137,7 +134,6 @@ class GRAFT_EXPORT Recording {
   };
   using Command = std::variant<Copy, Fill, Launch, Call>;
 
-  void append(Command command);  // REQUIRES: mutex_ is held, not ended
   void patch_random();
   graft_status give(const graft_driver_table& table, graft_stream stream, const Command& command,
                     std::string_view* out_slot) const;
@@ -153,7 +149,7 @@ class GRAFT_EXPORT Recording {
   std::vector<Source> sources_;
   std::vector<Patch> patches_;
   std::vector<std::pair<Check, void*>> checks_;
-  uint64_t launches_ = 0, copies_ = 0, copied_bytes_ = 0, fills_ = 0, filled_bytes_ = 0;
+  CommandCounts counts_;
 };
 
 }  // namespace graft

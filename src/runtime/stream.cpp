@@ -360,11 +360,12 @@ void Stream::replay(Recording& recording) {
   std::string_view slot;
   const graft_status status = recording.run(table_, *this, &slot);
   if (status != GRAFT_OK) refused(lock, status, slot);
-  count(counts_.launches, recording.launches());
-  count(counts_.copies, recording.copies());
-  count(counts_.copied_bytes, recording.copied_bytes());
-  count(counts_.fills, recording.fills());
-  count(counts_.filled_bytes, recording.filled_bytes());
+  const CommandCounts& more = recording.counts();
+  count(counts_.launches, more.launches);
+  count(counts_.copies, more.copies);
+  count(counts_.copied_bytes, more.copied_bytes);
+  count(counts_.fills, more.fills);
+  count(counts_.filled_bytes, more.filled_bytes);
 }
 
 CommandCounts Stream::counts() const {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "graft/driver.h"
+#include "runtime/command_counts.h"
 #include "runtime/driver_library.h"
 #include "runtime/error.h"
 #include "runtime/export.h"
@@ -21,15 +22,6 @@ namespace graft {
 
 class Device;
 class Event;
-
-// What was enqueued so far on a stream, or on all streams of a device.
-struct CommandCounts {
-  uint64_t launches = 0;  // kernels and library calls
-  uint64_t copies = 0;
-  uint64_t copied_bytes = 0;
-  uint64_t fills = 0;
-  uint64_t filled_bytes = 0;
-};
 
 // Owned by its Device, which outlives every user. Thread-safe: one lock per stream orders the calls
 // of a driver's slots; a blocking call holds that lock and no other. Every command carries the
