@@ -93,6 +93,7 @@ def test_zero_tensors_become_zeros(device):
 
 
 def test_rrelu_draws_its_noise(device):
+    torch.manual_seed(2)  # the noise has another seed: from the same one it would depend on x
     x = torch.randn(20_000, device=device)
     torch.manual_seed(3)
     first = F.rrelu(x, 0.1, 0.4, training=True)
