@@ -11,8 +11,8 @@ namespace {
 
 std::vector<Op> join() {
   std::vector<Op> rows;
-  for (const auto family :
-       {binary_ops(), unary_ops(), ternary_ops(), activation_ops(), special_ops()}) {
+  for (const auto family : {binary_ops(), unary_ops(), ternary_ops(), activation_ops(),
+                            special_ops(), quantization_ops()}) {
     rows.insert(rows.end(), family.begin(), family.end());
   }
   for (size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<uint16_t>(i);

@@ -69,6 +69,7 @@ std::span<const Op> unary_ops();
 std::span<const Op> activation_ops();
 std::span<const Op> ternary_ops();
 std::span<const Op> special_ops();
+std::span<const Op> quantization_ops();
 
 // All rows, in an order that is stable within a version. Static storage, any thread.
 GRAFT_EXPORT std::span<const Op> op_table();

@@ -372,7 +372,8 @@ const Reference* find_reference(std::string_view name) {
   for (const Reference& reference : kReferences) {
     if (name == reference.name) return &reference;
   }
-  return find_special_reference(name);
+  const Reference* special = find_special_reference(name);
+  return special != nullptr ? special : find_quantization_reference(name);
 }
 
 }  // namespace graft
