@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torch_graft import _C, fallback
+from torch_graft import _C, amp, fallback
 from torch_graft.graphs import (
     Graph,
     graph,
@@ -46,7 +46,7 @@ from torch_graft.random import (
 )
 
 __all__ = [
-    "DeviceProperties", "Event", "Graph", "Stream", "current_device", "current_stream",
+    "DeviceProperties", "Event", "Graph", "Stream", "amp", "current_device", "current_stream",
     "default_stream", "device", "device_count", "device_of", "devices", "drivers", "empty_cache",
     "fallback", "get_amp_supported_dtype", "get_device_capability", "get_device_name",
     "get_device_properties", "get_rng_state", "get_rng_state_all", "graph", "graph_pool_handle",
