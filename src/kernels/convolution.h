@@ -24,7 +24,8 @@ struct ConvolutionParameters {
 // and output are both channels-last. Uses graft.dnn where the driver supports the case, a direct
 // kernel of our own (correct, slow) otherwise. Sums are taken in float32 (float64 for float64).
 
-// output = input * weight + bias (bias [out], may be null).
+// output = input * weight + bias (bias [out], may be null). Small integers too: output and bias
+// int32, input of uint8, int8 or int16, weight of int8 or int16; a sum that is too large wraps.
 GRAFT_EXPORT void convolution(Stream& stream, const TensorView& output, const TensorView& input,
                               const TensorView& weight, const TensorView* bias,
                               const ConvolutionParameters& parameters);

@@ -17,15 +17,20 @@ using ir::Builder;
 using ir::Value;
 using ir::Variable;
 
+// Of the tensor that is written and of the two that are read.
+struct Dtypes {
+  graft_dtype written, first, second;
+};
+
 class ConvolutionWriter {
  public:
-  ConvolutionWriter(const std::string& key, graft_convolution_kind kind, graft_dtype dtype,
+  ConvolutionWriter(const std::string& key, graft_convolution_kind kind, const Dtypes& dtypes,
                     bool biased)
-      : kind_(kind), biased_(biased), b_(key), type_(ir::compute_type(dtype)) {
-    to_ = b_.write(dtype);
-    first_ = b_.read(dtype);
-    second_ = b_.read(dtype);
-    bias_ = biased ? b_.read(dtype) : first_;
+      : kind_(kind), biased_(biased), b_(key), type_(ir::compute_type(dtypes.written)) {
+    to_ = b_.write(dtypes.written);
+    first_ = b_.read(dtypes.first);
+    second_ = b_.read(dtypes.second);
+    bias_ = biased ? b_.read(dtypes.written) : first_;
     for (Value* value : {&lines_, &per_item_, &images_, &channels_, &outs_, &groups_}) {
       *value = b_.index();
     }
@@ -86,7 +91,10 @@ class ConvolutionWriter {
     for (int d = 1; d < 3; ++d) all = all & (position[d] >= 0) & (position[d] < sizes[d]);
     return all;
   }
-  Variable zero() { return Variable(b_.constant(type_, 0.0)); }
+  Variable zero() { return Variable(b_.constant(type_, 0)); }
+  void add_product(const Variable& sum, Value first, Value second) {
+    sum = sum.get() + cast(type_, first_.load(first)) * cast(type_, second_.load(second));
+  }
 
   void forward(Value line) {
     split(line, output_, outs_);
@@ -99,8 +107,7 @@ class ConvolutionWriter {
         const Value image = offset(input_stride_, outer_, group * per_group, from);
         const Value weight = offset(weight_stride_, inner_, b_.i64(0), k);
         b_.loop(b_.i64(0), per_group, [&](Value c) {
-          sum = sum.get() + first_.load(image + c * input_stride_[1]) *
-                                second_.load(weight + c * weight_stride_[1]);
+          add_product(sum, image + c * input_stride_[1], weight + c * weight_stride_[1]);
         });
       });
     });
@@ -124,8 +131,7 @@ class ConvolutionWriter {
         const Value gradient = offset(output_stride_, outer_, group * outs, from);
         const Value weight = offset(weight_stride_, group * outs, channel, k);
         b_.loop(b_.i64(0), outs, [&](Value o) {
-          sum = sum.get() + first_.load(gradient + o * output_stride_[1]) *
-                                second_.load(weight + o * weight_stride_[0]);
+          add_product(sum, gradient + o * output_stride_[1], weight + o * weight_stride_[0]);
         });
       });
     });
@@ -144,8 +150,7 @@ class ConvolutionWriter {
         const Value gradient = offset(output_stride_, b_.i64(0), outer_, position);
         const Value image = offset(input_stride_, b_.i64(0), channel, from);
         b_.loop(b_.i64(0), images_, [&](Value n) {
-          sum = sum.get() + first_.load(gradient + n * output_stride_[0]) *
-                                second_.load(image + n * input_stride_[0]);
+          add_product(sum, gradient + n * output_stride_[0], image + n * input_stride_[0]);
         });
       });
     });
@@ -178,6 +183,16 @@ void append_triple(Arguments& arguments, const int64_t* values, int rank, int64_
   for (int d = 0; d < rank; ++d) arguments.index(values[d]);
 }
 
+std::string key_of(graft_convolution_kind kind, const Dtypes& dtypes, bool biased) {
+  static const char* const kKinds[] = {"forward_", "input_", "weight_"};
+  std::string key = std::string("convolution_") + kKinds[kind] + (biased ? "bias_" : "");
+  key += name_of(dtypes.written);
+  if (dtypes.first != dtypes.written || dtypes.second != dtypes.written) {
+    key += std::string("_") + name_of(dtypes.first) + "_" + name_of(dtypes.second);
+  }
+  return key;
+}
+
 }  // namespace
 
 void generated_convolution(Stream& stream, graft_convolution_kind kind,
@@ -192,9 +207,8 @@ void generated_convolution(Stream& stream, graft_convolution_kind kind,
       views.weight.count() * views.output.count() / std::max<int64_t>(1, views.output.sizes[1]);
   if (written.count() == 0) return;
   const bool biased = forward && bias != nullptr;
-  static const char* const kKinds[] = {"forward_", "input_", "weight_"};
-  const std::string key =
-      std::string("convolution_") + kKinds[kind] + (biased ? "bias_" : "") + name_of(written.dtype);
+  const Dtypes dtypes{written.dtype, first.dtype, second.dtype};
+  const std::string key = key_of(kind, dtypes, biased);
   const WorkSplit split = split_work(written.count(), 4 * products / written.count() + 1);
   const int rank = views.input.rank - 2;
   Arguments arguments;
@@ -211,10 +225,9 @@ void generated_convolution(Stream& stream, graft_convolution_kind kind,
   append_strides(arguments, views.input);
   append_strides(arguments, views.weight);
   append_strides(arguments, views.output);
-  stream.launch(
-      get_kernel(stream.device(), key,
-                 [&] { return ConvolutionWriter(key, kind, written.dtype, biased).write(); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  const auto make = [&] { return ConvolutionWriter(key, kind, dtypes, biased).write(); };
+  stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
+                arguments.span());
 }
 
 }  // namespace graft

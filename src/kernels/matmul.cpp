@@ -41,6 +41,22 @@ bool is_row_vector(const TensorView& addend) {
   return addend.strides[last] == 1 || addend.sizes[last] == 1;
 }
 
+// Factors of an int32 product that are smaller than it.
+bool small_integers(const TensorView& output, const TensorView& a, const TensorView& b) {
+  const auto small = [](graft_dtype dtype) { return dtype == GRAFT_INT8 || dtype == GRAFT_INT16; };
+  return output.dtype == GRAFT_INT32 && (small(a.dtype) || a.dtype == GRAFT_UINT8) &&
+         small(b.dtype);
+}
+
+// What libraries are asked for: floating products, and bytes that are summed in int32.
+bool for_library(const TensorView& output, const TensorView& a, const TensorView& b,
+                 const MatmulEpilogue& epilogue) {
+  if (a.sizes[a.rank - 1] == 0 || output.rank > GRAFT_MAX_RANK) return false;
+  if (is_floating(output.dtype)) return output.dtype != GRAFT_FLOAT64;
+  const bool plain = epilogue.alpha == 1.0 && (epilogue.beta == 0.0 || epilogue.beta == 1.0);
+  return plain && small_integers(output, a, b) && a.dtype != GRAFT_INT16 && b.dtype == GRAFT_INT8;
+}
+
 bool lie_apart(const TensorView& a, const TensorView& b) {
   return a.address + extent_bytes(a) <= b.address || b.address + extent_bytes(b) <= a.address;
 }
@@ -119,7 +135,8 @@ void check_matmul(const TensorView& output, const TensorView& a, const TensorVie
                 "matmul: got shapes that do not multiply; give [m, k], [k, n] and [m, n], or three "
                 "of rank 3 with one batch size");
   }
-  if (a.dtype != output.dtype || b.dtype != output.dtype) {
+  const bool same = a.dtype == output.dtype && b.dtype == output.dtype;
+  if (!same && !small_integers(output, a, b)) {
     throw Error(GRAFT_INVALID_ARGUMENT, std::string("matmul: operands must have one dtype, got ") +
                                             name_of(a.dtype) + ", " + name_of(b.dtype) + " and " +
                                             name_of(output.dtype) + "; convert them first");
@@ -132,8 +149,7 @@ void matmul(Stream& stream, const TensorView& output, const TensorView& a, const
   if (output.count() == 0) return;
   MatmulEpilogue epilogue = given;
   if (epilogue.addend == nullptr) epilogue.beta = 0.0;
-  const bool computes_in_float = is_floating(output.dtype) && output.dtype != GRAFT_FLOAT64;
-  if (computes_in_float && a.sizes[a.rank - 1] > 0 && output.rank <= GRAFT_MAX_RANK) {
+  if (for_library(output, a, b, epilogue)) {
     StagedInput left(stream, a, !plain_matrix(a));
     StagedInput right(stream, b, !plain_matrix(b));
     StagedOutput result(stream, output, !plain_result(output));

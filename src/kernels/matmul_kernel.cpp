@@ -37,13 +37,14 @@ struct Parameters {
 
 class MatmulWriter {
  public:
-  MatmulWriter(const std::string& key, graft_dtype dtype, bool adds)
+  MatmulWriter(const std::string& key, graft_dtype output, graft_dtype left, graft_dtype right,
+               bool adds)
       : b_(key),
-        type_(ir::compute_type(dtype)),
-        output_(b_.write(dtype)),
-        left_(b_.read(dtype)),
-        right_(b_.read(dtype)),
-        addend_(adds ? b_.read(dtype) : left_),
+        type_(ir::compute_type(output)),
+        output_(b_.write(output)),
+        left_(b_.read(left)),
+        right_(b_.read(right)),
+        addend_(adds ? b_.read(output) : left_),
         adds_(adds),
         p_(b_) {}
 
@@ -70,10 +71,12 @@ class MatmulWriter {
     const Value right = batch * p_.b[0] + column * p_.b[2];
     b_.loop(b_.i64(0), p_.k, [&](Value k) {
       Value factors[kRows];
-      for (int64_t r = 0; r < kRows; ++r) factors[r] = left_.load(lefts[r] + k * p_.a[2]);
+      for (int64_t r = 0; r < kRows; ++r) {
+        factors[r] = cast(type_, left_.load(lefts[r] + k * p_.a[2]));
+      }
       const Value line_of_right = right + k * p_.b[1];
       auto body = [&](Value i) {
-        const Value y = right_.load(line_of_right + i);
+        const Value y = cast(type_, right_.load(line_of_right + i));
         for (size_t r = 0; r < sums.size(); ++r) {
           sums[r].store(i, sums[r].load(i) + factors[r] * y);
         }
@@ -106,6 +109,14 @@ class MatmulWriter {
   const bool adds_;
   Parameters p_;
 };
+
+std::string key_of(graft_dtype output, graft_dtype left, graft_dtype right, bool adds) {
+  std::string key = std::string(adds ? "matmul_add_" : "matmul_") + name_of(output);
+  if (left != output || right != output) {
+    key += std::string("_") + name_of(left) + "_" + name_of(right);
+  }
+  return key;
+}
 
 }  // namespace
 
@@ -142,10 +153,10 @@ void generated_matmul(Stream& stream, const TensorView& output, const TensorView
   append_matrix_strides(arguments, adds ? *epilogue.addend : output);
   arguments.scalar(Scalar::of(epilogue.alpha), sizeof(double));
   arguments.scalar(Scalar::of(epilogue.beta), sizeof(double));
-  const std::string key = std::string(adds ? "matmul_add_" : "matmul_") + name_of(dtype);
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return MatmulWriter(key, dtype, adds).write(); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  const std::string key = key_of(dtype, a.dtype, b.dtype, adds);
+  const auto make = [&] { return MatmulWriter(key, dtype, a.dtype, b.dtype, adds).write(); };
+  stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
+                arguments.span());
 }
 
 }  // namespace graft
