@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from types import SimpleNamespace, TracebackType
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from torch_graft.graphs import (
 )
 from torch_graft.indices import DeviceLike, device_index
 from torch_graft.memory import (
+    attach_out_of_memory_observer,
+    dump_memory_snapshot,
     empty_cache,
     max_memory_allocated,
     max_memory_reserved,
@@ -46,8 +49,10 @@ from torch_graft.random import (
 )
 
 __all__ = [
-    "DeviceProperties", "Event", "Graph", "Stream", "amp", "current_device", "current_stream",
-    "default_stream", "device", "device_count", "device_of", "devices", "drivers", "empty_cache",
+    "DeviceProperties", "Event", "Graph", "OutOfMemoryError", "Stream", "amp",
+    "attach_out_of_memory_observer", "current_device", "current_stream",
+    "default_stream", "device", "device_count", "device_of", "devices", "drivers",
+    "dump_memory_snapshot", "empty_cache",
     "fallback", "get_amp_supported_dtype", "get_device_capability", "get_device_name",
     "get_device_properties", "get_rng_state", "get_rng_state_all", "graph", "graph_pool_handle",
     "init", "initial_seed", "is_available", "is_bf16_supported", "is_current_stream_capturing",
@@ -62,6 +67,7 @@ __all__ = [
 Stream = torch.Stream
 Event = torch.Event
 DeviceProperties = _C.DeviceProperties
+OutOfMemoryError = torch.OutOfMemoryError
 current_stream = torch.accelerator.current_stream
 set_stream = torch.accelerator.set_stream
 
@@ -166,9 +172,14 @@ def default_stream(device: DeviceLike = None) -> torch.Stream:
     return torch.Stream(stream_id=stream_id, device_index=index, device_type=kind)
 
 
+@functools.cache
+def _properties(index: int) -> Any:
+    return _C.device_properties(index)
+
+
 def get_device_properties(device: DeviceLike = None) -> Any:
-    """What the driver says of a device, without opening it."""
-    return _C.device_properties(device_index(device, optional=True))
+    """What the driver says of a device, without opening it; the same object for the same device."""
+    return _properties(device_index(device, optional=True))
 
 
 def get_device_name(device: DeviceLike = None) -> str:

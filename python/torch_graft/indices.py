@@ -16,7 +16,7 @@ def device_index(device: DeviceLike, optional: bool = False, allow_cpu: bool = F
     """The index of a device of ours.
 
     None and a device without an index mean the current one, where optional allows it; a string
-    without an index always does. allow_cpu gives -1 for the CPU.
+    without an index always does. allow_cpu gives -1 for the CPU. The messages are torch.cuda's.
     """
     if isinstance(device, int) and not isinstance(device, bool):
         return device
@@ -27,8 +27,8 @@ def device_index(device: DeviceLike, optional: bool = False, allow_cpu: bool = F
         if allow_cpu and device.type == "cpu":
             return -1
         if device.type != name:
-            raise ValueError(f"expected a device of type '{name}' but got '{device}'")
+            raise ValueError(f"Expected a {name} device, but got: {device}")
         return int(_C.current_device()) if device.index is None else device.index
     if device is None and optional:
         return int(_C.current_device())
-    raise ValueError(f"expected an index, a string or a torch.device of '{name}', got {device!r}")
+    raise ValueError(f"Expected a {name} device or an integer, but got: {device!r}")

@@ -1,0 +1,342 @@
+"""Autograd's streams and threads, autocast's corners: what PyTorch's tests of CUDA ask of them."""
+
+import copy
+import threading
+import warnings
+
+import pytest
+import torch
+from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint_sequential
+
+
+def delay(device):
+    """Work that keeps the current stream busy for some milliseconds."""
+    x = torch.ones(400, 400, device=device)
+    for _ in range(4):
+        x = x @ x / 400
+
+
+class Scale(torch.autograd.Function):
+    """Times a number; its backward must find itself on the forward's stream."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor, ctx.stream = factor, torch.accelerator.current_stream()
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, gradient):
+        assert torch.accelerator.current_stream() == ctx.stream
+        delay(gradient.device)
+        return gradient * ctx.factor, None
+
+
+def test_backward_runs_on_the_stream_of_the_forward(device):
+    default, stream = torch.accelerator.current_stream(), torch.Stream(device)
+    x = torch.randn(5, 5, device=device, requires_grad=True)
+    with stream:
+        stream.wait_stream(default)
+        Scale.apply(x, 2).sum().backward()
+    default.wait_stream(stream)
+    assert_close(x.grad, torch.full_like(x, 2))
+    assert torch.accelerator.current_stream() == default
+
+
+def test_the_caller_s_stream_may_use_gradients_at_once(device):
+    """Whatever streams the steps of the backward ran on, the stream that called it waits for them."""
+    stream, caller = torch.Stream(device), torch.Stream(device)
+    x = torch.randn(5, 5, device=device, requires_grad=True)
+    with stream:
+        stream.wait_stream(torch.accelerator.current_stream())
+        y = Scale.apply(x, 3)
+    with caller:
+        caller.wait_stream(stream)
+        y.sum().backward()
+        assert_close(x.grad, torch.full_like(x, 3))
+        assert torch.accelerator.current_stream() == caller
+
+
+@pytest.mark.parametrize("in_place", [False, True], ids=["grad", "backward"])
+@pytest.mark.parametrize("first", ["caller", "side"])
+def test_gradients_of_several_streams_add_up(device, first, in_place):
+    caller, sides = torch.Stream(device), [torch.Stream(device) for _ in range(2)]
+    caller.wait_stream(torch.accelerator.current_stream())
+    hooked = []
+    with caller:
+        x = torch.randn(5, 5, device=device, requires_grad=True)
+        x.register_hook(lambda _: hooked.append(torch.accelerator.current_stream()))
+        start = x.clone() if first == "caller" else None
+        for side in sides:
+            side.wait_stream(caller)
+        with sides[0]:
+            y = Scale.apply(x.clone() if start is None else start, 2)
+            event = sides[0].record_event()
+        with sides[1]:
+            z = Scale.apply(x, 3)
+            sides[1].wait_event(event)
+            total = (y + z).sum()
+        for _ in range(2 if in_place else 1):
+            if in_place:
+                total.backward(retain_graph=True)
+            else:
+                (found,) = torch.autograd.grad(total, x)
+        expected = 10.0 if in_place else 5.0
+        assert_close(x.grad if in_place else found, torch.full_like(x, expected))
+    assert set(hooked) == {caller if first == "caller" else sides[0]}
+
+
+def test_the_backward_waits_for_the_gradient_it_is_given(device):
+    forward, caller = torch.Stream(device), torch.Stream(device)
+    a = torch.full((1000,), 2.0, device=device, requires_grad=True)
+    b = torch.full((1000,), 3.0, device=device, requires_grad=True)
+    for trial in range(3):
+        torch.accelerator.synchronize()
+        a.grad = b.grad = None
+        with forward:
+            product = a * b
+        with caller:
+            torch.accelerator.synchronize()
+            delay(device)
+            gradient = torch.full((1000,), float(trial + 1), device=device)
+            torch.autograd.backward(product, gradient)
+            assert_close(a.grad, gradient * b.detach())
+            assert_close(b.grad, gradient * a.detach())
+
+
+def test_callbacks_at_the_end_see_every_leaf(device):
+    streams = [torch.Stream(device) for _ in range(3)]
+    a, b = (torch.ones(1000, device=device, requires_grad=True) for _ in range(2))
+    stash = []
+
+    def keep():
+        stash.extend([a.grad.clone(), b.grad.clone()])
+
+    for stream in streams:
+        stream.wait_stream(torch.accelerator.current_stream())
+    with streams[0]:
+        c = Scale.apply(a, 2)
+    with streams[1]:
+        d = Scale.apply(b, 3)
+        streams[1].wait_stream(streams[0])
+        e = c * d
+        engine = torch.autograd.Variable._execution_engine
+        e.register_hook(lambda _: engine.queue_callback(keep))
+    streams[2].wait_stream(streams[1])
+    with streams[2]:
+        e.sum().backward()
+        assert [x.unique().tolist() for x in stash] == [[6.0], [6.0]]
+
+
+def test_each_device_has_one_thread_of_autograd(device, second):
+    threads = {}
+
+    class Where(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            threads.setdefault(gradient.device, set()).add(threading.get_ident())
+            return gradient
+
+    x = torch.ones(3, device=device, requires_grad=True)
+    for _ in range(3):
+        Where.apply(Where.apply(Where.apply(x).to(second)).to(device)).sum().backward()
+    assert set(threads) == {torch.device(device, 0), torch.device(second)}
+    assert all(len(one) == 1 for one in threads.values())
+    assert len(set.union(*threads.values(), {threading.get_ident()})) == 3
+
+
+def test_a_gradient_that_crosses_devices_twice_adds_up(device, second):
+    a, b = (
+        torch.full((2**16,), 1.0, dtype=torch.float64, device=second).requires_grad_()
+        for _ in range(2)
+    )
+    product = a * b
+    losses = [product.to(device).sum() * 2 for _ in range(2)]
+    losses[0].backward(retain_graph=True)
+    losses[1].backward()
+    assert (a.grad.sum().item(), b.grad.sum().item()) == (2**18, 2**18)
+
+
+def test_a_hook_may_remove_itself(device):
+    x = torch.ones(1, 5, device=device, requires_grad=True)
+    handles = []
+
+    def once(gradient):
+        handles[0].remove()
+        return torch.zeros_like(gradient)
+
+    handles.append(x.register_hook(once))
+    x.mean().backward()
+    assert not x.grad.any().item()
+    x.mean().backward()
+    assert_close(x.grad, torch.full_like(x, 0.2))
+
+
+def test_autocast_leaves_double_and_integers_alone(device):
+    double, half = (torch.ones(4, 4, dtype=t, device=device) for t in (torch.double, torch.half))
+    whole = torch.ones(4, 4, dtype=torch.int32, device=device)
+    with torch.autocast(device):
+        assert torch.mm(double, double).dtype == torch.double
+        with pytest.raises(RuntimeError, match="dtype"):
+            torch.mm(double, half)
+        assert [f(double).dtype for f in (torch.norm, torch.sum)] == [torch.double] * 2
+        assert torch.pow(double, 2.0).dtype == torch.double
+        assert (torch.pow(whole, 2.0).dtype, torch.sum(whole).dtype) == (torch.float, torch.int64)
+
+
+def test_autocast_regions_nest(device):
+    a = torch.randn(4, 4, device=device)
+    seen = []
+    with torch.autocast(device, dtype=torch.float16):
+        seen.append((a @ a).dtype)
+        with torch.autocast(device, dtype=torch.bfloat16):
+            seen.append((a @ a).dtype)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            seen.append((a @ a).dtype)
+        with torch.autocast(device, enabled=False):
+            seen.append((a @ a).dtype)
+        seen.append((a @ a).dtype)
+    half, other, single = torch.float16, torch.bfloat16, torch.float32
+    assert seen == [half, other, half, single, half]
+    assert (a @ a).dtype == single
+    assert torch.get_autocast_dtype(device) == half
+
+
+def test_autocast_of_another_dtype_warns_and_does_nothing(device):
+    with (
+        pytest.warns(UserWarning, match="target dtype is not supported"),
+        torch.autocast(device, dtype=torch.float64),
+    ):
+        assert not torch.is_autocast_enabled(device)
+
+
+def test_custom_functions_ask_for_a_dtype(device):
+    seen = []
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type=device, cast_inputs=torch.float32)
+        def forward(ctx, a, container):
+            b = container[1]["b"]
+            seen.append((a.dtype, b.dtype, torch.is_autocast_enabled(device)))
+            ctx.save_for_backward(b)
+            return a.mm(b)
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type=device)
+        def backward(ctx, gradient):
+            seen.append(torch.is_autocast_enabled(device))
+            return gradient.mm(ctx.saved_tensors[0].t()), None
+
+    a = torch.randn(4, 4, dtype=torch.half, device=device, requires_grad=True)
+    container = (0, {"b": torch.randn(4, 4, dtype=torch.half, device=device)})
+    with torch.autocast(device):
+        inside = Product.apply(a, container)
+    inside.sum().backward()
+    outside = Product.apply(a, container)
+    outside.sum().backward()
+    single, half = torch.float32, torch.half
+    assert (inside.dtype, outside.dtype) == (single, half)
+    assert seen == [(single, single, False), False, (half, half, False), False]
+
+
+def test_weights_are_cast_once_per_region(device):
+    weight = torch.nn.Parameter(torch.randn(4, 3, device=device))
+    casts = []
+
+    class Counting(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if function is torch.ops.aten._to_copy.default and args[0] is weight:
+                casts.append(1)
+            return function(*args, **(kwargs or {}))
+
+    def twice(cache):
+        casts.clear()
+        x = torch.randn(2, 3, device=device)
+        with Counting(), torch.autocast(device, cache_enabled=cache):
+            for _ in range(2):
+                torch.nn.functional.linear(x, weight)
+        return len(casts)
+
+    assert (twice(True), twice(False)) == (1, 2)
+
+
+def test_casts_under_no_grad_are_not_kept(device):
+    layer = torch.nn.Linear(10, 10).to(device)
+    x = torch.randn(1, 10, device=device)
+    with torch.autocast(device), torch.no_grad():
+        out = layer(x)
+        held = torch.accelerator.memory_allocated()
+        for _ in range(3):
+            out = layer(x)
+        assert torch.accelerator.memory_allocated() == held
+    assert out.dtype == torch.float16
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpoints_in_an_autocast_region(device, reentrant):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(3)]).to(device)
+    x = torch.rand(8, 8, device=device, dtype=torch.float16, requires_grad=True)
+    gradients = []
+    for run in (
+        lambda: checkpoint_sequential(model, 2, x, use_reentrant=reentrant),
+        lambda: model(x),
+    ):
+        model.zero_grad()
+        with torch.autocast(device):
+            out = run()
+        assert (out.dtype, out.requires_grad) == (torch.float16, True)
+        out.sum().backward()
+        gradients.append([p.grad.clone() for p in model.parameters()])
+    assert_close(gradients[0], gradients[1])
+
+
+def test_promotion_inside_a_scripted_function(device):
+    class Joined(torch.nn.Module):
+        def forward(self, a, b):
+            return torch.stack([torch.cat((a, b), 0)] * 2, 0)
+
+    a, b = torch.randn(1, device=device), torch.randn(1, device=device).half()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scripted = torch.jit.script(Joined())
+    with torch.autocast(device):
+        assert scripted(a, b).dtype == Joined()(a, b).dtype == torch.float32
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_recurrent_modules_run_in_half_precision(device, kind, packed):
+    torch.manual_seed(0)
+    steps, batch, features, hidden = 3, 4, 5, 6
+    model = getattr(torch.nn, kind)(features, hidden, num_layers=2, bidirectional=True).to(device)
+    x = torch.randn(steps, batch, features, device=device)
+    state = torch.randn(4, batch, hidden, device=device)
+
+    def data(value):
+        return value.data if packed else value
+
+    def run(module, dtype):
+        given = x.to(dtype)
+        if packed:
+            given = torch.nn.utils.rnn.pack_padded_sequence(
+                given, lengths=(3, 2, 1, 3), enforce_sorted=False
+            )
+        start = state.to(dtype)
+        out, _ = module(given, (start, start) if kind == "LSTM" else start)
+        data(out).sum().backward()
+        return data(out), [p.grad.half() for p in module.parameters()]
+
+    by_hand = copy.deepcopy(model).half()
+    with torch.autocast(device):
+        out, gradients = run(model, torch.float32)
+    expected, expected_gradients = run(by_hand, torch.float16)
+    assert out.dtype == torch.float16
+    assert_close(out, expected)
+    assert_close(gradients, expected_gradients)
