@@ -339,4 +339,5 @@ def test_recurrent_modules_run_in_half_precision(device, kind, packed):
     expected, expected_gradients = run(by_hand, torch.float16)
     assert out.dtype == torch.float16
     assert_close(out, expected)
-    assert_close(gradients, expected_gradients)
+    # Sums of a dozen half numbers up to 1, in another order.
+    assert_close(gradients, expected_gradients, rtol=1e-3, atol=1e-3)
