@@ -15,19 +15,30 @@ def _generator(device: DeviceLike = None) -> torch.Generator:
     return _C.default_generator(device_index(device, optional=True))
 
 
+def _checked(seed: int) -> int:
+    """The seed, of the range that torch.manual_seed takes: negative ones count from 2**64 down."""
+    seed = int(seed)
+    if not -(2**63) <= seed < 2**64:
+        raise ValueError(f"a seed lies between -2**63 and 2**64 - 1, not {seed}")
+    return seed
+
+
 def manual_seed(seed: int) -> None:
-    """Seeds the current device."""
-    _generator().manual_seed(int(seed))
+    """Seeds the current device; does nothing where there is none."""
+    seed = _checked(seed)
+    if _C.device_count() > 0:
+        _generator().manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
     """Seeds every device, also those that are counted later. Opens none."""
-    _C.seed_all(int(seed) % 2**64)
+    _C.seed_all(_checked(seed) % 2**64)
 
 
 def seed() -> None:
-    """Gives the current device a seed that nobody can foretell."""
-    _generator().seed()
+    """Gives the current device a seed that nobody can foretell; does nothing where there is none."""
+    if _C.device_count() > 0:
+        _generator().seed()
 
 
 def seed_all() -> None:

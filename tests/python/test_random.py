@@ -136,3 +136,133 @@ def test_dropout_at_the_ends(device):
     assert torch.nn.functional.dropout(x, 0.0).tolist() == [1] * 9
     assert torch.nn.functional.dropout(x, 1.0).tolist() == [0] * 9
     assert torch.nn.functional.dropout(x[:0], 0.5).numel() == 0
+
+
+def philox(seed, block):
+    """Philox 4x32-10 as its authors write it: 128 bits for a block number."""
+    c, k = [block % 2**32, block >> 32, 0, 0], [seed % 2**32, seed >> 32]
+    for _ in range(10):
+        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [b >> 32 ^ c[1] ^ k[0], b % 2**32, a >> 32 ^ c[3] ^ k[1], a % 2**32]
+        k = [(k[0] + 0x9E3779B9) % 2**32, (k[1] + 0xBB67AE85) % 2**32]
+    return c
+
+
+def test_uniform_numbers_are_those_of_philox(device, second):
+    """The same bits for every driver, device and mode."""
+    assert philox(0, 0) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
+    for seed, offset, n in [(0, 0, 4), (2**63 + 5, 0, 30), (7, 2**32 - 2, 17)]:
+        words = [word for i in range((n + 3) // 4) for word in philox(seed, offset + i)][:n]
+        expected = torch.tensor([(word >> 8) * 2.0**-24 for word in words])
+        for where in (device, second):
+            g = torch.Generator(where).manual_seed(seed)
+            g.set_offset(offset)
+            assert torch.rand(n, device=where, generator=g).cpu().equal(expected)
+            assert g.get_offset() == offset + n // 2 + 1, "room for 64 bits a number"
+
+
+def test_known_numbers(device):
+    """What the seed 0 gives; other numbers here would break what users recorded."""
+    torch.manual_seed(0)
+    torch.rand(4, device=device)
+    normal = [-1.5152101516723633, 0.8947181701660156, -1.2206496000289917, 0.6048836708068848]
+    # Uniform numbers are the same bits everywhere; log and cos may round apart on another machine.
+    assert torch.randn(4, device=device).tolist() == pytest.approx(normal, abs=1e-6)
+    assert torch.randint(1000, (6,), device=device).tolist() == [560, 723, 412, 352, 705, 35]
+    assert torch.randperm(10, device=device).tolist() == [6, 9, 3, 2, 4, 1, 5, 0, 7, 8]
+
+
+@pytest.fixture
+def moved(module):
+    """Tells of each device whether its default generator has been drawn from."""
+    torch.manual_seed(1)
+    return lambda: [g.get_offset() > 0 for g in module.default_generators]
+
+
+@pytest.mark.parametrize(
+    ("devices", "left"),
+    [(None, [0, 0]), ([0], [0, 1]), ([1], [1, 0]), ((), [1, 1]), ("devices", [0, 0])],
+)
+@pytest.mark.filterwarnings("ignore:.*available devices, and you have used fork_rng")
+def test_fork_rng(device, second, moved, devices, left):
+    if devices == "devices":
+        devices = (torch.device(where) for where in (device, second))
+
+    def draw():
+        for where in (device, second, "cpu"):
+            torch.rand(4, device=where)
+        assert moved() == [True, True]
+        raise ZeroDivisionError
+
+    host = torch.get_rng_state()
+    fork = torch.random.fork_rng(devices=devices, device_type=device)
+    with pytest.raises(ZeroDivisionError), fork:
+        draw()
+    assert moved() == left
+    assert torch.get_rng_state().equal(host)
+
+
+def test_fork_rng_knows_the_device_and_can_be_off(device, moved):
+    with torch.random.fork_rng(devices=[0]):
+        torch.rand(4, device=device)
+        torch.manual_seed(5)
+    assert moved() == [False, False]
+    with torch.random.fork_rng(enabled=False, device_type=device):
+        torch.rand(4, device=device)
+    assert moved() == [True, False]
+    with pytest.raises(RuntimeError, match=f"no device {device}:7"):
+        torch.random.fork_rng(devices=[7], device_type=device).__enter__()
+
+
+def test_seeds(device, module):
+    def seeds():
+        return [g.initial_seed() for g in module.default_generators]
+
+    module.manual_seed_all(3)
+    with module.device(1):
+        module.manual_seed(8)
+        assert module.initial_seed() == 8
+    assert seeds() == [3, 8]
+    module.seed_all()
+    assert len(set(seeds())) == 1
+    module.seed()
+    assert len(set(seeds())) == 2
+    assert torch.seed() == torch.initial_seed() == seeds()[0] == seeds()[1]
+    for seed in (-1, -(2**63), 2**64 - 1, 2**63, 0):
+        torch.manual_seed(seed)
+        assert seeds() == [seed % 2**64] * 2
+    for seed in (2**64, -(2**63) - 1):
+        for function in (module.manual_seed, module.manual_seed_all):
+            with pytest.raises(ValueError, match="a seed lies between"):
+                function(seed)
+    assert seeds() == [0, 0]
+
+
+def test_states_of_all_devices(device, second, module):
+    torch.manual_seed(4)
+    states = module.get_rng_state_all()
+    first = [torch.rand(3, device=where).tolist() for where in (device, second)]
+    module.set_rng_state_all(states)
+    assert [torch.rand(3, device=where).tolist() for where in (device, second)] == first
+    for where in (1, second, torch.device(second)):
+        module.set_rng_state(states[0], where)
+        assert module.get_rng_state(where).equal(states[0])
+    with pytest.raises(RuntimeError, match="16 bytes"):
+        module.set_rng_state(torch.zeros(3, dtype=torch.uint8))
+    with pytest.raises(ValueError, match=f"of type '{device}' but got 'cpu'"):
+        module.get_rng_state("cpu")
+
+
+def test_seeding_without_a_device_does_nothing(python):
+    code = """
+        module = getattr(torch, D)
+        torch.manual_seed(3)
+        for function in (module.manual_seed, module.manual_seed_all):
+            function(3)
+        module.seed()
+        module.seed_all()
+        with torch.random.fork_rng():
+            torch.rand(1)
+        print(json.dumps([module.device_count(), len(module.get_rng_state_all())]))
+    """
+    assert python(code, GRAFT_HOST_DEVICES="0").value() == [0, 0]

@@ -1,0 +1,124 @@
+"""torch.utils.checkpoint: the second forward drops what the first one dropped."""
+
+import functools
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import (
+    CheckpointError,
+    CheckpointPolicy,
+    checkpoint,
+    checkpoint_sequential,
+    create_selective_checkpoint_contexts,
+)
+
+
+def network(where):
+    torch.manual_seed(0)
+    parts = [nn.Linear(6, 8), nn.Dropout(0.5), nn.GELU(), nn.Linear(8, 6), nn.Dropout(0.5)]
+    return nn.Sequential(*parts).to(where)
+
+
+def results(where, run, **autocast):
+    """Output, gradients and the next number drawn, after seed 4."""
+    model, x = network(where), torch.ones(3, 6).to(where).requires_grad_()
+    torch.manual_seed(4)
+    with torch.autocast(torch.device(where).type, **autocast):
+        out = run(model, x)
+        later = nn.functional.dropout(out, 0.5)
+    later.float().sum().backward()
+    following = torch.rand(3, device=where)
+    return [out.detach(), x.grad, *(p.grad for p in model.parameters()), following]
+
+
+def plain(model, x):
+    return model(x)
+
+
+def same(a, b):
+    return all(x.equal(y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("autocast", [{"enabled": False}, {"dtype": torch.bfloat16}], ids=str)
+@pytest.mark.parametrize("reentrant", [True, False], ids=["reentrant", ""])
+def test_dropout_is_repeated(device, second, native, reentrant, autocast):
+    def run(model, x):
+        return checkpoint(model, x, use_reentrant=reentrant)
+
+    for where in (device, second):
+        assert same(results(where, run, **autocast), results(where, plain, **autocast))
+
+
+@pytest.mark.parametrize("reentrant", [True, False], ids=["reentrant", ""])
+def test_without_the_state_it_is_not(device, reentrant):
+    def run(model, x):
+        return checkpoint(model, x, use_reentrant=reentrant, preserve_rng_state=False)
+
+    found, expected = (results(device, one, enabled=False) for one in (run, plain))
+    assert found[0].equal(expected[0])
+    assert not same(found[1:], expected[1:])
+
+
+def test_nested_and_sequential(device):
+    def nested(model, x):
+        inner = functools.partial(checkpoint, model, use_reentrant=False)
+        return checkpoint(inner, x, use_reentrant=False)
+
+    def sequential(model, x):
+        return checkpoint_sequential(model, 2, x, use_reentrant=False)
+
+    expected = results(device, plain, enabled=False)
+    for run in (nested, sequential):
+        assert same(results(device, run, enabled=False), expected)
+
+
+def test_what_is_saved_can_be_selected(device):
+    counts = []
+
+    def policy(context, op, *args, **keywords):
+        if op != torch.ops.aten.addmm.default:
+            return CheckpointPolicy.PREFER_RECOMPUTE
+        counts.append(context.is_recompute)
+        return CheckpointPolicy.MUST_SAVE
+
+    def run(model, x):
+        contexts = functools.partial(create_selective_checkpoint_contexts, policy)
+        return checkpoint(model, x, use_reentrant=False, context_fn=contexts)
+
+    assert same(*(results(device, one, enabled=False) for one in (run, plain)))
+    assert counts.count(False) == 2
+
+
+@pytest.mark.parametrize("reentrant", [True, False], ids=["reentrant", ""])
+def test_states_are_kept_of_the_devices_of_the_arguments(device, second, reentrant):
+    """PyTorch's rule: of a device that only the function itself uses, the state is not kept."""
+    results = []
+    for again in (True, False):
+        first, other = network(device), network(second)
+
+        def both(x, y, first=first, other=other):
+            return other(first(x).to(y.device) + y)
+
+        x, y = torch.ones(3, 6, device=device, requires_grad=True), torch.ones(3, 6, device=second)
+        torch.manual_seed(4)
+        out = checkpoint(both, x, y, use_reentrant=reentrant) if again else both(x, y)
+        out.sum().backward()
+        results.append([out, x.grad, first[0].weight.grad, other[0].weight.grad])
+    assert same(*results)
+
+
+def test_another_second_forward_is_an_error(device):
+    layer, x = nn.Linear(3, 3).to(device), torch.ones(3, 3, device=device, requires_grad=True)
+    for change, text in [
+        (lambda out: out, "different number of tensors"),
+        (lambda out: out[:2].exp(), "different metadata"),
+    ]:
+        calls = []
+
+        def run(x, calls=calls, change=change):
+            calls.append(x)
+            return layer(x).exp() if len(calls) == 1 else change(layer(x))
+
+        with pytest.raises(CheckpointError, match=text):
+            checkpoint(run, x, use_reentrant=False).sum().backward()
