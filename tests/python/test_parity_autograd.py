@@ -7,8 +7,6 @@ import warnings
 import pytest
 import torch
 from torch.testing import assert_close
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.checkpoint import checkpoint_sequential
 
 
 def delay(device):
@@ -189,83 +187,6 @@ def test_autocast_leaves_double_and_integers_alone(device):
         assert (torch.pow(whole, 2.0).dtype, torch.sum(whole).dtype) == (torch.float, torch.int64)
 
 
-def test_autocast_regions_nest(device):
-    a = torch.randn(4, 4, device=device)
-    seen = []
-    with torch.autocast(device, dtype=torch.float16):
-        seen.append((a @ a).dtype)
-        with torch.autocast(device, dtype=torch.bfloat16):
-            seen.append((a @ a).dtype)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            seen.append((a @ a).dtype)
-        with torch.autocast(device, enabled=False):
-            seen.append((a @ a).dtype)
-        seen.append((a @ a).dtype)
-    half, other, single = torch.float16, torch.bfloat16, torch.float32
-    assert seen == [half, other, half, single, half]
-    assert (a @ a).dtype == single
-    assert torch.get_autocast_dtype(device) == half
-
-
-def test_autocast_of_another_dtype_warns_and_does_nothing(device):
-    with (
-        pytest.warns(UserWarning, match="target dtype is not supported"),
-        torch.autocast(device, dtype=torch.float64),
-    ):
-        assert not torch.is_autocast_enabled(device)
-
-
-def test_custom_functions_ask_for_a_dtype(device):
-    seen = []
-
-    class Product(torch.autograd.Function):
-        @staticmethod
-        @torch.amp.custom_fwd(device_type=device, cast_inputs=torch.float32)
-        def forward(ctx, a, container):
-            b = container[1]["b"]
-            seen.append((a.dtype, b.dtype, torch.is_autocast_enabled(device)))
-            ctx.save_for_backward(b)
-            return a.mm(b)
-
-        @staticmethod
-        @torch.amp.custom_bwd(device_type=device)
-        def backward(ctx, gradient):
-            seen.append(torch.is_autocast_enabled(device))
-            return gradient.mm(ctx.saved_tensors[0].t()), None
-
-    a = torch.randn(4, 4, dtype=torch.half, device=device, requires_grad=True)
-    container = (0, {"b": torch.randn(4, 4, dtype=torch.half, device=device)})
-    with torch.autocast(device):
-        inside = Product.apply(a, container)
-    inside.sum().backward()
-    outside = Product.apply(a, container)
-    outside.sum().backward()
-    single, half = torch.float32, torch.half
-    assert (inside.dtype, outside.dtype) == (single, half)
-    assert seen == [(single, single, False), False, (half, half, False), False]
-
-
-def test_weights_are_cast_once_per_region(device):
-    weight = torch.nn.Parameter(torch.randn(4, 3, device=device))
-    casts = []
-
-    class Counting(TorchDispatchMode):
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            if function is torch.ops.aten._to_copy.default and args[0] is weight:
-                casts.append(1)
-            return function(*args, **(kwargs or {}))
-
-    def twice(cache):
-        casts.clear()
-        x = torch.randn(2, 3, device=device)
-        with Counting(), torch.autocast(device, cache_enabled=cache):
-            for _ in range(2):
-                torch.nn.functional.linear(x, weight)
-        return len(casts)
-
-    assert (twice(True), twice(False)) == (1, 2)
-
-
 def test_casts_under_no_grad_are_not_kept(device):
     layer = torch.nn.Linear(10, 10).to(device)
     x = torch.randn(1, 10, device=device)
@@ -276,25 +197,6 @@ def test_casts_under_no_grad_are_not_kept(device):
             out = layer(x)
         assert torch.accelerator.memory_allocated() == held
     assert out.dtype == torch.float16
-
-
-@pytest.mark.parametrize("reentrant", [True, False])
-def test_checkpoints_in_an_autocast_region(device, reentrant):
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(3)]).to(device)
-    x = torch.rand(8, 8, device=device, dtype=torch.float16, requires_grad=True)
-    gradients = []
-    for run in (
-        lambda: checkpoint_sequential(model, 2, x, use_reentrant=reentrant),
-        lambda: model(x),
-    ):
-        model.zero_grad()
-        with torch.autocast(device):
-            out = run()
-        assert (out.dtype, out.requires_grad) == (torch.float16, True)
-        out.sum().backward()
-        gradients.append([p.grad.clone() for p in model.parameters()])
-    assert_close(gradients[0], gradients[1])
 
 
 def test_promotion_inside_a_scripted_function(device):
