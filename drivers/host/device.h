@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "graft/driver.h"
+#include "trace.h"
 
 namespace graft::host {
 class Arena;
@@ -15,6 +16,7 @@ struct graft_device_s {
   uint32_t ordinal;
   graft::host::Arena* arena;
   std::atomic<bool> lost{false};
+  graft::host::Trace trace{};
 };
 
 namespace graft::host {

@@ -22,6 +22,7 @@ enum Detour : uint32_t {
   kDetourFaults = 2,  // a fault is planted
   kDetourForked = 4,  // this is a forked child: nothing of the parent's may be touched
   kDetourLost = 8,    // a device is lost
+  kDetourTraced = 16  // a device is traced
 };
 extern std::atomic<uint32_t> detours;
 

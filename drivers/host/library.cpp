@@ -10,6 +10,7 @@
 #include "message.h"
 #include "settings.h"
 #include "stream.h"
+#include "trace.h"
 
 struct graft_plan_s {
   graft_device device;
@@ -166,6 +167,10 @@ graft_status extension(const char* name, uint32_t version, const void** out_tabl
     return fail(GRAFT_INVALID_ARGUMENT, "extension: no name or no place given");
   }
   std::string_view wanted = name;
+  if (wanted == "graft.profiler" && version == 1) {
+    *out_table = &kProfiler;
+    return GRAFT_OK;
+  }
   bool blas = wanted == "graft.blas", dnn = wanted == "graft.dnn";
   if (version != 1 || (!blas && !dnn)) {
     return fail(GRAFT_NOT_FOUND, "extension " + std::string(wanted) + " is not offered");

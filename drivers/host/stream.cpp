@@ -39,7 +39,12 @@ void graft_stream_s::work() {
   while (graft::host::Command* command = queue.front()) {
     bool skip = device->lost.load(std::memory_order_relaxed) && !command->survives();
     uint32_t tag = command->tag();
-    note(command->run(skip), tag);
+    if (command->survives()) {
+      note(command->run(skip), tag);
+    } else {
+      const graft::host::TracedRun traced(this, tag);
+      note(command->run(skip), tag);
+    }
     queue.pop();
   }
 }

@@ -15,6 +15,7 @@
 #include "graft/driver.h"
 #include "queue.h"
 #include "settings.h"
+#include "trace.h"
 
 // Calls on one stream are serialised by the caller (driver.h, rule 4).
 struct graft_stream_s {
@@ -38,6 +39,7 @@ struct graft_stream_s {
       push(tag, false, std::forward<F>(function));
       return GRAFT_OK;
     }
+    const graft::host::TracedRun traced(this, tag);
     note(function(), tag);
     return GRAFT_OK;
   }

@@ -127,6 +127,30 @@ typedef struct graft_dnn_table {
   graft_status (*plan_destroy)(graft_plan plan);
 } graft_dnn_table;
 
+/* What a device did for one command, or for a part of one. The driver sets struct_size. */
+typedef struct graft_trace_event {
+  uint32_t struct_size;
+  uint32_t tag; /* of the command, as the driver got it; 0: work of the driver's own */
+  graft_stream stream;
+  int64_t start_ns, end_ns; /* since the Unix epoch by the host's clock (CLOCK_REALTIME) */
+  const char* name;         /* what ran, read during the call; NULL: the command as such */
+} graft_trace_event;
+
+/* Takes count events. Any thread; must not call into the driver. */
+typedef void (*graft_emit_trace)(void* context, const graft_trace_event* events, uint64_t count);
+
+/* Extension "graft.profiler", version 1. Without it a profiler sets timed events around commands.
+ */
+typedef struct graft_profiler_table {
+  uint32_t slot_count; /* 2 */
+  uint32_t unused;
+  /* From now on each copy, fill, launch and executed plan of the device is told to emit, once it is
+   * done and before its stream counts as synchronised. BUSY when the device is traced already. */
+  graft_status (*trace_start)(graft_device device, graft_emit_trace emit, void* context);
+  /* emit is not called any more once this returns; what has not run by then is not told. */
+  graft_status (*trace_stop)(graft_device device);
+} graft_profiler_table;
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@
 #include "codegen/blob_store.h"
 #include "codegen/printer.h"
 #include "codegen/source_dump.h"
+#include "runtime/command_trace.h"
 #include "runtime/error.h"
 
 namespace graft {
@@ -44,6 +45,7 @@ class Entry {
     if (kernel_ == nullptr && unsupported_.empty()) {
       try {
         find(device, key, make);
+        name_kernel(kernel_, key);
       } catch (const Error& error) {
         if (error.status() != GRAFT_UNSUPPORTED) throw;
         unsupported_ = error.what();

@@ -31,11 +31,11 @@ void Event::record(Stream& stream) {
                                             " cannot be recorded on a stream of " +
                                             stream.device().name() + ": make one on that device.");
   }
-  std::shared_ptr<Recording> recording = stream.recording();
+  const std::shared_ptr<Recording> recording = stream.recording();
   const bool recorded = recording != nullptr;
   if (recorded || in_recording_.load(std::memory_order_relaxed)) {
     const std::lock_guard lock(mutex_);
-    recording_ = std::move(recording);
+    recording_ = recording;
     in_recording_.store(recorded, std::memory_order_release);
   }
   if (!recorded) stream.mark(handle_);
@@ -45,7 +45,7 @@ void Event::record(Stream& stream) {
 std::shared_ptr<Recording> Event::recording() const {
   if (!in_recording_.load(std::memory_order_acquire)) return nullptr;
   const std::lock_guard lock(mutex_);
-  return recording_;
+  return recording_.lock();
 }
 
 bool Event::query() {
@@ -71,13 +71,14 @@ graft_status Event::wait() noexcept {
 }
 
 void Event::synchronize() {
-  if (recording() != nullptr) {
+  if (in_recording_.load(std::memory_order_acquire)) {
     throw Error(GRAFT_INVALID_ARGUMENT,
                 "This event was recorded while a graph was captured and cannot be waited for.");
   }
   Stream* stream = this->stream();
   if (stream == nullptr) return;
   device_.refuse_unusable();
+  const TracedCall traced(*stream, current_tag(), {TracedKind::kWait});
   const graft_status status = wait();
   if (status != GRAFT_OK) stream->throw_late(status);
 }

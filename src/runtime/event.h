@@ -51,7 +51,7 @@ class GRAFT_EXPORT Event {
   Device& device() const { return device_; }
   bool timed() const { return timed_; }
 
-  // Where the last mark is a place of: null for one of the device.
+  // Where the last mark is a place of: null for one of the device, or when the recording is gone.
   std::shared_ptr<Recording> recording() const;
 
   // The stream that was marked last, null before.
@@ -69,7 +69,7 @@ class GRAFT_EXPORT Event {
   std::atomic<Stream*> stream_{nullptr};
   std::atomic<bool> in_recording_{false};
   mutable std::mutex mutex_;  // guards recording_
-  std::shared_ptr<Recording> recording_;
+  std::weak_ptr<Recording> recording_;
 };
 
 }  // namespace graft

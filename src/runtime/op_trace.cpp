@@ -10,7 +10,8 @@ namespace {
 
 // A traced tag: the highest bit, the op's tag, and the number of the call.
 constexpr uint32_t kTraced = 1u << 31;
-constexpr uint32_t kNumberBits = 19, kNumbers = 1u << kNumberBits;
+constexpr uint32_t kNumberBits = 19;
+static_assert(kTagNumbers == 1u << kNumberBits);
 constexpr uint32_t kBases = kTraced >> kNumberBits;
 constexpr uint32_t kKept = 4096;
 
@@ -25,6 +26,14 @@ Traces& traces() {
   return *the_traces;
 }
 
+// REQUIRES: the lock is held.
+uint32_t numbered(Traces& all, uint32_t base, std::string text) {
+  const uint32_t number = all.next++ % kTagNumbers;
+  const uint32_t tag = kTraced | base << kNumberBits | number;
+  all.last[number % kKept] = {tag, std::move(text)};
+  return tag;
+}
+
 }  // namespace
 
 std::atomic<TraceSource> op_trace_state::source{nullptr};
@@ -37,10 +46,20 @@ uint32_t traced_tag(uint32_t base) {
   std::string text = source();
   Traces& all = traces();
   std::lock_guard<std::mutex> lock(all.mutex);
-  const uint32_t number = all.next++ % kNumbers;
-  const uint32_t tag = kTraced | base << kNumberBits | number;
-  all.last[number % kKept] = {tag, std::move(text)};
-  return tag;
+  return numbered(all, base, std::move(text));
+}
+
+uint32_t command_tag(uint32_t tag) {
+  const uint32_t base = base_tag(tag);
+  if (base >= kBases) return tag;
+  Traces& all = traces();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  const auto& [kept, text] = all.last[tag % kKept];
+  return numbered(all, base, (tag & kTraced) != 0 && kept == tag ? text : std::string());
+}
+
+uint32_t tag_number(uint32_t tag) noexcept {
+  return (tag & kTraced) == 0 ? kTagNumbers : tag % kTagNumbers;
 }
 
 uint32_t base_tag(uint32_t tag) noexcept {

@@ -26,6 +26,14 @@ GRAFT_EXPORT std::string op_trace_note(uint32_t tag);
 // traced, and for the rare base that leaves no room for a number.
 uint32_t traced_tag(uint32_t base);
 
+// A new tag for one command of the op with this tag, traced or not, with the same text behind it;
+// tag itself for an op that leaves no room for a number.
+uint32_t command_tag(uint32_t tag);
+
+// The number in a tag that traced_tag or command_tag made, kTagNumbers for any other. They repeat.
+constexpr uint32_t kTagNumbers = 1u << 19;
+uint32_t tag_number(uint32_t tag) noexcept;
+
 // The op's own tag behind any tag.
 uint32_t base_tag(uint32_t tag) noexcept;
 

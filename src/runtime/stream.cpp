@@ -57,42 +57,41 @@ void Stream::refused(std::unique_lock<std::mutex>& lock, graft_status status,
 }
 
 void Stream::copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind kind) {
+  const TracedCall traced(*this, current_tag(), {TracedKind::kCopy, bytes, kind});
   std::unique_lock<std::mutex> lock(mutex_);
-  copy_locked(lock, to, from, bytes, kind);
-}
-
-void Stream::read(void* to, graft_address from, uint64_t bytes) {
-  refuse_recording("reading a number of the device");
-  std::unique_lock<std::mutex> lock(mutex_);
-  copy_locked(lock, reinterpret_cast<uintptr_t>(to), from, bytes, GRAFT_DEVICE_TO_HOST);
-  finish_wait(lock, wait_here());
-}
-
-void Stream::copy_locked(std::unique_lock<std::mutex>& lock, uint64_t to, uint64_t from,
-                         uint64_t bytes, graft_copy_kind kind) {
   refuse(device_);
   if (recording_ != nullptr) {
-    if (bytes != 0) recording_->add_copy(to, from, bytes, kind, current_tag());
+    if (bytes != 0) recording_->add_copy(to, from, bytes, kind, traced.tag());
     return;
   }
   if (kind == GRAFT_DEVICE_TO_HOST && kept_) throw_kept(lock);
   if (bytes == 0) return;
   const graft_status status = Driver::call(table_.copy, handle_, to, from, bytes,
-                                           static_cast<uint32_t>(kind), current_tag());
+                                           static_cast<uint32_t>(kind), traced.tag());
   if (status != GRAFT_OK) refused(lock, status, "copy");
   count(counts_.copies, 1);
   count(counts_.copied_bytes, bytes);
+}
+
+void Stream::read(void* to, graft_address from, uint64_t bytes) {
+  refuse_recording("reading a number of the device");
+  copy(reinterpret_cast<uintptr_t>(to), from, bytes, GRAFT_DEVICE_TO_HOST);
+  const TracedCall traced(*this, current_tag(), {TracedKind::kWait});
+  std::unique_lock<std::mutex> lock(mutex_);
+  refuse(device_);
+  finish_wait(lock, wait_here());
 }
 
 void Stream::peer_copy(graft_address to, Device& from_device, graft_address from, uint64_t bytes) {
   if (&from_device == &device_) return copy(to, from, bytes, GRAFT_DEVICE_TO_DEVICE);
   if (bytes == 0) return;
   if (table_.peer_copy != nullptr && &from_device.driver() == &device_.driver()) {
+    const TracedCall traced(*this, current_tag(), {TracedKind::kCopy, bytes});
     command("peer_copy", [&] {
       count(counts_.copies, 1);
       count(counts_.copied_bytes, bytes);
       return Driver::call(table_.peer_copy, handle_, to, from_device.handle(), from, bytes,
-                          current_tag());
+                          traced.tag());
     });
     return;
   }
@@ -114,13 +113,14 @@ void Stream::peer_copy(graft_address to, Device& from_device, graft_address from
 
 void Stream::fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes) {
   if (bytes == 0) return;
+  const TracedCall traced(*this, current_tag(), {TracedKind::kFill, bytes});
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
   if (recording_ != nullptr) {
-    return recording_->add_fill(to, bytes, pattern, pattern_bytes, current_tag());
+    return recording_->add_fill(to, bytes, pattern, pattern_bytes, traced.tag());
   }
   const graft_status status =
-      Driver::call(table_.fill, handle_, to, bytes, pattern, pattern_bytes, current_tag());
+      Driver::call(table_.fill, handle_, to, bytes, pattern, pattern_bytes, traced.tag());
   if (status != GRAFT_OK) refused(lock, status, "fill");
   count(counts_.fills, 1);
   count(counts_.filled_bytes, bytes);
@@ -139,7 +139,9 @@ void Stream::launch(graft_kernel kernel, uint64_t grid, std::span<const graft_ar
 void Stream::launch(graft_kernel kernel, const graft_launch& launch) {
   graft_launch tagged = launch;
   tagged.struct_size = sizeof(tagged);
-  if (tagged.tag == 0) tagged.tag = current_tag();
+  const TracedCall traced(*this, tagged.tag == 0 ? current_tag() : tagged.tag,
+                          {TracedKind::kLaunch, 0, GRAFT_DEVICE_TO_DEVICE, kernel});
+  tagged.tag = traced.tag();
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
   if (__builtin_expect(recording_ != nullptr, 0)) return recording_->add_launch(kernel, tagged);
@@ -154,6 +156,7 @@ graft_status Stream::wait_here() { return Driver::call(table_.stream_synchronize
 
 void Stream::synchronize() {
   refuse_recording("waiting for the device");
+  const TracedCall traced(*this, current_tag(), {TracedKind::kWait});
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
   finish_wait(lock, wait_here());
@@ -351,6 +354,7 @@ std::shared_ptr<Recording> Stream::recording() const {
 
 void Stream::replay(Recording& recording) {
   refuse_recording("replaying a graph");
+  const TracedCall traced(*this, current_tag(), {TracedKind::kReplay});
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
   for (const auto& [check, context] : recording.checks()) {

@@ -12,6 +12,7 @@
 
 #include "graft/driver.h"
 #include "runtime/command_counts.h"
+#include "runtime/command_trace.h"
 #include "runtime/driver_library.h"
 #include "runtime/error.h"
 #include "runtime/export.h"
@@ -70,7 +71,8 @@ class GRAFT_EXPORT Stream {
   template <class Plan, class Execution>
   void execute(graft_status (*run)(graft_stream, Plan, const Execution*), Plan plan,
                Execution& execution, const std::shared_ptr<const void>& owner) {
-    execution.tag = current_tag();
+    const TracedCall traced(*this, current_tag(), {});
+    execution.tag = traced.tag();
     if (const auto recording = this->recording()) {
       return recording->add_call("plan_execute", execution.tag,
                                  [run, plan, execution, owner](graft_stream stream) {
@@ -174,8 +176,6 @@ class GRAFT_EXPORT Stream {
   [[noreturn]] void refused(std::unique_lock<std::mutex>& lock, graft_status status,
                             std::string_view what);
   // REQUIRES for all below: mutex_ is held.
-  void copy_locked(std::unique_lock<std::mutex>& lock, uint64_t to, uint64_t from, uint64_t bytes,
-                   graft_copy_kind kind);
   Error late_error(graft_status status);
   void keep(graft_status status);
   graft_status wait_here();

@@ -10,6 +10,7 @@ void attach_hooks();
 void attach_memory();
 void attach_pinned_memory();
 void attach_graphs();
+void attach_profiler();
 
 // Traces the ops where GRAFT_TRACE=1 asks for it.
 void attach_trace();

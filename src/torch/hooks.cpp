@@ -77,6 +77,7 @@ void attach() {
   attach_guard();
   attach_memory();
   attach_graphs();
+  attach_profiler();
   attach_pinned_memory();
   attach_hooks();
   attach_trace();
