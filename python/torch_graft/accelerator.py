@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torch_graft import _C, amp, fallback
+from torch_graft import _C, amp, fallback, memory
 from torch_graft.graphs import (
     Graph,
     graph,
@@ -57,7 +57,7 @@ __all__ = [
     "get_device_properties", "get_rng_state", "get_rng_state_all", "graph", "graph_pool_handle",
     "init", "initial_seed", "is_available", "is_bf16_supported", "is_current_stream_capturing",
     "is_initialized", "load_driver", "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
-    "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats", "memory_summary",
+    "memory", "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats", "memory_summary",
     "record_memory_history", "refusals", "reset_accumulated_memory_stats",
     "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_per_process_memory_fraction",
     "set_rng_state", "set_rng_state_all", "set_stream", "statistics", "stream", "synchronize",

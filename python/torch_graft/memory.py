@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import pickle
+from collections.abc import Callable
+from typing import Any, Literal
 
 import torch
 
@@ -61,25 +64,67 @@ def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) 
     _C.set_memory_fraction(_index(device), float(fraction))
 
 
-def record_memory_history(entries: int = 10_000, device: DeviceLike = None) -> None:
-    """Keeps the last events of the allocator for memory_snapshot; 0 stops."""
-    _C.record_memory_history(_index(device), entries)
+def record_memory_history(
+    enabled: Literal["state", "all"] | None = "all",
+    context: Literal["state", "alloc", "all"] | None = "all",
+    stacks: Literal["python", "all"] = "python",
+    max_entries: int = 2**20,
+    device: DeviceLike = None,
+) -> None:
+    """Records where memory goes, for memory_snapshot: on one device, or on all of them.
+
+    enabled: "all" keeps the last max_entries allocations and frees, "state" only the stack of each
+    block that is held, None stops. context: None keeps no stacks (any other value keeps them all).
+    stacks: of Python, or "all" with those of C++, which are slower.
+    """
+    for name, value, allowed in (
+        ("enabled", enabled, ("state", "all", None)), ("context", context, ("state", "alloc", "all", None)),
+        ("stacks", stacks, ("python", "all")),
+    ):  # fmt: skip
+        if value not in allowed:
+            raise ValueError(f"{name} is one of {', '.join(map(repr, allowed))}, not {value!r}")
+    entries = min(max_entries, 2**40) if enabled == "all" else 0
+    kept = stacks if enabled is not None and context is not None else ""
+    for index in _indices(device):
+        _C.record_memory_history(index, entries, kept)
 
 
-def memory_snapshot(device: DeviceLike = None) -> dict[str, list[dict[str, Any]]]:
-    """How memory lies ("segments") and, when recorded, what happened to it ("history")."""
-    segments, history = _C.memory_snapshot(_index(device))
-    block = ("address", "size", "requested_size", "state")
-    event = ("action", "address", "size", "stream", "time_ns")
-    return {
-        "segments": [
-            {"address": address, "total_size": size, "stream": stream,
-             "segment_type": "large" if large else "small",
-             "blocks": [dict(zip(block, one, strict=True)) for one in blocks]}
-            for address, size, stream, large, blocks in segments
-        ],
-        "history": [dict(zip(event, one, strict=True)) for one in history],
-    }  # fmt: skip
+def _indices(device: DeviceLike) -> list[int]:
+    return list(range(torch.accelerator.device_count())) if device is None else [_index(device)]
+
+
+def memory_snapshot(device: DeviceLike = None) -> dict[str, Any]:
+    """How memory lies ("segments") and, when recorded, what happened to it ("device_traces").
+
+    The form is that of torch.cuda.memory._snapshot(): its viewer and the functions of
+    torch.cuda._memory_viz read it. Traces are listed by device; a device that was not used has none.
+    """
+    segments: list[dict[str, Any]] = []
+    traces: list[list[dict[str, Any]]] = [[] for _ in range(torch.accelerator.device_count())]
+    for index in _indices(device):
+        more, traces[index] = _C.memory_snapshot(index)
+        segments += more
+    return {"segments": segments, "device_traces": traces, "allocator_settings": {}, "external_annotations": []}
+
+
+def dump_memory_snapshot(path: str | os.PathLike[str] = "snapshot.pickle") -> None:
+    """Writes memory_snapshot() as torch's memory viewer takes it, a pickle."""
+    with open(path, "wb") as file:
+        pickle.dump(memory_snapshot(), file)
+
+
+def attach_out_of_memory_observer(observer: Callable[[int, int, int, int], None]) -> None:
+    """Calls observer(device, bytes wanted, bytes in all, bytes free) when an allocation fails.
+
+    Before the exception, on its thread. What the observer raises is shown and dropped.
+    """
+    _C.observe_out_of_memory(observer)
+
+
+# What scripts for torch.cuda.memory call.
+_record_memory_history = record_memory_history
+_snapshot = memory_snapshot
+_dump_snapshot = dump_memory_snapshot
 
 
 def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:

@@ -60,8 +60,9 @@ class GRAFT_EXPORT Allocator {
   // Bytes of the largest block that a cached piece could give; 0 without a cache.
   virtual uint64_t largest_cached() const = 0;
 
-  // Keeps the last entries events from now on (0 stops), each with what source returns (may be
-  // null). The sources of a process may be any function that takes no lock of an allocator.
+  // Keeps the last entries events from now on, each with what source returns (may be null). With 0
+  // entries the blocks alone keep it; without a source, too, recording stops. The sources of a
+  // process may be any function that takes no lock of an allocator.
   virtual void record_history(size_t entries, MemoryContextSource source) = 0;
   virtual MemorySnapshot snapshot() const = 0;
 

@@ -64,10 +64,11 @@ Block* CachingAllocator::allocate(uint64_t bytes, Stream& stream) {
       block = add_segment_or_retry(bytes, capacity, stream);
     } catch (const OutOfMemory& error) {
       ++statistics_.num_ooms;
-      history_.add(MemoryAction::kOutOfMemory, 0, bytes, stream.id(), std::move(context));
       const MemoryStatistics now = statistics_;
       const uint64_t limit = source_->limit();
       lock.unlock();
+      history_.add(MemoryAction::kOutOfMemory, memory_left(device_, now).free, bytes, stream.id(),
+                   std::move(context));
       const std::string says = error.driver_says;
       throw OutOfMemory(out_of_memory_text(device_, bytes, now, limit, says), says);
     }

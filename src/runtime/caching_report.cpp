@@ -49,15 +49,15 @@ uint64_t CachingAllocator::largest_cached() const {
 void CachingAllocator::record_history(size_t entries, MemoryContextSource source) {
   history_.keep(entries);
   context_source_.store(source, std::memory_order_release);
-  recording_.store(entries != 0, std::memory_order_relaxed);
+  recording_.store(entries != 0 || source != nullptr, std::memory_order_relaxed);
 }
 
 MemorySnapshot CachingAllocator::snapshot() const {
   MemorySnapshot snapshot;
   std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [address, segment] : segments_) {
-    SegmentSnapshot whole{address, segment->bytes, 0, 0, 0, segment->stream->id(), segment->large,
-                          {}};
+    SegmentSnapshot whole{address,        segment->bytes,        0, 0, 0, segment->stream->id(),
+                          segment->large, segment->private_pool, {}};
     for (const CachedBlock* block = segment->first; block != nullptr; block = block->after) {
       const bool held = block->state == CachedBlock::State::kHeld;
       const bool free = block->state == CachedBlock::State::kFree;

@@ -13,6 +13,16 @@ StatisticPool pool_of(uint64_t bytes) { return bytes > (1u << 20) ? kLargePool :
 
 }  // namespace
 
+MemoryInfo memory_left(Device& device, const MemoryStatistics& statistics) {
+  const auto held = static_cast<uint64_t>(statistics.reserved_bytes.all().current);
+  try {
+    return device.memory_info(held);  // asks no allocator: one may hold its lock
+  } catch (const Error&) {
+    const uint64_t total = device.properties().memory_bytes;
+    return {total - std::min(total, held), total};
+  }
+}
+
 std::string out_of_memory_text(Device& device, uint64_t bytes, const MemoryStatistics& statistics,
                                uint64_t limit, const std::string& driver_says) {
   const auto now = [](const PooledStatistic& figure) {
@@ -20,13 +30,7 @@ std::string out_of_memory_text(Device& device, uint64_t bytes, const MemoryStati
   };
   const uint64_t reserved = now(statistics.reserved_bytes);
   const uint64_t held = now(statistics.active_bytes);
-  MemoryInfo info;
-  try {
-    info = device.memory_info(reserved);  // asks no allocator: one may hold its lock
-  } catch (const Error&) {
-    const uint64_t total = device.properties().memory_bytes;
-    info = {total - std::min(total, reserved), total};
-  }
+  const MemoryInfo info = memory_left(device, statistics);
   std::string text =
       "Tried to allocate " + bytes_text(bytes) + ". " + device.label() + " has a total of " +
       bytes_text(info.total) + " of which " + bytes_text(info.free) + " is free; " +
@@ -113,7 +117,7 @@ void DirectAllocator::out_of_memory(uint64_t bytes, bool driver_refused) {
     ++statistics_.num_ooms;
     now = statistics_;
   }
-  history_.add(MemoryAction::kOutOfMemory, 0, bytes, 0, context());
+  history_.add(MemoryAction::kOutOfMemory, memory_left(device_, now).free, bytes, 0, context());
   throw OutOfMemory(out_of_memory_text(device_, bytes, now, limit(), says), says);
 }
 
@@ -196,7 +200,7 @@ uint64_t DirectAllocator::limit() const {
 void DirectAllocator::record_history(size_t entries, MemoryContextSource source) {
   history_.keep(entries);
   source_.store(source, std::memory_order_release);
-  recording_.store(entries != 0, std::memory_order_relaxed);
+  recording_.store(entries != 0 || source != nullptr, std::memory_order_relaxed);
 }
 
 MemorySnapshot DirectAllocator::snapshot() const {
@@ -211,6 +215,7 @@ MemorySnapshot DirectAllocator::snapshot() const {
                                  piece.bytes,
                                  piece.stream->id(),
                                  pool_of(piece.bytes) == kLargePool,
+                                 piece.pool,
                                  {std::move(block)}});
   }
   snapshot.history = history_.records();

@@ -67,6 +67,11 @@ struct OutOfMemory : Error {
   std::string driver_says;
 };
 
+struct MemoryInfo;
+
+// Free and total bytes, as well as can be known. Never throws.
+MemoryInfo memory_left(Device& device, const MemoryStatistics& statistics);
+
 // The text of an OUT_OF_MEMORY error of a device: what was asked for, what there is, what to do.
 std::string out_of_memory_text(Device& device, uint64_t bytes, const MemoryStatistics& statistics,
                                uint64_t limit, const std::string& driver_says);

@@ -22,7 +22,7 @@ enum class MemoryAction {
   kFreeCompleted,  // ready for reuse
   kSegmentAllocate,
   kSegmentFree,
-  kOutOfMemory,  // address is 0
+  kOutOfMemory,  // address: the free bytes of the device
   kSnapshot
 };
 
@@ -56,6 +56,7 @@ struct SegmentSnapshot {
   uint64_t requested;
   int64_t stream;
   bool large;
+  uint64_t pool;                      // of recordings, 0 for the shared one
   std::vector<BlockSnapshot> blocks;  // by address, without gaps
 };
 

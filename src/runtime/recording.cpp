@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "runtime/device.h"
 #include "runtime/error.h"
@@ -17,6 +18,49 @@ struct Overloaded : Visitors... {
 };
 template <class... Visitors>
 Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+// The draws of every recording, by the number in their offsets.
+struct AllDraws {
+  std::mutex mutex;  // guards what follows, and RecordedDraws::last
+  std::vector<std::weak_ptr<RecordedDraws>> by_number;
+  static constexpr size_t kMost = RecordedOffset::kFlag >> RecordedOffset::kSourceShift;
+
+  uint64_t add(const std::shared_ptr<RecordedDraws>& draws) {
+    const std::lock_guard lock(mutex);
+    const auto unused =
+        std::ranges::find_if(by_number, [](const auto& one) { return one.expired(); });
+    const auto number = static_cast<uint64_t>(unused - by_number.begin());
+    if (unused != by_number.end()) {
+      *unused = draws;
+    } else if (number < kMost) {
+      by_number.push_back(draws);
+    } else {
+      throw Error(GRAFT_UNSUPPORTED, "More graphs draw random numbers than can be told apart.");
+    }
+    return number;
+  }
+  std::shared_ptr<RecordedDraws> get(uint64_t number) {
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<RecordedDraws> found;
+    if (number < by_number.size()) found = by_number[number].lock();
+    if (found != nullptr) return found;
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "The graph whose random numbers are to be repeated is gone: keep it as long as "
+                "what was captured with it is used.");
+  }
+  RandomState last(const RecordedDraws& draws) {
+    const std::lock_guard lock(mutex);
+    if (draws.last) return *draws.last;
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "The graph whose random numbers are to be repeated was not replayed yet: replay it "
+                "first.");
+  }
+};
+
+AllDraws& all_draws() {
+  static auto* draws = new AllDraws;
+  return *draws;
+}
 
 const char* kind_text(uint32_t kind) {
   if (kind == GRAFT_HOST_TO_DEVICE) return "from the host";
@@ -80,8 +124,8 @@ void Recording::add_launch(graft_kernel kernel, const graft_launch& launch) {
     graft_argument argument = launch.arguments[i];
     const uint32_t mark = std::exchange(argument.unused, 0);
     if (mark != 0) {
-      patches_.push_back({arguments_.size(), static_cast<RandomPart>(mark & 3), mark >> 2,
-                          argument.value & RecordedOffset::kBlocks});
+      patches_.push_back({arguments_.size(), static_cast<RandomPart>(mark & 3),
+                          all_draws().get(mark >> 2), argument.value & RecordedOffset::kBlocks});
     }
     arguments_.push_back(argument);
   }
@@ -104,18 +148,33 @@ void Recording::add_check(Check check, void* context) {
 
 uint64_t Recording::draw(const std::shared_ptr<RandomSource>& source, uint64_t blocks) {
   const std::lock_guard lock(mutex_);
-  auto found = std::ranges::find(sources_, source, &Source::source);
-  if (found == sources_.end()) found = sources_.insert(sources_.end(), {source, 0});
-  const auto number = static_cast<uint64_t>(found - sources_.begin());
-  const uint64_t before = std::exchange(found->blocks, found->blocks + blocks);
-  return RecordedOffset::kFlag | number << RecordedOffset::kSourceShift | before;
+  auto found = std::ranges::find_if(
+      sources_, [&](const Source& known) { return known.draws->source == source; });
+  if (found == sources_.end()) {
+    auto draws = std::make_shared<RecordedDraws>(RecordedDraws{source, 0, std::nullopt});
+    const uint64_t number = all_draws().add(draws);
+    found = sources_.insert(sources_.end(), {number, std::move(draws)});
+  }
+  uint64_t& drawn = found->draws->blocks;
+  const uint64_t before = std::exchange(drawn, drawn + blocks);
+  return RecordedOffset::kFlag | found->number << RecordedOffset::kSourceShift | before;
+}
+
+RandomState replayed_state(uint64_t offset) {
+  const uint64_t number = (offset & ~RecordedOffset::kFlag) >> RecordedOffset::kSourceShift;
+  RandomState state = all_draws().last(*all_draws().get(number));
+  state.offset += offset & RecordedOffset::kBlocks;
+  return state;
 }
 
 void Recording::patch_random() {
-  std::vector<RandomState> states;
-  for (const Source& source : sources_) states.push_back(source.source->advance(source.blocks));
+  for (const Source& source : sources_) {
+    const RandomState begin = source.draws->source->advance(source.draws->blocks);
+    const std::lock_guard lock(all_draws().mutex);
+    source.draws->last = begin;
+  }
   for (const Patch& patch : patches_) {
-    const RandomState& state = states[patch.source];
+    const RandomState state = all_draws().last(*patch.draws);
     uint64_t& value = arguments_[patch.argument].value;
     if (patch.part == RandomPart::kKeyLow) value = state.seed & 0xffffffffu;
     if (patch.part == RandomPart::kKeyHigh) value = state.seed >> 32;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,13 +37,25 @@ class RandomSource {
   virtual RandomState advance(uint64_t blocks) = 0;
 };
 
+// What one recording draws from one source.
+struct RecordedDraws {
+  std::shared_ptr<RandomSource> source;
+  uint64_t blocks = 0;              // that one replay draws
+  std::optional<RandomState> last;  // where the last replay began; by a lock of recording.cpp
+};
+
 // An offset of Philox that counts from wherever its source stands when the recording runs. The bits
-// below say which source of the recording, and how many blocks after that.
+// below say which draws of the process, and how many blocks after their begin.
 struct RecordedOffset {
   static constexpr uint64_t kFlag = uint64_t{1} << 63;
   static constexpr int kSourceShift = 48;
   static constexpr uint64_t kBlocks = (uint64_t{1} << kSourceShift) - 1;
 };
+
+// What a recorded offset stood for in the last replay, for work outside of the recording that
+// repeats its numbers. Throws Error INVALID_ARGUMENT before the first replay and when the recording
+// is gone. Any thread.
+GRAFT_EXPORT RandomState replayed_state(uint64_t offset);
 
 // What a recorded scalar argument stands for. On its way to a recording stream it is the lowest two
 // bits of graft_argument.unused, before the source's number; no driver sees it.
@@ -82,7 +95,8 @@ class GRAFT_EXPORT Recording {
   // Armed on the stream of every replay, as Stream::arm does.
   void add_check(Check check, void* context);
 
-  // An offset for a kernel that draws blocks from source, which the recording keeps alive.
+  // An offset for a kernel that draws blocks from source, which the recording keeps alive. Another
+  // recording that uses it repeats the numbers of this one's last replay.
   uint64_t draw(const std::shared_ptr<RandomSource>& source, uint64_t blocks);
 
   // Called by the stream that begins to add commands. Throws Error INVALID_ARGUMENT after the end.
@@ -123,13 +137,13 @@ class GRAFT_EXPORT Recording {
     std::function<graft_status(graft_stream)> call;
   };
   struct Source {
-    std::shared_ptr<RandomSource> source;
-    uint64_t blocks;  // that one replay draws
+    uint64_t number;  // in offsets
+    std::shared_ptr<RecordedDraws> draws;
   };
   struct Patch {
     size_t argument;
     RandomPart part;
-    uint32_t source;
+    std::shared_ptr<RecordedDraws> draws;
     uint64_t blocks;
   };
   using Command = std::variant<Copy, Fill, Launch, Call>;

@@ -3,6 +3,11 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
 #include "runtime/allocator.h"
 #include "runtime/device.h"
 #include "runtime/event.h"
@@ -14,8 +19,48 @@
 namespace graft::binding {
 namespace {
 
+// For profilers with profile_memory=True.
+void report(const Block& block, int64_t more) {
+  if (!c10::memoryProfilingEnabled()) [[likely]]
+    return;
+  const MemoryStatistics now = block.device->allocator().statistics();
+  c10::reportMemoryUsageToProfiler(reinterpret_cast<void*>(block.address), more,
+                                   static_cast<size_t>(now.allocated_bytes.all().current),
+                                   static_cast<size_t>(now.reserved_bytes.all().current),
+                                   device_of(static_cast<c10::DeviceIndex>(block.device->index())));
+}
+
+struct Observers {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<const OutOfMemoryObserver>> all;
+};
+
+Observers& observers() {
+  static auto* observers = new Observers;
+  return *observers;
+}
+
+void tell_out_of_memory(Device& device, size_t wanted) noexcept {
+  try {
+    const MemoryInfo info = device.memory_info();
+    const auto index = static_cast<c10::DeviceIndex>(device.index());
+    const MemoryStatistics now = device.allocator().statistics();
+    c10::reportOutOfMemoryToProfiler(
+        static_cast<int64_t>(wanted), static_cast<size_t>(now.allocated_bytes.all().current),
+        static_cast<size_t>(now.reserved_bytes.all().current), device_of(index));
+    std::vector<std::shared_ptr<const OutOfMemoryObserver>> told;
+    {
+      const std::lock_guard lock(observers().mutex);
+      told = observers().all;
+    }
+    for (const auto& observer : told) (*observer)(index, wanted, info.total, info.free);
+  } catch (...) {
+  }
+}
+
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
+  report(*block, -static_cast<int64_t>(block->capacity));
   block->device->allocator().free(block);
 }
 
@@ -96,12 +141,24 @@ c10::DataPtr allocate_on(c10::DeviceIndex index, size_t bytes) {
   if (bytes == 0) return {nullptr, device_of(index)};
   return translate([&]() -> c10::DataPtr {
     Stream& stream = current_stream(index);
-    Block* block = stream.device().allocator().allocate(bytes, stream);
+    Block* block = nullptr;
+    try {
+      block = stream.device().allocator().allocate(bytes, stream);
+    } catch (const Error& error) {
+      if (error.status() == GRAFT_OUT_OF_MEMORY) tell_out_of_memory(stream.device(), bytes);
+      throw;
+    }
+    report(*block, static_cast<int64_t>(block->capacity));
     return {reinterpret_cast<void*>(block->address), block, &free_block, device_of(index)};
   });
 }
 
 c10::Allocator& device_memory() { return memory(); }
+
+void observe_out_of_memory(OutOfMemoryObserver observer) {
+  const std::lock_guard lock(observers().mutex);
+  observers().all.push_back(std::make_shared<const OutOfMemoryObserver>(std::move(observer)));
+}
 
 void record_stream(const c10::DataPtr& data, Stream& stream) {
   if (data.get_deleter() != &free_block) return;

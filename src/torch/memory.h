@@ -4,6 +4,8 @@
 #include <c10/core/Allocator.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 
 #include "runtime/stream.h"
 #include "torch/device_type.h"
@@ -20,5 +22,12 @@ c10::Allocator& device_memory();
 // Commands of stream use data too: its memory is not given out again before they are done. Does
 // nothing for memory that is not ours.
 void record_stream(const c10::DataPtr& data, Stream& stream);
+
+// Calls observer after each allocation that failed for want of memory, before the exception, on the
+// same thread and without a lock: the device, and the bytes that were asked for, that the device
+// has and that are free. What it throws is dropped. Thread-safe; observers stay.
+using OutOfMemoryObserver =
+    std::function<void(c10::DeviceIndex index, uint64_t wanted, uint64_t total, uint64_t free)>;
+void observe_out_of_memory(OutOfMemoryObserver observer);
 
 }  // namespace graft::binding

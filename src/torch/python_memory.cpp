@@ -1,16 +1,31 @@
-// src/torch/python_memory.cpp: limits and snapshots of device memory for Python.
-#include <tuple>
+// src/torch/python_memory.cpp: limits, records and snapshots of device memory for Python.
+#include <torch/csrc/profiler/combined_traceback.h>
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "runtime/allocator.h"
 #include "runtime/device.h"
 #include "runtime/platform.h"
 #include "torch/current.h"
+#include "torch/memory.h"
 #include "torch/python.h"
+
+namespace torch {
+// As in torch/csrc/profiler/python/combined_traceback.h, which includes a header that the wheel
+// lacks.
+std::vector<pybind11::object> py_symbolize(std::vector<CapturedTraceback*>& to_symbolize);
+void freeDeadCapturedTracebackFrames();
+}  // namespace torch
 
 namespace graft::binding {
 namespace {
 
 namespace py = pybind11;
+using torch::CapturedTraceback;
 
 Device& device(int64_t index) {
   check_index(index);
@@ -28,6 +43,23 @@ void set_memory_fraction(int64_t index, double fraction) {
   device(index).allocator().set_limit(fraction == 1 ? 0 : static_cast<uint64_t>(total * fraction));
 }
 
+template <bool cpp>
+MemoryContext stack() {
+  try {
+    return CapturedTraceback::gather(true, true, cpp);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+// stacks: "" for none, "python", or "all" for those of C++, too.
+void record_history(int64_t index, uint64_t entries, const std::string& stacks) {
+  MemoryContextSource source = nullptr;
+  if (stacks == "python") source = &stack<false>;
+  if (stacks == "all") source = &stack<true>;
+  device(index).allocator().record_history(entries, source);
+}
+
 const char* state_name(BlockState state) {
   switch (state) {
     case BlockState::kActive:
@@ -39,26 +71,107 @@ const char* state_name(BlockState state) {
   }
 }
 
-using BlockRow = std::tuple<uint64_t, uint64_t, uint64_t, std::string>;
-using SegmentRow = std::tuple<uint64_t, uint64_t, int64_t, bool, std::vector<BlockRow>>;
-using EventRow = std::tuple<std::string, uint64_t, uint64_t, int64_t, int64_t>;
-
-std::tuple<std::vector<SegmentRow>, std::vector<EventRow>> snapshot(int64_t index) {
-  const MemorySnapshot found = device(index).allocator().snapshot();
-  std::vector<SegmentRow> segments;
-  for (const SegmentSnapshot& segment : found.segments) {
-    std::vector<BlockRow> blocks;
-    for (const BlockSnapshot& block : segment.blocks) {
-      blocks.emplace_back(block.address, block.capacity, block.requested, state_name(block.state));
+// The stacks of one snapshot as Python's lists of frames, each made once.
+class Frames {
+ public:
+  explicit Frames(const MemorySnapshot& snapshot) {
+    std::vector<CapturedTraceback*> wanted;
+    const auto want = [&](const MemoryContext& context) {
+      if (context == nullptr) return;
+      auto* traceback = static_cast<CapturedTraceback*>(context.get());
+      if (places_.try_emplace(context.get(), wanted.size()).second) wanted.push_back(traceback);
+    };
+    for (const SegmentSnapshot& segment : snapshot.segments) {
+      for (const BlockSnapshot& block : segment.blocks) want(block.context);
     }
-    segments.emplace_back(segment.address, segment.bytes, segment.stream, segment.large,
-                          std::move(blocks));
+    for (const MemoryRecord& record : snapshot.history) want(record.context);
+    if (!wanted.empty()) lists_ = torch::py_symbolize(wanted);
   }
-  std::vector<EventRow> history;
-  for (const MemoryRecord& one : found.history) {
-    history.emplace_back(action_name(one.action), one.address, one.bytes, one.stream, one.time_ns);
+
+  py::object of(const MemoryContext& context) const {
+    if (context == nullptr) return py::list();
+    return lists_[places_.at(context.get())];
   }
-  return {std::move(segments), std::move(history)};
+
+ private:
+  std::unordered_map<void*, size_t> places_;
+  std::vector<py::object> lists_;
+};
+
+py::dict row(const BlockSnapshot& block, const Frames& frames) {
+  py::dict row;
+  row["address"] = block.address;
+  row["size"] = block.capacity;
+  row["requested_size"] = block.requested;
+  row["state"] = state_name(block.state);
+  row["frames"] = frames.of(block.context);
+  return row;
+}
+
+py::dict row(const SegmentSnapshot& segment, int64_t index, const Frames& frames) {
+  py::list blocks;
+  for (const BlockSnapshot& block : segment.blocks) blocks.append(row(block, frames));
+  py::dict row;
+  row["device"] = index;
+  row["address"] = segment.address;
+  row["total_size"] = segment.bytes;
+  row["allocated_size"] = segment.allocated;
+  row["active_size"] = segment.active;
+  row["requested_size"] = segment.requested;
+  row["stream"] = segment.stream;
+  row["segment_type"] = segment.large ? "large" : "small";
+  row["segment_pool_id"] = py::make_tuple(0, segment.pool);
+  row["is_expandable"] = false;
+  row["frames"] = py::list();
+  row["blocks"] = std::move(blocks);
+  return row;
+}
+
+py::dict row(const MemoryRecord& record, const Frames& frames) {
+  const bool out = record.action == MemoryAction::kOutOfMemory;
+  py::dict row;
+  row["action"] = action_name(record.action);
+  row[out ? "device_free" : "addr"] = record.address;
+  row["size"] = record.bytes;
+  row["stream"] = record.stream;
+  row["time_us"] = record.time_ns / 1000;
+  row["frames"] = frames.of(record.context);
+  return row;
+}
+
+// Segments and records of a device; two empty lists for one that was not used yet.
+py::tuple snapshot(int64_t index) {
+  py::list segments, records;
+  MemorySnapshot found;
+  {
+    const py::gil_scoped_release unlocked;
+    translate([&] {
+      check_index(index);
+      if (Device* open = platform().open_device(static_cast<int>(index))) {
+        found = open->allocator().snapshot();
+      }
+    });
+  }
+  const Frames frames(found);
+  for (const SegmentSnapshot& one : found.segments) segments.append(row(one, index, frames));
+  for (const MemoryRecord& one : found.history) records.append(row(one, frames));
+  found = {};
+  torch::freeDeadCapturedTracebackFrames();
+  return py::make_tuple(std::move(segments), std::move(records));
+}
+
+// Python's observers of failed allocations. They live as long as the process.
+void observe(py::function function) {
+  auto* kept = new py::function(std::move(function));
+  observe_out_of_memory(
+      [kept](c10::DeviceIndex index, uint64_t wanted, uint64_t total, uint64_t free) {
+        const py::gil_scoped_acquire lock;
+        try {
+          (*kept)(index, wanted, total, free);
+        } catch (py::error_already_set& error) {
+          error.discard_as_unraisable("an observer of failed allocations");
+        }
+      });
 }
 
 }  // namespace
@@ -66,11 +179,9 @@ std::tuple<std::vector<SegmentRow>, std::vector<EventRow>> snapshot(int64_t inde
 void bind_memory(py::module& module) {
   define(module, "memory_info", &memory_info);
   define(module, "set_memory_fraction", &set_memory_fraction);
-  define(module, "memory_snapshot", &snapshot);
-  define(
-      module, "record_memory_history", +[](int64_t index, uint64_t entries) {
-        device(index).allocator().record_history(entries, nullptr);
-      });
+  define(module, "record_memory_history", &record_history);
+  module.def("memory_snapshot", torch::wrap_pybind_function(&snapshot));
+  module.def("observe_out_of_memory", torch::wrap_pybind_function(&observe));
 }
 
 }  // namespace graft::binding
