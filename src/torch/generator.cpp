@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "torch/current.h"
+#include "torch/errors.h"
 
 namespace graft::binding {
 namespace {
@@ -154,6 +155,13 @@ std::pair<uint64_t, uint64_t> next_philox(const std::optional<at::Generator>& ge
   }
   const std::lock_guard lock(source.mutex());
   return state->next(increment);
+}
+
+std::pair<uint64_t, uint64_t> repeated_philox(uint64_t seed, uint64_t offset, c10::Device device) {
+  const bool recorded = (offset & RecordedOffset::kFlag) != 0;
+  if (!recorded || current_stream(device.index()).recording() != nullptr) return {seed, offset};
+  const RandomState state = translate([&] { return replayed_state(offset); });
+  return {state.seed, state.offset};
 }
 
 }  // namespace graft::binding

@@ -70,4 +70,9 @@ void seed_all(uint64_t seed);
 std::pair<uint64_t, uint64_t> next_philox(const std::optional<at::Generator>& generator,
                                           c10::Device device, uint64_t increment);
 
+// The same for a kernel that repeats the numbers of an earlier one, whose seed and offset
+// next_philox gave. Those of a captured graph stand, outside of a capture, for its last replay.
+// Throws RuntimeError when there was none.
+std::pair<uint64_t, uint64_t> repeated_philox(uint64_t seed, uint64_t offset, c10::Device device);
+
 }  // namespace graft::binding

@@ -10,6 +10,7 @@
 
 #include "kernels/attention.h"
 #include "operators.h"
+#include "torch/generator.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/stubs.h"
@@ -139,7 +140,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(
     bool is_causal, const at::Tensor& philox_seed, const at::Tensor& philox_offset,
     std::optional<double> scale) {
   Operands operands(query, key, value, attn_bias, dropout_p, is_causal, scale);
-  if (dropout_p > 0) operands.call.philox = {restored(philox_seed), restored(philox_offset)};
+  if (dropout_p > 0) {
+    const auto [seed, offset] =
+        repeated_philox(restored(philox_seed), restored(philox_offset), query.device());
+    operands.call.philox = {seed, offset};
+  }
   const at::Tensor above = widened(grad_out);
   const at::Tensor grad_query = at::empty_like(operands.query),
                    grad_key = at::empty_like(operands.key),

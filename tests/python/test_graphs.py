@@ -310,3 +310,28 @@ def test_graphed_callables_refuse_what_they_cannot_replay():
     module.register_forward_hook(lambda *args: None)
     with pytest.raises(RuntimeError, match="hooks"):
         torch.graft.make_graphed_callables(module, (torch.ones(1, 2, device=DEVICE),))
+
+
+@pytest.mark.parametrize("backward_captured", [False, True])
+def test_a_backward_pass_of_its_own_repeats_the_dropout_of_the_last_replay(backward_captured):
+    q, k = (torch.randn(1, 2, 16, 8, device=DEVICE) for _ in range(2))
+    v = torch.randn(1, 2, 16, 8, device=DEVICE, requires_grad=True)
+    attend = lambda: nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=0.5)  # noqa: E731
+    forward, out = captured(attend)
+    gradient = lambda: torch.autograd.grad(out.sum(), v, retain_graph=True)[0]  # noqa: E731
+    if backward_captured:
+        backward, grad = captured(gradient)
+    else:
+        with pytest.raises(RuntimeError, match="not replayed yet"):
+            gradient()
+    sums = []
+    for _ in range(3):
+        forward.replay()
+        if backward_captured:
+            backward.replay()
+        else:
+            grad = gradient()
+        # The output is linear in v: with one and the same mask both sides are equal.
+        torch.testing.assert_close((grad * v).sum(), out.sum())
+        sums.append(out.sum().item())
+    assert len(set(sums)) == 3

@@ -109,12 +109,12 @@ class Counter final : public RandomSource {
   uint64_t next_ = 100;
 };
 
+graft_argument scalar(RandomPart part, uint64_t offset) {
+  return {GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, random_mark(part, offset), offset, 8};
+}
+
 TEST_F(RecordingTest, RandomNumbersAreDrawnByEachReplay) {
   const auto source = std::make_shared<Counter>();
-  const auto scalar = [](RandomPart part, uint64_t offset) {
-    return graft_argument{GRAFT_ARGUMENT_SCALAR,     GRAFT_INT64, 0,
-                          random_mark(part, offset), offset,      8};
-  };
   const auto recording = record([&] {
     for (const uint64_t blocks : {3, 4}) {
       const uint64_t offset = stream_.recording()->draw(source, blocks);
@@ -134,6 +134,57 @@ TEST_F(RecordingTest, RandomNumbersAreDrawnByEachReplay) {
     }
     EXPECT_EQ(values, (std::vector<uint64_t>{3, 5, base, 3, 5, base + 3}));
   }
+}
+
+TEST_F(RecordingTest, AnotherRecordingRepeatsTheLastReplaysNumbers) {
+  const auto source = std::make_shared<Counter>();
+  uint64_t offset = 0;
+  auto first = record([&] {
+    stream_.recording()->draw(source, 2);
+    offset = stream_.recording()->draw(source, 5);
+  });
+  const auto second = record(
+      [&] {
+        const graft_argument argument = scalar(RandomPart::kOffset, offset);
+        stream_.launch(nullptr, 1, {&argument, 1});
+      },
+      2);
+  EXPECT_TRUE(has(error_of([&] { replayed_state(offset); }), "not replayed yet"));
+  EXPECT_TRUE(has(error_of([&] { stream_.replay(*second); }), "not replayed yet"));
+  for (const uint64_t base : {100, 107}) {
+    stream_.replay(*first);
+    controls().arguments.clear();
+    for (int i = 0; i < 2; ++i) stream_.replay(*second);
+    ASSERT_EQ(controls().arguments.size(), 2u);
+    for (const graft_argument& argument : controls().arguments) {
+      EXPECT_EQ(argument.value, base + 2);
+    }
+    EXPECT_EQ(replayed_state(offset).offset, base + 2);
+  }
+  first.reset();
+  stream_.replay(*second);  // keeps what it repeats
+}
+
+TEST_F(RecordingTest, NumbersOfARecordingThatIsGoneAreRefused) {
+  uint64_t offset = 0;
+  record([&] { offset = stream_.recording()->draw(std::make_shared<Counter>(), 1); });
+  EXPECT_TRUE(has(error_of([&] { replayed_state(offset); }), "is gone"));
+  record([&] {
+    const graft_argument argument = scalar(RandomPart::kOffset, offset);
+    EXPECT_TRUE(has(error_of([&] { stream_.launch(nullptr, 1, {&argument, 1}); }), "is gone"));
+  });
+}
+
+TEST_F(RecordingTest, AnEventDoesNotKeepARecording) {
+  Event event(device(), false);
+  std::weak_ptr<Recording> kept;
+  {
+    const auto recording = record([&] { event.record(stream_); });
+    kept = recording;
+  }
+  EXPECT_TRUE(kept.expired());
+  stream_.wait(event);  // as one that was never recorded
+  EXPECT_TRUE(event.query());
 }
 
 TEST_F(RecordingTest, ARefusedCommandThrowsAndTheStreamGoesOn) {
