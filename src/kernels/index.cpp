@@ -1,13 +1,11 @@
-// src/kernels/index.cpp: selecting rows, gathering, and joining tensors.
+// src/kernels/index.cpp: selecting rows and gathering.
 #include "kernels/index.h"
 
 #include "codegen/program_cache.h"
 #include "kernels/checked_index.h"
-#include "kernels/copy.h"
 #include "kernels/raw_dtype.h"
 #include "kernels/staging.h"
 #include "kernels/strided_loop.h"
-#include "runtime/error.h"
 
 namespace graft {
 namespace {
@@ -48,7 +46,7 @@ ir::Kernel build_gather(const std::string& key, graft_dtype data, graft_dtype in
 }
 
 // The same where output and index are dense along the innermost loop: its indices are looked at
-// together, and one by one only where some are out of range, so that the elements move in vectors.
+// together, in vectors, and one by one only where some are out of range.
 ir::Kernel build_dense_gather(const std::string& key, graft_dtype data, graft_dtype index) {
   Builder b(key);
   const Address output = b.write(data), input = b.read(data), indices = b.read(index);
@@ -65,12 +63,15 @@ ir::Kernel build_dense_gather(const std::string& key, graft_dtype data, graft_dt
           return select((at < 0) | (at >= size), b.i64(1), b.i64(0));
         },
         [](Value x, Value y) { return x | y; }, 16);
-    b.if_(outside != 0,
-          [&] { b.loop(begin, end, [&](Value i) { checker.check(position(i), size, false); }); });
-    b.vector_loop(begin, end, [&](Value i) {
-      const Value at = ir::maximum(ir::minimum(position(i), size - 1), b.i64(0));
+    const auto move = [&](Value i, Value at) {
       output.store(first[0] + i, input.load(loop.moved(first, i)[1] + at * stride));
-    });
+    };
+    // Not in vectors: a gather of this width is slower than its loads one by one.
+    b.if_(
+        outside == 0, [&] { b.loop(begin, end, [&](Value i) { move(i, position(i)); }); },
+        [&] {
+          b.loop(begin, end, [&](Value i) { move(i, checker.check(position(i), size, false)); });
+        });
   });
   return b.finish();
 }
@@ -146,23 +147,6 @@ void gather(Stream& stream, const TensorView& output, const TensorView& input, i
   };
   stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
                 arguments.span());
-}
-
-void cat(Stream& stream, const TensorView& output, std::span<const TensorView> inputs, int dim) {
-  int64_t done = 0;
-  for (const TensorView& input : inputs) {
-    if (input.sizes[dim] == 0) continue;
-    TensorView part = output;
-    part.sizes[dim] = input.sizes[dim];
-    part.address += static_cast<uint64_t>(done * output.strides[dim]) * size_of(output.dtype);
-    done += input.sizes[dim];
-    if (done > output.sizes[dim]) {
-      throw Error(GRAFT_INVALID_ARGUMENT, "cat: the inputs have more than output's " +
-                                              std::to_string(output.sizes[dim]) +
-                                              " positions in dimension " + std::to_string(dim));
-    }
-    if (part.count() > 0) copy(stream, part, input);
-  }
 }
 
 }  // namespace graft

@@ -6,6 +6,7 @@
 #include "kernels/sort_key.h"
 #include "kernels/work_split.h"
 #include "kernels/workspace.h"
+#include "runtime/dtype.h"
 
 namespace graft {
 namespace {
@@ -89,12 +90,26 @@ class DigitSort {
     return pass * kDigits + cast(Type::kI64, shifted & b_.constant(key.type(), kDigits - 1));
   }
 
+  Value key_at(Value at) const { return sort_key(input_.load(at), dtype_, descending_); }
+
+  // Integers often lie close together: relative to the lowest, their upper digits are all 0 and the
+  // passes over them are left out.
+  Value lowest(Value base) const {
+    const Type type = key_type(dtype_);
+    if (is_floating(dtype_) || passes_ < 4) return b_.constant(type, 0);
+    return ir::reduce(
+        b_.constant(type, ~uint64_t{0} >> (64 - 8 * passes_)), b_.i64(0), n_,
+        [&](Value i) { return key_at(base + i); },
+        [](Value x, Value y) { return select(x < y, x, y); }, 16);
+  }
+
   // Makes the entries and counts the digits of every pass.
   void read(Value base, Value scratch) {
+    const Value origin = lowest(base);
     b_.vector_loop(b_.i64(0), b_.i64(kDigits * passes_),
                    [&](Value i) { counts_.store(i, b_.constant(Type::kU32, 0)); });
     b_.loop(b_.i64(0), n_, [&](Value i) {
-      const Value key = sort_key(input_.load(base + i), dtype_, descending_);
+      const Value key = key_at(base + i) - origin;
       entries_.store(scratch + i, {key, i});
       for (int64_t pass = 0; pass < passes_; ++pass) {
         const Value place = digit(key, b_.i64(pass));

@@ -203,6 +203,39 @@ TEST(Cat, AlongEachDimensionAndAcrossDtypes) {
                    {x[0], x[1], x[2], x[0], x[1], x[2], x[3], x[4], x[5], x[3], x[4], x[5]}, 0, 0));
 }
 
+TEST(Cat, ManySmallInputsInFewLaunches) {
+  const int64_t lines = 3, count = 20;
+  for (graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_FLOAT64, GRAFT_INT16, GRAFT_UINT8}) {
+    for (int dim : {0, 1}) {
+      std::deque<DeviceTensor> inputs;
+      std::vector<std::vector<double>> values;
+      int64_t total = 0;
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t n = 16 + 331 * i % 5000;  // some cross the tile of a work-item
+        total += n;
+        const std::vector<int64_t> sizes = dim == 0 ? std::vector{n, lines} : std::vector{lines, n};
+        values.push_back(numbers(lines * n, static_cast<int>(i), 0, 99, dtype));
+        inputs.emplace_back(sizes, dtype);
+        inputs.back().set(values.back());
+      }
+      std::vector<double> expected;
+      for (int64_t row = 0; row < (dim == 0 ? 1 : lines); ++row) {
+        for (const auto& one : values) {
+          const auto piece = static_cast<int64_t>(one.size()) / (dim == 0 ? 1 : lines);
+          expected.insert(expected.end(), one.begin() + row * piece,
+                          one.begin() + (row + 1) * piece);
+        }
+      }
+      DeviceTensor joined(dim == 0 ? std::vector{total, lines} : std::vector{lines, total}, dtype);
+      const std::vector<TensorView> views(inputs.begin(), inputs.end());
+      const uint64_t launches = stream().counts().launches;
+      cat(stream(), joined, views, dim);
+      EXPECT_LE(stream().counts().launches - launches, 2u);
+      EXPECT_TRUE(near(joined.get(), expected, 0, 0)) << name_of(dtype) << dim;
+    }
+  }
+}
+
 TEST(Embedding, GradientSumsInOrder) {
   const int64_t rows = 7, n = 37, count = 50;
   const auto g = numbers(count * n, 1, -1, 1, GRAFT_FLOAT32);
