@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -81,14 +83,42 @@ def without_gradients(make: Callable[[str], Work]) -> Callable[[str], Work]:
     return make_inner
 
 
-def resnet(training: bool, batch: int) -> Callable[[str], Work]:
+def resnet(training: bool, batch: int, mixed: bool = False) -> Callable[[str], Work]:
     def make(device: str) -> Work:
         model, images, labels = resnet50.seeded(device, batch)
         model.train(training)
         optimizer = resnet50.momentum(model)
+        precision = functools.partial(torch.autocast, device, torch.bfloat16, mixed)
         if training:
-            return lambda: resnet50.step(model, optimizer, images, labels)
+            return lambda: resnet50.step(model, optimizer, images, labels, precision)
         return lambda: resnet50.forward(model, images)
+
+    return make
+
+
+def fused_adamw(device: str) -> Work:
+    """One step over ResNet-50's 161 parameters."""
+    model, _, _ = resnet50.seeded(device, 1)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, 1e-3)
+    return optimizer.step
+
+
+COPIED = 64 << 20
+
+
+def copies(to_device: bool) -> Callable[[str], Work]:
+    """64 MiB between pinned memory and the device, against memcpy() of as much."""
+
+    def make(device: str) -> Work:
+        host = torch.ones(COPIED, dtype=torch.uint8)
+        other = torch.zeros_like(host)
+        if device == "cpu":
+            return lambda: ctypes.memmove(other.data_ptr(), host.data_ptr(), COPIED)
+        pinned, there = host.pin_memory(), other.to(device)
+        to, source = (there, pinned) if to_device else (pinned, there)
+        return lambda: to.copy_(source, non_blocking=True)
 
     return make
 
@@ -129,10 +159,14 @@ CASES: dict[str, Case] = {
         *family("1024²", 0.3, RANDOM, SIDE),
         *(Case(f"gemm {n}", 1.1, on_square(torch.mm, n)) for n in (512, 1024, 2048)),
         Case("replay of 100 tiny operations", 0.33, replay),
+        Case("fused AdamW of ResNet-50", 0.7, fused_adamw),
+        Case("pinned copy to the device", 1.11, copies(True)),
+        Case("pinned copy to the host", 1.11, copies(False)),
         Case("digits training epoch", 1.2, digits_epoch),
         Case("ResNet-50 inference b1", 1.1, resnet(False, 1)),
         Case("ResNet-50 inference b16", 0.85, resnet(False, 16), pairs=7),
         Case("ResNet-50 training b8", 1.0, resnet(True, 8), pairs=7),
+        Case("ResNet-50 training b8 bf16 autocast", 1.0, resnet(True, 8, True), pairs=7),
     ]
 }
 # Peak memory: the device's against the resident growth of the other side.

@@ -32,6 +32,7 @@ from record import Side, default_device  # noqa: E402
 Sampler = Callable[[], float]
 Wanted = Callable[[str], object]
 IMPORT_GOAL = 0.15
+PROFILED, PROFILER_ROW, PROFILER_GOAL = "digits training epoch", "profiling the digits training", 10
 
 
 def interleave(count: int, device: Sampler, against: Sampler) -> tuple[list[float], list[float]]:
@@ -89,6 +90,17 @@ class Bench:
         row.unit = "MiB"
         return row
 
+    def profiler(self) -> Row:
+        """What tracing the device adds to the profiler's overhead, in points of the plain time."""
+        self.device.call(worker.prepare, PROFILED, self.threads)
+        shares: dict[str, list[float]] = {"both": [], "cpu": []}
+        self.device.call(worker.profiled, ["CPU", "PrivateUse1"])  # the first one starts Kineto
+        for _ in range(3 if self.quick else 9):
+            plain = self.device.call(worker.profiled, [])
+            for kind, activities in (("cpu", ["CPU"]), ("both", ["CPU", "PrivateUse1"])):
+                shares[kind].append(100 * self.device.call(worker.profiled, activities) / plain)
+        return difference_row(PROFILER_ROW, PROFILER_GOAL, "points", shares["both"], shares["cpu"])
+
 
 def import_row(quick: bool) -> Row:
     """How much longer `import torch` takes with the autoload of installed devices."""
@@ -132,6 +144,8 @@ def measure_rest(bench: Bench, wanted: Wanted, show: Callable[[Row], None]) -> N
     for name, goal in cases.MEMORY.items():
         if wanted(f"{name}: peak memory"):
             show(bench.memory(name, goal))
+    if wanted(PROFILER_ROW):
+        show(bench.profiler())
     if wanted("import torch"):
         show(import_row(bench.quick))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import re
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 import cases
 import kernel_cases
@@ -47,6 +49,18 @@ def sample(device: str) -> float:
     took = (time.perf_counter() - start) / count
     gc.enable()
     return took
+
+
+def profiled(device: str, activities: list[str]) -> float:
+    """Seconds of one call while these activities are profiled; what comes after it does not count."""
+    call = _work["call"]
+    chosen = [getattr(ProfilerActivity, name) for name in activities]
+    synchronize(device)
+    with profile(activities=chosen) if chosen else nullcontext():
+        start = time.perf_counter()
+        call()
+        synchronize(device)
+        return time.perf_counter() - start
 
 
 def resident(field: str) -> int:

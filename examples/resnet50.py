@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -78,10 +80,14 @@ def forward(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
         return model.eval()(images)
 
 
-def step(model: nn.Module, optimizer: Any, images: torch.Tensor, labels: torch.Tensor) -> Any:
-    """One training step; returns the loss, not yet read."""
+def step(
+    model: nn.Module, optimizer: Any, images: torch.Tensor, labels: torch.Tensor,
+    precision: Callable[[], AbstractContextManager[Any]] = nullcontext,
+) -> Any:  # fmt: skip
+    """One training step, its forward pass under precision(); returns the loss, not yet read."""
     optimizer.zero_grad()
-    loss = nn.functional.cross_entropy(model(images), labels)
+    with precision():
+        loss = nn.functional.cross_entropy(model(images), labels)
     loss.backward()
     optimizer.step()
     return loss
