@@ -35,7 +35,7 @@ void check(const Op& op, graft_dtype compute, size_t outputs, size_t inputs, siz
                 fmt::format("{} takes {} outputs, {} inputs and {} scalars, not {}, {} and {}",
                             op.name, op.outputs, op.inputs, op.scalars, outputs, inputs, scalars));
   }
-  if ((op.types & type_bit(compute)) == 0) {
+  if (!computes_in(op, compute)) {
     throw Error(GRAFT_UNSUPPORTED,
                 fmt::format("{} has no kernel for {}", op.name, name_of(compute)));
   }
@@ -219,6 +219,8 @@ class Launch {
 };
 
 }  // namespace
+
+bool computes_in(const Op& op, graft_dtype compute) { return (op.types & type_bit(compute)) != 0; }
 
 void pointwise(Stream& stream, const Op& op, graft_dtype compute,
                std::span<const TensorView> outputs, std::span<const Operand> inputs,

@@ -10,6 +10,9 @@
 
 namespace graft {
 
+// Whether the row has a formula for numbers of that dtype.
+GRAFT_EXPORT bool computes_in(const Op& op, graft_dtype compute);
+
 // outputs[k][i] = row of op (inputs[0][i], ..., scalars), computed in compute: float16 and bfloat16
 // compute in float32. All views have the same rank and sizes (broadcast inputs have stride 0);
 // their dtypes are free. Strides of inputs may be negative. An output may be the same view as an

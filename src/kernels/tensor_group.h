@@ -24,8 +24,9 @@ class GroupList {
   GroupList() = default;
   GroupList(ir::Builder& builder, graft_dtype dtype, uint32_t access) {
     for (int slot = 0; slot < kGroupSlots; ++slot) {
-      addresses_.push_back(access == GRAFT_ACCESS_READ ? builder.read(dtype)
-                                                       : builder.update(dtype));
+      addresses_.push_back(access == GRAFT_ACCESS_READ    ? builder.read(dtype)
+                           : access == GRAFT_ACCESS_WRITE ? builder.write(dtype)
+                                                          : builder.update(dtype));
     }
   }
   ir::Address at(ir::Value slot) const { return pick(addresses_, slot); }

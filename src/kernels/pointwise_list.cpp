@@ -1,0 +1,234 @@
+// src/kernels/pointwise_list.cpp: runs rows of the op table over lists of tensors.
+#include "kernels/pointwise_list.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "codegen/program_cache.h"
+#include "kernels/pointwise.h"
+#include "kernels/pointwise_kernel.h"
+#include "kernels/tensor_group.h"
+#include "runtime/error.h"
+
+namespace graft {
+namespace {
+
+using ir::Address;
+using ir::Builder;
+using ir::Value;
+using Kind = ListOperand::Kind;
+
+// What a kernel is specialised on.
+struct ListKernel {
+  struct Input {
+    Kind kind;
+    graft_dtype dtype;  // of numbers: what is computed in
+  };
+
+  const Op* op;
+  graft_dtype compute;
+  graft_dtype output;
+  std::vector<Input> inputs;  // the row's inputs, then its scalars
+
+  std::string key() const;
+  ir::Kernel build() const;
+};
+
+// An input in the kernel: one of the three is set.
+struct Declared {
+  GroupList list;
+  Address element;
+  std::vector<Value> numbers;
+};
+
+Declared declare(Builder& b, const ListKernel::Input& input) {
+  Declared declared;
+  switch (input.kind) {
+    case Kind::kTensors:
+      declared.list = GroupList(b, input.dtype, GRAFT_ACCESS_READ);
+      break;
+    case Kind::kElement:
+      declared.element = b.read(input.dtype);
+      break;
+    case Kind::kNumber:
+      declared.numbers.push_back(b.scalar(input.dtype));
+      break;
+    case Kind::kNumbers:
+      for (int slot = 0; slot < kGroupSlots; ++slot) {
+        declared.numbers.push_back(b.scalar(input.dtype));
+      }
+      break;
+  }
+  return declared;
+}
+
+Value number_of(const std::vector<Value>& numbers, Value slot) {
+  Value number = numbers[0];
+  for (size_t i = 1; i < numbers.size(); ++i) {
+    number = select(slot == static_cast<int64_t>(i), numbers[i], number);
+  }
+  return number;
+}
+
+std::string ListKernel::key() const {
+  std::string key = fmt::format("list_{}_{}_{}", op->name, name_of(compute), name_of(output));
+  for (const Input& input : inputs) {
+    key += fmt::format("_{}{}", name_of(input.dtype), "tenl"[static_cast<int>(input.kind)]);
+  }
+  return key;
+}
+
+ir::Kernel ListKernel::build() const {
+  Builder b(key());
+  const ir::Type type = ir::compute_type(compute);
+  const GroupList outputs(b, output, GRAFT_ACCESS_WRITE);
+  std::vector<Declared> declared;
+  for (const Input& input : inputs) declared.push_back(declare(b, input));
+  const GroupShare share(b);
+  const Address out = outputs.at(share.slot);
+  std::vector<Address> tensors(inputs.size());
+  std::vector<Value> values(inputs.size());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k].kind == Kind::kTensors) {
+      tensors[k] = declared[k].list.at(share.slot);
+    } else if (inputs[k].kind == Kind::kElement) {
+      values[k] = cast(type, declared[k].element.load(b.i64(0)));
+    } else {
+      values[k] = number_of(declared[k].numbers, share.slot);
+    }
+  }
+  b.vector_loop(share.begin, share.end, [&](Value i) {
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      if (inputs[k].kind == Kind::kTensors) values[k] = cast(type, tensors[k].load(i));
+    }
+    const In all(values);
+    out.store(i, op->formula(all.first(op->inputs), all.subspan(op->inputs))[0]);
+  });
+  return b.finish();
+}
+
+void check(const Op& op, graft_dtype compute, size_t outputs,
+           std::span<const ListOperand> operands) {
+  const size_t wanted = static_cast<size_t>(op.inputs) + op.scalars;
+  if (operands.size() != wanted) {
+    throw Error(GRAFT_INVALID_ARGUMENT, fmt::format("{} takes {} inputs and scalars, not {}",
+                                                    op.name, wanted, operands.size()));
+  }
+  size_t arguments = 3 * kGroupSlots;  // outputs, and what GroupShare declares
+  for (const ListOperand& operand : operands) {
+    const size_t given = std::max(operand.views.size(), operand.numbers.size());
+    const bool list = operand.kind == Kind::kTensors || operand.kind == Kind::kNumbers;
+    if (given != (list ? outputs : 1)) {
+      throw Error(GRAFT_INVALID_ARGUMENT,
+                  fmt::format("{} over a list of {} was given a list of {}; give one for each",
+                              op.name, outputs, given));
+    }
+    arguments += list ? kGroupSlots : 1;
+  }
+  if (!computes_in(op, compute) || is_complex(compute) || op.conditions != 0 || op.outputs != 1 ||
+      arguments > Arguments::kCapacity) {
+    throw Error(GRAFT_UNSUPPORTED,
+                fmt::format("{} has no kernel over lists of {}", op.name, name_of(compute)));
+  }
+}
+
+void append(Arguments& arguments, const ListOperand& operand, graft_dtype compute,
+            const TensorGroup& group) {
+  const auto number = [&](size_t i) {
+    arguments.scalar(operand.numbers[i].to(compute), size_of(compute));
+  };
+  switch (operand.kind) {
+    case Kind::kTensors:
+      for (int member : group.members) arguments.read(operand.views[static_cast<size_t>(member)]);
+      break;
+    case Kind::kElement:
+      arguments.read(operand.views[0]);
+      break;
+    case Kind::kNumber:
+      number(0);
+      break;
+    case Kind::kNumbers:
+      for (int member : group.members) number(static_cast<size_t>(member));
+      break;
+  }
+}
+
+ListKernel kernel_of(const Op& op, graft_dtype compute, std::span<const TensorView> outputs,
+                     std::span<const ListOperand> operands, size_t member) {
+  ListKernel kernel{&op, compute, outputs[member].dtype, {}};
+  for (const ListOperand& operand : operands) {
+    graft_dtype dtype = compute;
+    if (operand.kind == Kind::kTensors) dtype = operand.views[member].dtype;
+    if (operand.kind == Kind::kElement) dtype = operand.views[0].dtype;
+    kernel.inputs.push_back({operand.kind, dtype});
+  }
+  return kernel;
+}
+
+// The rows that torch.optim, clipping of gradients and copies run over lists; a letter for every
+// operand, as in the key.
+struct Packed {
+  const char* row;
+  const char* operands;
+};
+constexpr Packed kFloatRows[] = {
+    {"plain_add", "tn"},  {"plain_add", "tl"}, {"add", "ttn"},      {"add", "ten"},
+    {"plain_sub", "tn"},  {"sub", "ttn"},      {"mul", "tn"},       {"mul", "tl"},
+    {"mul", "tt"},        {"mul", "te"},       {"div", "tn"},       {"div", "tl"},
+    {"div", "tt"},        {"div", "te"},       {"maximum", "tt"},   {"minimum", "tt"},
+    {"clamp_min", "tn"},  {"clamp_max", "tn"}, {"lerp", "ttt"},     {"lerp_scalar", "ttn"},
+    {"addcmul", "tttn"},  {"addcdiv", "tttn"}, {"addcdiv", "tttl"}, {"pow", "nt"},
+    {"pow_scalar", "tn"}, {"neg", "t"},        {"abs", "t"},        {"sqrt", "t"},
+    {"rsqrt", "t"},       {"reciprocal", "t"}, {"sign", "t"},
+};
+
+ListKernel packed(const Packed& entry, graft_dtype dtype) {
+  ListKernel kernel{find_op(entry.row), dtype, dtype, {}};
+  constexpr std::string_view kLetters = "tenl";
+  for (const char* letter = entry.operands; *letter != 0; ++letter) {
+    kernel.inputs.push_back({static_cast<Kind>(kLetters.find(*letter)), dtype});
+  }
+  return kernel;
+}
+
+const PackEntry kPacked([](const PackEntry::Sink& sink) {
+  const auto add = [&](const Packed& entry, graft_dtype dtype) {
+    const ListKernel kernel = packed(entry, dtype);
+    sink(kernel.key(), [kernel] { return kernel.build(); });
+  };
+  for (const Packed& entry : kFloatRows) add(entry, GRAFT_FLOAT32);
+  for (graft_dtype bits : {GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
+    add({"positive", "t"}, bits);
+    add({"positive", "n"}, bits);
+  }
+});
+
+}  // namespace
+
+void pointwise_list(Stream& stream, const Op& op, graft_dtype compute,
+                    std::span<const TensorView> outputs, std::span<const ListOperand> operands) {
+  check(op, compute, outputs.size(), operands);
+  const graft_dtype working = scalar_dtype(compute);
+  const auto dtypes_of = [&](size_t i) {
+    uint64_t code = outputs[i].dtype;
+    for (const ListOperand& operand : operands) {
+      if (operand.kind == Kind::kTensors) code = code << 4 | operand.views[i].dtype;
+    }
+    return code;
+  };
+  each_group(
+      outputs.size(), [&](size_t i) { return outputs[i].count(); }, dtypes_of,
+      [&](const TensorGroup& group) {
+        Arguments arguments;
+        for (int member : group.members) arguments.write(outputs[static_cast<size_t>(member)]);
+        for (const ListOperand& operand : operands) append(arguments, operand, working, group);
+        const int64_t items = group.append(arguments);
+        const ListKernel kernel =
+            kernel_of(op, working, outputs, operands, static_cast<size_t>(group.members[0]));
+        stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
+                      static_cast<uint64_t>(items), arguments.span());
+      });
+}
+
+}  // namespace graft
