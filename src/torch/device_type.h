@@ -9,12 +9,13 @@
 
 // For the blocks of TORCH_LIBRARY_IMPL, which take the last part of a DispatchKey's name:
 // TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) registers kernels for dense tensors, the sparse
-// keys those for COO and for compressed (CSR, CSC, BSR, BSC) ones; the autocast key stands for
-// torch.autocast of the device.
+// keys those for COO and for compressed (CSR, CSC, BSR, BSC) ones, the quantized key those for
+// quantized tensors; the autocast key stands for torch.autocast of the device.
 #define GRAFT_DISPATCH_KEY PrivateUse1
 #define GRAFT_AUTOCAST_KEY AutocastPrivateUse1
 #define GRAFT_SPARSE_KEY SparsePrivateUse1
 #define GRAFT_SPARSE_COMPRESSED_KEY SparseCsrPrivateUse1
+#define GRAFT_QUANTIZED_KEY QuantizedPrivateUse1
 
 namespace graft::binding {
 
@@ -23,6 +24,9 @@ inline constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
 
 // The key of our dense tensors.
 inline constexpr c10::DispatchKey kDispatchKey = c10::DispatchKey::PrivateUse1;
+
+// The key of our quantized tensors.
+inline constexpr c10::DispatchKey kQuantizedKey = c10::DispatchKey::QuantizedPrivateUse1;
 
 // As many devices as any process may have; bounds the tables that are indexed by device.
 inline constexpr int kMaxDevices = 64;

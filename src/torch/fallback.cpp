@@ -15,6 +15,7 @@
 #include "torch/errors.h"
 #include "torch/fallback_count.h"
 #include "torch/host_image.h"
+#include "torch/quantized_image.h"
 #include "torch/sparse_image.h"
 #include "torch/view.h"
 
@@ -131,7 +132,7 @@ class CpuCall {
 
   // The host copy of a storage in which several arguments lie; undefined for any other.
   at::Tensor shared_storage(const at::Tensor& tensor) {
-    if (!tensor.has_storage()) return {};
+    if (!tensor.has_storage() || tensor.is_quantized()) return {};
     const auto* storage = tensor.storage().unsafeGetStorageImpl();
     const auto found = storages_.find(storage);
     if (found == storages_.end() || found->second.users < 2) return {};
@@ -150,6 +151,8 @@ class CpuCall {
       host_key_ = c10::DispatchKey::SparseCPU;
     } else if (is_sparse(tensor) && !tensor.is_sparse()) {
       host_key_ = c10::DispatchKey::SparseCsrCPU;
+    } else if (tensor.is_quantized() && host_key_ == c10::DispatchKey::CPU) {
+      host_key_ = c10::DispatchKey::QuantizedCPU;
     }
     HostImage* image = nullptr;
     for (HostImage& one : images_) {
@@ -200,6 +203,10 @@ class CpuCall {
     if (is_sparse(result)) {
       bytes_ += sparse_bytes(result);
       return sparse_copy(result, device_);
+    }
+    if (result.is_quantized()) {
+      bytes_ += quantized_bytes(result);
+      return quantized_copy(result, device_);
     }
     const at::Tensor moved =
         result.is_non_overlapping_and_dense()
@@ -260,6 +267,10 @@ TORCH_LIBRARY_IMPL(_, GRAFT_SPARSE_KEY, m) {
 }
 
 TORCH_LIBRARY_IMPL(_, GRAFT_SPARSE_COMPRESSED_KEY, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
+}
+
+TORCH_LIBRARY_IMPL(_, GRAFT_QUANTIZED_KEY, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
 }
 

@@ -5,7 +5,7 @@
 Three sources, none of them kept here a second time:
 - torchgen's list of native functions: an overload whose CPU and CUDA kernels are one function is
   free of device code, calls DispatchStubs, and is registered as it is ("shared"); so are, for their
-  own dispatch keys, those for sparse tensors;
+  own dispatch keys, those for sparse and for quantized tensors;
 - the sources beside this file: GRAFT_OPERATOR(name) and GRAFT_STRUCTURED(name) define operators of
   our own, m.impl("name", ...) registers one directly, and neither is generated twice;
 - the op table (graft-op-table --json): its column "aten" names the DispatchStubs of a row.
@@ -50,9 +50,10 @@ SHARED_THOUGH_CPU_NAMED = {
 REFUSING = {"linalg_lstsq", "linalg_lstsq.out", "linalg_matrix_exp"}
 # The dispatch keys (macros of device_type.h) beside torchgen's names of the CPU's and CUDA's.
 DENSE_KEY = "GRAFT_DISPATCH_KEY"
-SPARSE_KEYS = {
+OTHER_KEYS = {
     "GRAFT_SPARSE_KEY": (DispatchKey.SparseCPU, DispatchKey.SparseCUDA),
     "GRAFT_SPARSE_COMPRESSED_KEY": (DispatchKey.SparseCsrCPU, DispatchKey.SparseCsrCUDA),
+    "GRAFT_QUANTIZED_KEY": (DispatchKey.QuantizedCPU, DispatchKey.QuantizedCUDA),
 }
 # Headers that cannot stand beside the others, or whose stubs no shared operator reaches.
 SKIPPED_HEADERS = re.compile(
@@ -180,10 +181,10 @@ def backend_of(index: dict[Any, BackendMetadata]) -> BackendIndex:
     )  # fmt: skip
 
 
-def sparse_kernels(ours: OurSources, key: str) -> tuple[BackendIndex, list[Unit]]:
-    """The kernels for sparse tensors that are free of device code and that we do not have."""
+def other_kernels(ours: OurSources, key: str) -> tuple[BackendIndex, list[Unit]]:
+    """The kernels for tensors of that key that are free of device code and that we do not have."""
     parsed = native_functions()
-    mine, theirs = (parsed.backend_indices[k] for k in SPARSE_KEYS[key])
+    mine, theirs = (parsed.backend_indices[k] for k in OTHER_KEYS[key])
     index: dict[Any, BackendMetadata] = {}
     units = []
     for function in parsed.native_functions:
@@ -336,9 +337,9 @@ def main() -> None:
     backend = selection.backend()
     for i, units in enumerate(shards(selection.own + selection.shared, options.shards)):
         write(options.out / f"registrations_{i}.cpp", shard_text(backend, units))
-    for key in SPARSE_KEYS:
+    for key in OTHER_KEYS:
         name = key.removeprefix("GRAFT_").removesuffix("_KEY").lower()
-        text = shard_text(*sparse_kernels(ours, key), key)
+        text = shard_text(*other_kernels(ours, key), key)
         write(options.out / f"registrations_{name}.cpp", text)
     declared = declared_stubs(headers)
     stubs = exported_stubs(declared, options.torch / "lib/libtorch_cpu.so")

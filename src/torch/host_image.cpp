@@ -7,6 +7,7 @@
 
 #include "runtime/device.h"
 #include "torch/copy.h"
+#include "torch/quantized_image.h"
 #include "torch/sparse_image.h"
 #include "torch/view.h"
 
@@ -35,6 +36,11 @@ HostImage::HostImage(const at::Tensor& device, const at::Tensor& storage) : devi
   if (is_sparse(device)) {
     host_ = sparse_copy(device, at::kCPU);
     bytes_ = sparse_bytes(host_);
+    return;
+  }
+  if (device.is_quantized()) {
+    host_ = quantized_copy(device, at::kCPU);
+    bytes_ = quantized_bytes(host_);
     return;
   }
   const auto itemsize = static_cast<int64_t>(device.dtype().itemsize());
@@ -103,6 +109,11 @@ void HostImage::write_back() {
     bytes_ += sparse_bytes(host_);
     return;
   }
+  if (device_.is_quantized()) {
+    assign_quantized(device_, host_);
+    bytes_ += quantized_bytes(host_);
+    return;
+  }
   const bool in_place = aliases_ && host_.storage().data() == origin_;
   if (host_.sizes() != device_.sizes()) {
     device_.resize_(host_.sizes());
@@ -117,7 +128,7 @@ void HostImage::write_back() {
 }
 
 at::Tensor HostImage::device_view(const at::Tensor& view) const {
-  if (!same_strides_ || !view.has_storage() || !host_.has_storage() ||
+  if (!same_strides_ || host_.is_quantized() || !view.has_storage() || !host_.has_storage() ||
       !view.storage().is_alias_of(host_.storage()) || host_.storage().data() != origin_) {
     return {};
   }

@@ -8,7 +8,7 @@
 namespace graft::binding {
 
 // A host tensor with the values of a device tensor. Where the driver offers memory_host_view it is
-// the same memory; elsewhere, and of a sparse tensor, a copy.
+// the same memory; elsewhere, and of a sparse or a quantized tensor, a copy.
 class HostImage {
  public:
   // Waits for the current stream of the tensor's device. storage: what fetch_storage gave for it,

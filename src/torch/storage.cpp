@@ -104,4 +104,9 @@ TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) {
   m.impl("record_stream", &record_stream_operator);
 }
 
+TORCH_LIBRARY_IMPL(aten, GRAFT_QUANTIZED_KEY, m) {
+  m.impl("resize_", &resize);
+  m.impl("record_stream", &record_stream_operator);
+}
+
 }  // namespace graft::binding

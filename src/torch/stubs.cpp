@@ -31,6 +31,8 @@ void fill_stubs() {
   fill_counting_stubs();
   fill_linalg_stubs();
   fill_sparse_stubs();
+  fill_quantization_stubs();
+  fill_fake_quantization_stubs();
 }
 
 void throw_unfilled() { throw Error(GRAFT_UNSUPPORTED, "no kernel for this operator"); }

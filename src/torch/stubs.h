@@ -34,6 +34,8 @@ void fill_sorting_stubs();
 void fill_counting_stubs();
 void fill_linalg_stubs();
 void fill_sparse_stubs();
+void fill_quantization_stubs();
+void fill_fake_quantization_stubs();
 
 // Ends an operator whose stub has no kernel here: its registration falls back (guarded.h).
 [[noreturn]] void throw_unfilled();
