@@ -1,5 +1,6 @@
 // src/torch/ops_foreach.cpp: the _foreach operators, a launch for several tensors at once.
 #define AT_PER_OPERATOR_HEADERS
+#include <ATen/OpMathType.h>
 #include <ATen/Operators.h>
 #include <ATen/native/ForeachUtils.h>
 #include <ATen/ops/empty_like.h>
@@ -48,11 +49,6 @@ void count_writes(at::TensorList written) {
 // PyTorch's rules refuse the others or promote with them.
 bool is_plain(const at::Scalar& number) { return !number.isComplex() && !number.isBoolean(); }
 
-graft::Scalar exact(const at::Scalar& number) {
-  return number.isFloatingPoint() ? graft::Scalar::of(number.toDouble())
-                                  : graft::Scalar::of(number.toLong());
-}
-
 // Whether run() did the work. It says that the device has no such kernel before it writes anything.
 template <class Run>
 bool done_by(Run run, const at::Tensor& first) {
@@ -83,7 +79,7 @@ class Operands {
       check_foreach_api_restrictions(lists_[0], list);
     }
     lists_.push_back(list);
-    placed_.push_back({Kind::kTensors, {}, {}});
+    placed_.push_back({Kind::kTensors, {}, {}, {}});
   }
   void add(const at::Scalar& number) { add(Kind::kNumber, {&number, 1}); }
   void add(Numbers numbers) {
@@ -94,7 +90,7 @@ class Operands {
   void add(const at::Tensor& element) {
     element_ = &element;
     element_place_ = placed_.size();
-    placed_.push_back({element.is_cpu() ? Kind::kNumber : Kind::kElement, {}, {}});
+    placed_.push_back({element.is_cpu() ? Kind::kNumber : Kind::kElement, {}, {}, {}});
   }
 
   // Runs the row into new tensors, or into the first list where results is null. False, and nothing
@@ -115,16 +111,14 @@ class Operands {
  private:
   struct Placed {
     Kind kind;
+    Numbers given;
     Views views;
     std::vector<graft::Scalar> numbers;
   };
 
   void add(Kind kind, Numbers numbers) {
     numbers_ = numbers;
-    placed_.push_back({kind, {}, {}});
-    for (const at::Scalar& number : numbers) {
-      placed_.back().numbers.push_back(is_plain(number) ? exact(number) : graft::Scalar());
-    }
+    placed_.push_back({kind, numbers, {}, {}});
   }
 
   // As torch.cuda: one device, one dtype, dense tensors, nothing to promote.
@@ -148,25 +142,29 @@ class Operands {
     for (const at::Tensor& tensor : list) {
       if (at::result_type(tensor, *element_) != tensor.scalar_type()) return false;
     }
-    const at::Scalar number = element_->item();
-    placed.numbers = {exact(number)};
-    return is_plain(number);
+    element_number_ = element_->item();
+    placed.given = {&element_number_, 1};
+    return is_plain(element_number_);
   }
 
   void launch(const Op& row, at::TensorList outputs) {
+    const at::ScalarType type = outputs[0].scalar_type();
     size_t list = 0;
     std::vector<ListOperand> operands;
     for (Placed& placed : placed_) {
       if (placed.kind == Kind::kTensors) placed.views = flat_views(lists_[list++]);
+      for (const at::Scalar& number : placed.given) {
+        placed.numbers.push_back(to_graft(number, at::toOpMathType(type)));
+      }
       operands.push_back({placed.kind, placed.views, placed.numbers});
     }
-    pointwise_list(stream_of(outputs[0]), row, to_graft(outputs[0].scalar_type()),
-                   flat_views(outputs), operands);
+    pointwise_list(stream_of(outputs[0]), row, to_graft(type), flat_views(outputs), operands);
   }
 
   std::vector<at::TensorList> lists_;
   Numbers numbers_;
   const at::Tensor* element_ = nullptr;
+  at::Scalar element_number_;
   size_t element_place_ = 0;
   std::vector<Placed> placed_;
 };
