@@ -1,8 +1,11 @@
 """torch.profiler on the device: kernels, copies and waits on tracks, tied to their ops."""
 
 import json
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -271,3 +274,20 @@ def test_a_long_profile_keeps_every_launch(device):
     assert x.item() == count
     assert sum(len(e.kernels) for e in prof.events() if e.name == "aten::add_") == count
     assert time.perf_counter() - start < 60
+
+
+def test_the_example_draws_a_picture(tmp_path):
+    script = Path(__file__).parents[2] / "examples" / "profiling.py"
+    ran = subprocess.run(
+        [sys.executable, str(script), "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "aten::convolution_overrideable" in ran.stdout
+    picture = (tmp_path / "trace.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 10_000
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
