@@ -1,5 +1,6 @@
 """Autocast regions: custom functions, nesting, threads, the cache of cast weights, custom operators."""
 
+import gc
 import threading
 import warnings
 
@@ -186,14 +187,17 @@ def test_weights_are_cast_once_in_a_region(device, module, native):
 
 
 def test_the_cache_lets_go_of_its_memory(device, module):
-    weight, x = torch.ones(512, 512, device=device, requires_grad=True), square(device, HALF)
-    module.synchronize()
-    before = module.memory_allocated()
+    def allocated():
+        gc.collect()  # what other tests left
+        module.synchronize()
+        return module.memory_allocated()
+
+    weight, x = torch.ones(512, 4, device=device, requires_grad=True), square(device, HALF)
+    before = allocated()
     with torch.autocast(device):
-        weight[:4, :4] @ x
-        torch.mm(weight, weight)
-    module.synchronize()
-    assert module.memory_allocated() == before
+        weight @ x
+        assert allocated() >= before + 512 * 4 * 2
+    assert allocated() == before
 
 
 def test_a_weight_that_was_first_used_without_gradients_still_gets_one(device):
