@@ -26,7 +26,7 @@ FUNCTION_LINES = 60
 NULL_DRIVER_LINES = 60
 SMALL_DRIVER_LINES = 150
 DIALECT_LINES = 80
-C_SHARE = 0.75
+C_SHARE = 0.80  # of what is not a test: the Python API is tested in Python
 HEADER_COMMENTS = (0.35, 0.50)  # of the public header: it is the vendors' manual
 INNER_HEADER_COMMENTS = (0.12, 0.50)  # of a layer's: its contracts, beside inline code
 SOURCE_COMMENTS = 0.15
@@ -267,18 +267,18 @@ def driver_lists(tree: Tree) -> Iterator[Finding]:
 
 
 def language_share(tree: Tree) -> Iterator[Finding]:
-    share = c_share(tree)
+    share = c_share([s for s in tree.code if not s.path.startswith("tests/")])
     if share < C_SHARE:
         yield Finding(
             "(tree)",
             0,
-            f"C and C++ are {share:.0%} of the code; at least {C_SHARE:.0%}",
+            f"C and C++ are {share:.0%} of the code outside tests/; at least {C_SHARE:.0%}",
         )
 
 
-def c_share(tree: Tree) -> float:
-    c = sum(s.code_line_count for s in tree.code if s.is_c)
-    python = sum(s.code_line_count for s in tree.code if s.is_python)
+def c_share(sources: list[Source]) -> float:
+    c = sum(s.code_line_count for s in sources if s.is_c)
+    python = sum(s.code_line_count for s in sources if s.is_python)
     return c / (c + python) if c + python else 1.0
 
 
@@ -345,7 +345,7 @@ def figures(tree: Tree) -> str:
         f"sources: {len(files)} files, median {statistics.median(files or [0]):.0f} lines, "
         f"longest {max(files, default=0)}; functions: {len(functions)}, "
         f"median {statistics.median(functions or [0]):.0f} lines, "
-        f"longest {max(functions, default=0)}; C and C++ are {c_share(tree):.0%} of the code"
+        f"longest {max(functions, default=0)}; C and C++ are {c_share(tree.code):.0%} of the code"
     )
 
 

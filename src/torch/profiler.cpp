@@ -44,8 +44,10 @@ std::string work_name(const TracedCommand& command) {
   if (command.kind == TracedKind::kFill) return "Memset";
   if (command.kind == TracedKind::kWait) return "Stream Synchronize";
   if (!command.name.empty()) return command.name;
+  // Not the operator's own name, under which tables list what the CPU did.
   const std::string op = op_name(command.tag);
-  return op.empty() ? call_name(command) : op;
+  if (op.empty()) return call_name(command);
+  return device_name() + op.substr(std::min(op.find(':'), op.size()));
 }
 
 // A wait is an annotation of its stream's track, so that nobody adds it to the device's work.
