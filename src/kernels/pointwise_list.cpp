@@ -19,6 +19,11 @@ using ir::Builder;
 using ir::Value;
 using Kind = ListOperand::Kind;
 
+// Of the kinds, in keys.
+constexpr std::string_view kLetters = "teonl";
+
+bool is_list(Kind kind) { return kind != Kind::kElement && kind != Kind::kNumber; }
+
 // What a kernel is specialised on.
 struct ListKernel {
   struct Input {
@@ -46,6 +51,7 @@ Declared declare(Builder& b, const ListKernel::Input& input) {
   Declared declared;
   switch (input.kind) {
     case Kind::kTensors:
+    case Kind::kElements:
       declared.list = GroupList(b, input.dtype, GRAFT_ACCESS_READ);
       break;
     case Kind::kElement:
@@ -74,7 +80,7 @@ Value number_of(const std::vector<Value>& numbers, Value slot) {
 std::string ListKernel::key() const {
   std::string key = fmt::format("list_{}_{}_{}", op->name, name_of(compute), name_of(output));
   for (const Input& input : inputs) {
-    key += fmt::format("_{}{}", name_of(input.dtype), "tenl"[static_cast<int>(input.kind)]);
+    key += fmt::format("_{}{}", name_of(input.dtype), kLetters[static_cast<size_t>(input.kind)]);
   }
   return key;
 }
@@ -94,6 +100,8 @@ ir::Kernel ListKernel::build() const {
       tensors[k] = declared[k].list.at(share.slot);
     } else if (inputs[k].kind == Kind::kElement) {
       values[k] = cast(type, declared[k].element.load(b.i64(0)));
+    } else if (inputs[k].kind == Kind::kElements) {
+      values[k] = cast(type, declared[k].list.at(share.slot).load(b.i64(0)));
     } else {
       values[k] = number_of(declared[k].numbers, share.slot);
     }
@@ -118,7 +126,7 @@ void check(const Op& op, graft_dtype compute, size_t outputs,
   size_t arguments = 3 * kGroupSlots;  // outputs, and what GroupShare declares
   for (const ListOperand& operand : operands) {
     const size_t given = std::max(operand.views.size(), operand.numbers.size());
-    const bool list = operand.kind == Kind::kTensors || operand.kind == Kind::kNumbers;
+    const bool list = is_list(operand.kind);
     if (given != (list ? outputs : 1)) {
       throw Error(GRAFT_INVALID_ARGUMENT,
                   fmt::format("{} over a list of {} was given a list of {}; give one for each",
@@ -140,6 +148,7 @@ void append(Arguments& arguments, const ListOperand& operand, graft_dtype comput
   };
   switch (operand.kind) {
     case Kind::kTensors:
+    case Kind::kElements:
       for (int member : group.members) arguments.read(operand.views[static_cast<size_t>(member)]);
       break;
     case Kind::kElement:
@@ -158,9 +167,8 @@ ListKernel kernel_of(const Op& op, graft_dtype compute, std::span<const TensorVi
                      std::span<const ListOperand> operands, size_t member) {
   ListKernel kernel{&op, compute, outputs[member].dtype, {}};
   for (const ListOperand& operand : operands) {
-    graft_dtype dtype = compute;
-    if (operand.kind == Kind::kTensors) dtype = operand.views[member].dtype;
-    if (operand.kind == Kind::kElement) dtype = operand.views[0].dtype;
+    const graft_dtype dtype =
+        operand.views.empty() ? compute : operand.views[is_list(operand.kind) ? member : 0].dtype;
     kernel.inputs.push_back({operand.kind, dtype});
   }
   return kernel;
@@ -180,12 +188,12 @@ constexpr Packed kFloatRows[] = {
     {"clamp_min", "tn"},  {"clamp_max", "tn"}, {"lerp", "ttt"},     {"lerp_scalar", "ttn"},
     {"addcmul", "tttn"},  {"addcdiv", "tttn"}, {"addcdiv", "tttl"}, {"pow", "nt"},
     {"pow_scalar", "tn"}, {"neg", "t"},        {"abs", "t"},        {"sqrt", "t"},
-    {"rsqrt", "t"},       {"reciprocal", "t"}, {"sign", "t"},
+    {"rsqrt", "t"},       {"reciprocal", "t"}, {"sign", "t"},       {"mul", "to"},
+    {"div", "to"},        {"addcmul", "tton"},
 };
 
 ListKernel packed(const Packed& entry, graft_dtype dtype) {
   ListKernel kernel{find_op(entry.row), dtype, dtype, {}};
-  constexpr std::string_view kLetters = "tenl";
   for (const char* letter = entry.operands; *letter != 0; ++letter) {
     kernel.inputs.push_back({static_cast<Kind>(kLetters.find(*letter)), dtype});
   }
@@ -213,7 +221,8 @@ void pointwise_list(Stream& stream, const Op& op, graft_dtype compute,
   const auto dtypes_of = [&](size_t i) {
     uint64_t code = outputs[i].dtype;
     for (const ListOperand& operand : operands) {
-      if (operand.kind == Kind::kTensors) code = code << 4 | operand.views[i].dtype;
+      const bool varies = !operand.views.empty() && is_list(operand.kind);
+      if (varies) code = code << 4 | operand.views[i].dtype;
     }
     return code;
   };

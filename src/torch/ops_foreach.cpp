@@ -79,7 +79,7 @@ class Operands {
       check_foreach_api_restrictions(lists_[0], list);
     }
     lists_.push_back(list);
-    placed_.push_back({Kind::kTensors, {}, {}, {}});
+    placed_.push_back({Kind::kTensors, list, {}, {}, {}});
   }
   void add(const at::Scalar& number) { add(Kind::kNumber, {&number, 1}); }
   void add(Numbers numbers) {
@@ -90,7 +90,7 @@ class Operands {
   void add(const at::Tensor& element) {
     element_ = &element;
     element_place_ = placed_.size();
-    placed_.push_back({element.is_cpu() ? Kind::kNumber : Kind::kElement, {}, {}, {}});
+    placed_.push_back({element.is_cpu() ? Kind::kNumber : Kind::kElement, {}, {}, {}, {}});
   }
 
   // Runs the row into new tensors, or into the first list where results is null. False, and nothing
@@ -111,6 +111,7 @@ class Operands {
  private:
   struct Placed {
     Kind kind;
+    at::TensorList list;
     Numbers given;
     Views views;
     std::vector<graft::Scalar> numbers;
@@ -118,17 +119,34 @@ class Operands {
 
   void add(Kind kind, Numbers numbers) {
     numbers_ = numbers;
-    placed_.push_back({kind, numbers, {}, {}});
+    placed_.push_back({kind, {}, numbers, {}, {}});
   }
 
-  // As torch.cuda: one device, one dtype, dense tensors, nothing to promote.
+  // As torch.cuda: one device, one dtype, dense tensors, nothing to promote. Beyond it, a list may
+  // hold one element for each tensor, as capturable optimizers have.
   bool fits(const Op& row, uint8_t types) {
-    if (!can_use_fast_route(lists_, numbers_)) return false;
+    std::vector<at::TensorList> dense;
+    for (Placed& placed : placed_) {
+      if (placed.kind != Kind::kTensors) continue;
+      if (are_elements(placed.list)) placed.kind = Kind::kElements;
+      if (placed.kind == Kind::kTensors) dense.push_back(placed.list);
+    }
+    if (!can_use_fast_route(dense, numbers_)) return false;
     if (!std::all_of(numbers_.begin(), numbers_.end(), is_plain)) return false;
     const at::ScalarType type = lists_[0][0].scalar_type();
     if (at::isComplexType(type) || !computes_in(row, to_graft(type))) return false;
     if (at::isIntegralType(type, true) && (types & kIntegerTypes) == 0) return false;
     return element_ == nullptr || place_element();
+  }
+
+  bool are_elements(at::TensorList list) const {
+    const auto is_element = [&](const at::Tensor& tensor) {
+      return tensor.dim() == 0 && tensor.layout() == at::kStrided &&
+             tensor.device() == lists_[0][0].device() && tensor.dtype() == lists_[0][0].dtype();
+    };
+    const auto is_larger = [](const at::Tensor& tensor) { return tensor.dim() != 0; };
+    return std::any_of(lists_[0].begin(), lists_[0].end(), is_larger) &&
+           std::all_of(list.begin(), list.end(), is_element);
   }
 
   bool place_element() {
@@ -149,10 +167,9 @@ class Operands {
 
   void launch(const Op& row, at::TensorList outputs) {
     const at::ScalarType type = outputs[0].scalar_type();
-    size_t list = 0;
     std::vector<ListOperand> operands;
     for (Placed& placed : placed_) {
-      if (placed.kind == Kind::kTensors) placed.views = flat_views(lists_[list++]);
+      if (!placed.list.empty()) placed.views = flat_views(placed.list);
       for (const at::Scalar& number : placed.given) {
         placed.numbers.push_back(to_graft(number, at::toOpMathType(type)));
       }

@@ -84,6 +84,20 @@ TEST(PointwiseList, ReadsAnElementOfTheDevice) {
   expect(out, 1e-6, [&](size_t k, size_t i) { return a.values[k][i] - 6; });
 }
 
+TEST(PointwiseList, ReadsAnElementForEveryTensor) {
+  const List a(24), out(25);
+  std::deque<DeviceTensor> elements;
+  std::vector<TensorView> views;
+  for (size_t k = 0; k < a.size(); ++k) {
+    elements.emplace_back(std::vector<int64_t>{1}, GRAFT_FLOAT32);
+    views.push_back(elements.back().set({static_cast<double>(k) + 0.5}));
+  }
+  const ListOperand operands[] = {a.operand(), ListOperand::elements(views)};
+  pointwise_list(stream(), op("div"), GRAFT_FLOAT32, out.views, operands);
+  expect(out, 1e-6,
+         [&](size_t k, size_t i) { return a.values[k][i] / (static_cast<double>(k) + 0.5); });
+}
+
 TEST(PointwiseList, TakesANumberFirst) {
   const List a(11), out(12);
   const Scalar base = Scalar::of(0.9);

@@ -60,12 +60,17 @@ def arguments(key, shapes, dtype, device):
     return given, named
 
 
+def call(key, given, named):
+    name, _, overload = key.partition(".")
+    return getattr(getattr(torch.ops.aten, name), overload or "default")(*given, **named)
+
+
 def outcome(key, shapes, dtype, device):
     """What the call returned or overwrote, on the CPU, and how often each input was written."""
     given, named = arguments(key, shapes, dtype, device)
     first = next(value for value in given if isinstance(value, list))
     try:
-        result = getattr(torch.ops.aten, key.split(".")[0])(*given, **named)
+        result = call(key, given, named)
     except RuntimeError:
         return "refused", None
     tensors = first if result is None else result
@@ -101,7 +106,7 @@ def test_is_one_launch_for_a_group_of_tensors(device, module, native, key):
     given, named = arguments(key, [(3,)] * 100, torch.float32, device)
     module.synchronize()
     before = module.statistics()["launches"]
-    getattr(torch.ops.aten, key.split(".")[0])(*given, **named)
+    call(key, given, named)
     assert module.statistics()["launches"] - before == math.ceil(100 / LIST)
 
 
@@ -177,7 +182,7 @@ def test_numbers_beyond_the_dtype_are_refused_in_torch_cudas_words(device):
 
 def test_numbers_stay_exact(device):
     for dtype, number in ((torch.int64, 2**62 + 1), (torch.float64, 1e300), (torch.float32, math.inf),
-                          (torch.float16, 65504.0 * 4), (torch.bfloat16, math.nan)):  # fmt: skip
+                          (torch.float16, 3000.5), (torch.bfloat16, math.nan)):  # fmt: skip
         list_ = [torch.ones(3, dtype=dtype)] * 2
         for operator in (torch._foreach_add, torch._foreach_mul, torch._foreach_maximum):
             found = operator(on(device, list_), number)
@@ -201,6 +206,24 @@ def test_the_number_may_be_a_tensor(device, where, dtype):
             assert_close(on("cpu", operator(on(device, list_), ours)), operator(list_, element))
         found = torch._foreach_add(on(device, list_), ours, alpha=2)
         assert_close(on("cpu", found), torch._foreach_add(list_, element, alpha=2))
+
+
+def test_a_list_may_hold_a_number_for_each_tensor(device, module, native):
+    many = [*drawn([(3,), (2, 5), (0,), (70,)], torch.float32, 1)] * 9
+    one = [t + 2 for t in drawn([()] * len(many), torch.float32, 2)]
+    for operator in (torch._foreach_div, torch._foreach_mul, torch._foreach_maximum):
+        found, count = launches(module, operator, on(device, many), on(device, one))
+        assert count <= math.ceil(len(many) / LIST)
+        assert_close(on("cpu", found), operator(many, one))
+    for left, right in ((many, one), (one, many)):
+        found = torch._foreach_addcmul(on(device, many), on(device, left), on(device, right))
+        assert_close(on("cpu", found), torch._foreach_addcmul(many, left, right))
+    # Promotion, and members of which only some are numbers, take PyTorch's loop.
+    for others in ([t.double() for t in one], many[:1] + one[1:]):
+        found = torch._foreach_add(on(device, many), on(device, others), alpha=2)
+        assert_close(on("cpu", found), torch._foreach_add(many, others, alpha=2))
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        torch._foreach_add_(on(device, one), on(device, many))
 
 
 def test_copies_convert_and_cross_devices(device, second, module):
