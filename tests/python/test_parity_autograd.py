@@ -1,6 +1,7 @@
 """Autograd's streams and threads, autocast's corners: what PyTorch's tests of CUDA ask of them."""
 
 import copy
+import gc
 import threading
 import warnings
 
@@ -188,6 +189,7 @@ def test_autocast_leaves_double_and_integers_alone(device):
 
 
 def test_casts_under_no_grad_are_not_kept(device):
+    gc.collect()
     layer = torch.nn.Linear(10, 10).to(device)
     x = torch.randn(1, 10, device=device)
     with torch.autocast(device), torch.no_grad():

@@ -48,21 +48,31 @@ def defined_in(path: Path) -> dict[str, bool]:
     return found
 
 
+def spelled(parameter: str, text: str) -> bool:
+    """Whether a file writes the name of a parameter, or each of the names joined in it."""
+    return all(
+        any(f"{quote}{name}{quote}" in text for quote in "'\"") for name in parameter.split("-")
+    )
+
+
 def fault(identity: str, root: Path, listed: list[str]) -> str | None:
     """What is wrong with the name of a test; None when it exists and runs."""
     file, _, name = identity.partition("::")
     if not (root / file).is_file():
         return f"{file} is not there"
     tests = defined_in(root / file)
-    plain = name.partition("[")[0]
+    plain, _, parameter = name.removesuffix("]").partition("[")
     if plain not in tests:
         return f"{file} has no test {name}"
+    if parameter and not spelled(parameter, (root / file).read_text()):
+        return f"{file} has no parameter {parameter}"
     if tests[plain]:
         return f"{identity} is marked to be skipped or to fail"
     whole = f"{file}::{plain}"
-    if any(row == file or row.partition("[")[0] == whole for row in listed):
-        return f"{identity} is listed in {LISTING.name}"
-    return None
+    # All of a test is named, so none of its parameters may be listed; or one, and neither it nor all.
+    stopping = [row for row in listed if row in (file, whole, identity) or
+                (not parameter and row.startswith(f"{whole}["))]  # fmt: skip
+    return f"{identity} is listed in {LISTING.name}" if stopping else None
 
 
 def expected_to_fail() -> list[str]:
@@ -121,7 +131,8 @@ def test_the_comparison_states_something_of_everything() -> None:
 PLANTED = """
 import pytest
 
-def test_runs():
+@pytest.mark.parametrize("name", ["one", "two", "three"])
+def test_runs(name):
     pass
 
 @pytest.mark.skip(reason="so it is")
@@ -138,7 +149,8 @@ class TestGroup:
     ("identity", "expected"),
     [
         ("tests/test_a.py::test_runs", None),
-        ("tests/test_a.py::test_runs[one]", None),
+        ("tests/test_d.py::test_runs[two]", None),
+        ("tests/test_d.py::test_runs[two-three]", None),
         ("tests/test_a.py::TestGroup::test_inside", None),
         ("tests/a_test.cpp::Suite.Runs", None),
         ("tests/test_b.py::test_runs", "not there"),
@@ -148,6 +160,8 @@ class TestGroup:
         ("tests/a_test.cpp::Suite.DISABLED_Runs", "marked"),
         ("tests/test_c.py::test_runs", "listed"),
         ("tests/test_d.py::test_runs", "listed"),
+        ("tests/test_d.py::test_runs[one]", "listed"),
+        ("tests/test_d.py::test_runs[four]", "no parameter"),
     ],
 )
 def test_wrong_rows_are_found(identity: str, expected: str | None, tmp_path: Path) -> None:
