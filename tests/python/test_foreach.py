@@ -182,7 +182,7 @@ def test_numbers_beyond_the_dtype_are_refused_in_torch_cudas_words(device):
 
 def test_numbers_stay_exact(device):
     for dtype, number in ((torch.int64, 2**62 + 1), (torch.float64, 1e300), (torch.float32, math.inf),
-                          (torch.float16, 3000.5), (torch.bfloat16, math.nan)):  # fmt: skip
+                          (torch.float16, 1000.0), (torch.bfloat16, math.nan)):  # fmt: skip
         list_ = [torch.ones(3, dtype=dtype)] * 2
         for operator in (torch._foreach_add, torch._foreach_mul, torch._foreach_maximum):
             found = operator(on(device, list_), number)
@@ -339,7 +339,7 @@ def test_lists_on_two_devices(device, second):
             torch._foreach_add([ours], [theirs])
 
 
-@pytest.mark.parametrize(("options", "operators"), [({}, 8), ({"capturable": True}, 16)], ids=str)
+@pytest.mark.parametrize(("options", "operators"), [({}, 8), ({"capturable": True}, 17)], ids=str)
 def test_an_adam_step_is_a_few_launches_a_group(device, module, native, options, operators):
     parameters = [torch.ones(3, 2, device=device, requires_grad=True) for _ in range(100)]
     optimizer = torch.optim.Adam(parameters, 0.1, foreach=True, **options)
