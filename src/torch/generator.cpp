@@ -145,10 +145,10 @@ void seed_all(uint64_t seed) {
 std::pair<uint64_t, uint64_t> next_philox(const std::optional<at::Generator>& generator,
                                           c10::Device device, uint64_t increment) {
   const bool given = generator.has_value() && generator->defined();
+  const c10::DeviceType found = given ? generator->device().type() : kDeviceType;
+  TORCH_CHECK(found == device.type(), "Expected a '", c10::DeviceTypeName(device.type(), true),
+              "' device type for generator but found '", c10::DeviceTypeName(found, true), "'");
   at::Generator source = given ? *generator : default_generator(device.index());
-  TORCH_CHECK(source.device().type() == kDeviceType, "expected a generator of device type '",
-              device_name(), "' but got one of '", source.device(),
-              "': make it with torch.Generator(device=\"", device, "\")");
   auto* const state = static_cast<GraftGenerator*>(source.unsafeGetGeneratorImpl());
   if (const auto recording = current_stream(device.index()).recording()) {
     return {state->current_seed(), recording->draw(state->source(), increment)};

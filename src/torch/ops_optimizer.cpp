@@ -60,6 +60,12 @@ void run(const char* name, const Lists& lists, OptimizerSettings settings, const
   settings.gradient_scale = scale.get();
   settings.found_inf = found.get();
 
+  // A first step that is skipped leaves buffers that nobody wrote: PyTorch counts it all the same.
+  if (settings.first_step && found_inf.has_value()) {
+    for (const at::TensorList states : lists.states) {
+      for (const at::Tensor& state : states) state.zero_();
+    }
+  }
   DenseList dense;
   std::vector<OptimizerTensors> tensors(size);
   for (size_t i = 0; i < size; ++i) {

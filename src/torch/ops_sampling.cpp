@@ -34,9 +34,10 @@ at::Tensor GRAFT_OPERATOR(poisson)(const at::Tensor& self, Source generator) {
   require_floating(self);
   at::Tensor output = at::empty(self.sizes(), self.options());
   if (output.numel() == 0) return output;
+  const auto philox = draw(generator, output);  // first: it knows a generator of another device
   require_elements_within(self, 0, std::numeric_limits<double>::infinity(),
                           "invalid Poisson rate, expected rate to be non-negative");
-  poisson(stream_of(self), view_of(output), draw(generator, output), view_of(self));
+  poisson(stream_of(self), view_of(output), philox, view_of(self));
   return output;
 }
 

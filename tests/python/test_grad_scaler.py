@@ -378,3 +378,21 @@ def test_module_of_the_old_name(device, module, python):
     enabled, (message,) = python(code, GRAFT_HOST_DEVICES="0").value()
     assert not enabled
     assert "GradScaler is enabled, but there is no device" in message
+
+
+def test_fused_momentum_survives_a_first_step_that_is_skipped(device):
+    results = []
+    for fused in (True, False):
+        p = torch.ones(50, device=device, requires_grad=True)
+        optimizer = torch.optim.SGD([p], 0.1, momentum=0.9, fused=fused)
+        scaler = torch.amp.GradScaler(device, init_scale=8.0)
+        for factor in (float("inf"), 1.0, 2.0):
+            torch.full(
+                (50,), float("nan"), device=device
+            )  # what the buffers get if nobody writes them
+            optimizer.zero_grad()
+            scaler.scale(p.sum() * factor).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        results.append(p.detach())
+    torch.testing.assert_close(*results)

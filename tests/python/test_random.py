@@ -249,7 +249,7 @@ def test_states_of_all_devices(device, second, module):
         assert module.get_rng_state(where).equal(states[0])
     with pytest.raises(RuntimeError, match="16 bytes"):
         module.set_rng_state(torch.zeros(3, dtype=torch.uint8))
-    with pytest.raises(ValueError, match=f"of type '{device}' but got 'cpu'"):
+    with pytest.raises(ValueError, match=f"Expected a {device} device, but got: cpu"):
         module.get_rng_state("cpu")
 
 
