@@ -92,8 +92,8 @@ struct Observer {
     if (least.numel() == 0) {
       least.resize_({channels}).fill_(std::numeric_limits<float>::infinity());
       most.resize_({channels}).fill_(-std::numeric_limits<float>::infinity());
-      scale.resize_({channels});
-      zero.resize_({channels});
+      scale.resize_({channels}).fill_(1);
+      zero.resize_({channels}).zero_();
     }
     check_state("running_min", least, input, at::kFloat, channels);
     check_state("running_max", most, input, at::kFloat, channels);

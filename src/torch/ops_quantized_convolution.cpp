@@ -93,11 +93,8 @@ class ConvolutionWeight final : public ConvPackedParamsBase<rank> {
           ("quantized::" + kind + std::to_string(rank) + "d_prepack").c_str(), "");
       const auto [weight, bias] = unpack();
       torch::jit::Stack stack{weight, bias, stride(), padding()};
-      if (steps_.transposed) {
-        torch::jit::push(stack, output_padding(), groups(), dilation());
-      } else {
-        torch::jit::push(stack, dilation(), groups());
-      }
+      if (steps_.transposed) torch::jit::push(stack, output_padding());
+      torch::jit::push(stack, dilation(), groups());
       prepack.callBoxed(&stack);
       host_ = stack.front().toCustomClass<Base>();
     }
@@ -225,8 +222,8 @@ Pointer<rank> prepack(const at::Tensor& weight, const Optional& bias, Sizes stri
 
 template <int rank>
 Pointer<rank> prepack_transposed(const at::Tensor& weight, const Optional& bias, Sizes stride,
-                                 Sizes padding, Sizes output_padding, int64_t groups,
-                                 Sizes dilation) {
+                                 Sizes padding, Sizes output_padding, Sizes dilation,
+                                 int64_t groups) {
   return c10::make_intrusive<ConvolutionWeight<rank>>(
       weight, bias,
       Steps{std::move(stride), std::move(padding), std::move(output_padding), std::move(dilation),
@@ -243,10 +240,10 @@ Pointer<2> prepack1d(const at::Tensor& weight, const Optional& bias, Sizes strid
 }
 
 Pointer<2> prepack_transposed1d(const at::Tensor& weight, const Optional& bias, Sizes stride,
-                                Sizes padding, Sizes output_padding, int64_t groups,
-                                Sizes dilation) {
+                                Sizes padding, Sizes output_padding, Sizes dilation,
+                                int64_t groups) {
   return prepack_transposed<2>(weight.unsqueeze(2), bias, image(stride, 1), image(padding, 0),
-                               image(output_padding, 0), groups, image(dilation, 1));
+                               image(output_padding, 0), image(dilation, 1), groups);
 }
 
 template <int rank, bool relu>
