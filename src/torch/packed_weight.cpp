@@ -83,9 +83,8 @@ std::tuple<at::Tensor, std::optional<at::Tensor>> PackedWeight::unpack() const {
 at::Tensor requantized(const at::Tensor& sums, int64_t axis, const PackedWeight& weight,
                        double input_scale, at::ScalarType type, double scale, int64_t zero,
                        bool relu) {
-  at::Tensor result = at::_empty_affine_quantized(
-      sums.sizes(), sums.options().dtype(type).memory_format(sums.suggest_memory_format()), scale,
-      zero);
+  at::Tensor result = at::_empty_affine_quantized(sums.sizes(), sums.options().dtype(type), scale,
+                                                  zero, sums.suggest_memory_format());
   if (sums.numel() == 0) return result;
   const Bounds bounds = bounds_of(type);
   const auto lowest = static_cast<double>(zero);

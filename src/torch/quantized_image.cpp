@@ -15,8 +15,11 @@ namespace {
 
 bool below_a_byte(at::ScalarType type) { return type == at::kQUInt4x2 || type == at::kQUInt2x4; }
 
+// Of a tensor that was made without a meaning: false.
 bool per_channel(const at::Tensor& quantized) {
-  const at::QScheme scheme = quantized.qscheme();
+  const at::QuantizerPtr quantizer = quantized.quantizer();
+  if (dynamic_cast<const at::UnknownQuantizer*>(quantizer.get()) != nullptr) return false;
+  const at::QScheme scheme = quantizer->qscheme();
   return scheme == at::kPerChannelAffine || scheme == at::kPerChannelAffineFloatQParams;
 }
 

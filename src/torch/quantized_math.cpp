@@ -16,8 +16,8 @@ namespace graft::binding {
 namespace {
 
 at::Tensor empty_affine(at::IntArrayRef sizes, const at::Tensor& like, double scale, int64_t zero) {
-  return at::_empty_affine_quantized(
-      sizes, like.options().memory_format(like.suggest_memory_format()), scale, zero);
+  return at::_empty_affine_quantized(sizes, like.options(), scale, zero,
+                                     like.suggest_memory_format());
 }
 
 double lowest(const Bounds& bounds, int64_t zero, bool relu) {
