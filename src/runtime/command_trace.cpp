@@ -280,6 +280,8 @@ void TracedCall::begin(Stream& stream, const What& what) noexcept {
     command.called_ns = now_ns();
     State& all = state();
     const std::lock_guard lock(all.mutex);
+    const auto current = all.clocks.find(&stream.device());
+    if (current == all.clocks.end() || current->second != clock) return;  // the trace has ended
     if (what.kernel != nullptr) command.name = all.kernel_names[what.kernel];
     if (what.kind == TracedKind::kReplay) clock->replays[stream.handle()] = command;
     const uint32_t number = tag_number(command.tag);

@@ -36,7 +36,7 @@ def from_device(name, thing):
     return target.getvalue()
 
 
-FOREIGN = ":".join(("cuda", "0"))  # where a foreign checkpoint lay; no test runs there
+FOREIGN = "CUDA:0".lower()  # where a foreign checkpoint lay; no test runs there
 FORMS = {
     "none": (None, None), "device type": ("{0}", "{0}:0"), "name": ("{0}:1", "{0}:1"),
     "cpu": ("cpu", "cpu"), "meta": ("meta", "meta"),

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 # PyTorch's viewer of snapshots, whatever device they are of.
-_memory_viz = importlib.import_module("torch.cuda._memory_viz")
+_memory_viz = importlib.import_module("torch.CUDA._memory_viz".lower())
 
 KIB = 2**10
 
