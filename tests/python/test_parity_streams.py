@@ -64,6 +64,21 @@ ASYNCHRONOUS = """
     found["overlap"] = [not here.query(), bool((back == 1).all())]
     torch.accelerator.synchronize()
 
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as profiled:
+        busy(D, 20)
+        with side:
+            target.copy_(host, non_blocking=True)
+        torch.accelerator.synchronize()
+    profiled.export_chrome_trace(os.environ["TRACE"])
+    events = [e for e in json.load(open(os.environ["TRACE"]))["traceEvents"] if "dur" in e]
+    spans = {kind: [(e["ts"], e["ts"] + e["dur"], e["args"]["stream"]) for e in events
+                    if e.get("cat") == kind] for kind in ("kernel", "gpu_memcpy")}
+    found["overlap in the trace"] = [
+        len(spans["gpu_memcpy"]),
+        any(start < until and begin < end and one != other
+            for start, end, one in spans["gpu_memcpy"] for begin, until, other in spans["kernel"])]
+
     busy(D, 40)
     left = threading.Event()
     waiter = threading.Thread(target=lambda: (here.synchronize(), left.set()))
@@ -79,9 +94,11 @@ ASYNCHRONOUS = """
 
 
 @pytest.fixture(scope="module")
-def asynchronous():
+def asynchronous(tmp_path_factory):
     """What a program saw of a device that runs behind it (whatever mode the other tests run in)."""
-    return interpret(ASYNCHRONOUS, GRAFT_HOST_MODE="async", GRAFT_HOST_DEVICES="2").value()
+    trace = str(tmp_path_factory.mktemp("trace") / "trace.json")
+    settings = {"GRAFT_HOST_MODE": "async", "GRAFT_HOST_DEVICES": "2", "TRACE": trace}
+    return interpret(ASYNCHRONOUS, **settings).value()
 
 
 def test_an_event_is_done_when_its_work_is(asynchronous):
@@ -107,6 +124,10 @@ def test_only_non_blocking_copies_of_pinned_memory_return_early(asynchronous):
 def test_copies_overlap_with_compute(asynchronous):
     """Copies on a second stream, in and out, are done while the first still computes."""
     assert asynchronous["overlap"] == [True, True]
+
+
+def test_the_trace_shows_a_copy_beside_kernels_of_another_stream(asynchronous):
+    assert asynchronous["overlap in the trace"] == [1, True]
 
 
 def test_a_wait_lets_other_threads_run(asynchronous):
