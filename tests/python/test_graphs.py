@@ -137,7 +137,7 @@ def test_graphs_share_a_pool():
     held = torch.graft.memory_reserved()
     second, b = captured(lambda: (x + 2).sum(), pool=first.pool())
     assert second.pool() == first.pool()
-    assert torch.graft.memory_reserved() == held
+    assert torch.graft.memory_reserved() <= held
     first.replay()
     second.replay()
     assert (a.item(), b.item()) == (2 << 20, 3 << 20)
