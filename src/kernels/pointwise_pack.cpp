@@ -89,6 +89,33 @@ void add_copies(const Adder& add) {
   }
 }
 
+// Bytes in the place of numbers: scales and zero points come as scalars, or from the device.
+void add_quantization(const Adder& add) {
+  struct Lies {
+    graft_dtype dtype;
+    Walk walk;
+  };
+  const auto put = [&](const char* name, std::initializer_list<Lies> operands) {
+    PointwiseSpec spec;
+    spec.op = find_op(name)->id;
+    spec.compute = GRAFT_FLOAT32;
+    for (const Lies& one : operands) spec.set(spec.operands++, one.dtype, one.walk);
+    add.add(pointwise_key(spec), [spec] { return pointwise_kernel(spec); });
+  };
+  const Lies number{GRAFT_FLOAT32, kDense}, scalar{GRAFT_FLOAT32, kScalar};
+  const Lies scale{GRAFT_FLOAT32, kUniform}, zero{GRAFT_INT32, kUniform};
+  for (const graft_dtype dtype : {GRAFT_UINT8, GRAFT_INT8}) {
+    const Lies bytes{dtype, kDense};
+    put("quantize", {bytes, number, scalar, scalar});
+    put("quantize", {bytes, number, scale, zero});
+    put("dequantize", {number, bytes, scalar, scalar});
+    put("quantized_add", {bytes, bytes, bytes});
+  }
+  put("fake_quantize", {number, {GRAFT_BOOL, kDense}, number, scalar, scalar, scalar});
+  put("fake_quantize",
+      {number, {GRAFT_BOOL, kDense}, number, scale, zero, {GRAFT_INT64, kUniform}});
+}
+
 const PackEntry pack([](const PackEntry::Sink& sink) {
   const Adder add{sink};
   for (const Op& op : op_table()) {
@@ -98,6 +125,7 @@ const PackEntry pack([](const PackEntry::Sink& sink) {
     if ((op.types & kBoolType) != 0 && op.inputs <= 2) add_op(add, op, GRAFT_BOOL);
   }
   add_copies(add);
+  add_quantization(add);
 });
 
 }  // namespace
