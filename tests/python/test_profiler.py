@@ -198,22 +198,29 @@ def test_graph_replays_are_traced(device, module):
     ) >= 2
 
 
-def test_copies_that_do_not_block_overlap_with_the_host(device, tmp_path):
-    """The trace shows the wait of the host, and a call that returned before its copy was done."""
-    big = torch.ones(8 << 20).pin_memory()
-    host = torch.empty_like(big).pin_memory()
-    place = torch.empty_like(big, device=device)
-
-    def work():
-        place.copy_(big, non_blocking=True)
-        host.copy_(place, non_blocking=True)
-
-    events = trace_of(profiled(work), tmp_path)["traceEvents"]
-    copies = {e["args"]["correlation"]: e for e in events if e.get("cat") == "gpu_memcpy"}
-    calls = {e["args"]["correlation"]: e for e in events if e["name"] == f"{device}MemcpyAsync"}
-    assert len(copies) == 2
-    last = max(copies)
-    assert calls[last]["ts"] + calls[last]["dur"] <= copies[last]["ts"] + copies[last]["dur"]
+def test_copies_that_do_not_block_return_before_they_are_done(python):
+    ran = python(
+        """
+        import tempfile
+        from torch.profiler import ProfilerActivity, profile
+        big = torch.ones(8 << 20).pin_memory()
+        host, place = torch.empty_like(big).pin_memory(), torch.empty_like(big, device=D)
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as prof:
+            place.copy_(big, non_blocking=True)
+            host.copy_(place, non_blocking=True)
+            torch.accelerator.synchronize()
+        path = os.path.join(tempfile.mkdtemp(), "trace.json")
+        prof.export_chrome_trace(path)
+        events = json.load(open(path))["traceEvents"]
+        end = lambda e: e["ts"] + e["dur"]
+        copies = {e["args"]["correlation"]: e for e in events if e.get("cat") == "gpu_memcpy"}
+        calls = {e["args"]["correlation"]: e for e in events if e["name"] == f"{D}MemcpyAsync"}
+        assert len(copies) == 2, copies
+        assert end(calls[max(copies)]) <= end(copies[max(copies)])
+        """,
+        GRAFT_HOST_MODE="async",
+    )
+    ran.good()
 
 
 def test_a_failing_callback_does_not_disturb_the_device(device):
