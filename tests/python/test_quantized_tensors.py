@@ -63,7 +63,8 @@ def assert_same(actual: torch.Tensor, expected: torch.Tensor, steps: int = 0) ->
         assert_close(actual.q_per_channel_scales().cpu(), expected.q_per_channel_scales())
         assert_close(actual.q_per_channel_zero_points().cpu(), expected.q_per_channel_zero_points())
         assert actual.q_per_channel_axis() == expected.q_per_channel_axis()
-    assert_close(actual.int_repr().cpu().long(), expected.int_repr().long(), atol=steps, rtol=0)
+    wanted = expected.int_repr().cpu().long()
+    assert_close(actual.int_repr().cpu().long(), wanted, atol=steps, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
