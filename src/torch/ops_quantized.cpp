@@ -5,6 +5,10 @@
 #include <ATen/ops/_adaptive_avg_pool3d.h>
 #include <ATen/ops/_adaptive_avg_pool3d_ops.h>
 #include <ATen/ops/_copy_from_ops.h>
+#include <ATen/ops/_upsample_nearest_exact2d.h>
+#include <ATen/ops/_upsample_nearest_exact2d_ops.h>
+#include <ATen/ops/_upsample_nearest_exact3d.h>
+#include <ATen/ops/_upsample_nearest_exact3d_ops.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/avg_pool2d_ops.h>
 #include <ATen/ops/avg_pool3d.h>
@@ -13,19 +17,27 @@
 #include <ATen/ops/cat_ops.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/clamp_ops.h>
+#include <ATen/ops/eq_ops.h>
 #include <ATen/ops/equal_ops.h>
+#include <ATen/ops/ge_ops.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/gelu_ops.h>
+#include <ATen/ops/gt_ops.h>
 #include <ATen/ops/hardsigmoid.h>
 #include <ATen/ops/hardsigmoid_ops.h>
 #include <ATen/ops/hardtanh_ops.h>
+#include <ATen/ops/index.h>
+#include <ATen/ops/index_ops.h>
 #include <ATen/ops/index_select_ops.h>
+#include <ATen/ops/le_ops.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/leaky_relu_ops.h>
+#include <ATen/ops/lt_ops.h>
 #include <ATen/ops/max_pool2d_with_indices.h>
 #include <ATen/ops/max_pool3d_with_indices.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/mean_ops.h>
+#include <ATen/ops/ne_ops.h>
 #include <ATen/ops/quantize_per_tensor.h>
 #include <ATen/ops/quantized_max_pool1d_ops.h>
 #include <ATen/ops/quantized_max_pool2d_ops.h>
@@ -33,10 +45,14 @@
 #include <ATen/ops/relu_ops.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sigmoid_ops.h>
+#include <ATen/ops/sort.h>
+#include <ATen/ops/sort_ops.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/tanh_ops.h>
 #include <ATen/ops/threshold.h>
 #include <ATen/ops/threshold_ops.h>
+#include <ATen/ops/topk.h>
+#include <ATen/ops/topk_ops.h>
 #include <ATen/ops/upsample_bilinear2d.h>
 #include <ATen/ops/upsample_bilinear2d_ops.h>
 #include <ATen/ops/upsample_nearest2d.h>
@@ -192,6 +208,44 @@ at::Tensor index_select(const at::Tensor& self, int64_t dim, const at::Tensor& i
   return with_meaning_of(self, integers_of(self).index_select(dim, index));
 }
 
+at::Tensor index(const at::Tensor& self, const c10::List<std::optional<at::Tensor>>& indices) {
+  affine_of(self);
+  return with_meaning_of(self, at::index(integers_of(self), indices));
+}
+
+// Integers are ordered as what they stand for.
+std::tuple<at::Tensor, at::Tensor> topk(const at::Tensor& self, int64_t count, int64_t dim,
+                                        bool largest, bool sorted) {
+  affine_of(self);
+  const auto [values, places] = at::topk(integers_of(self), count, dim, largest, sorted);
+  return {with_meaning_of(self, values), places};
+}
+std::tuple<at::Tensor, at::Tensor> sort(const at::Tensor& self, std::optional<bool> stable,
+                                        int64_t dim, bool descending) {
+  affine_of(self);
+  const auto [values, places] = at::sort(integers_of(self), stable, dim, descending);
+  return {with_meaning_of(self, values), places};
+}
+
+at::Tensor numbers_of(const at::Tensor& tensor) {
+  return tensor.is_quantized() ? tensor.dequantize() : tensor;
+}
+template <auto comparison>
+at::Tensor compared(const at::Tensor& self, const at::Tensor& other) {
+  return comparison(numbers_of(self), numbers_of(other));
+}
+template <auto comparison>
+at::Tensor compared_with(const at::Tensor& self, const at::Scalar& other) {
+  return comparison(numbers_of(self), other);
+}
+
+// Registers both overloads of a comparison.
+template <class WithTensor, class WithNumber>
+void implement_comparison(torch::Library& m) {
+  implement<WithTensor, &compared<&WithTensor::call>>(m);
+  implement<WithNumber, &compared_with<&WithNumber::call>>(m);
+}
+
 at::Tensor nearest2d(const at::Tensor& self, at::IntArrayRef size, std::optional<double> down,
                      std::optional<double> across) {
   return like(self, at::upsample_nearest2d(self.dequantize(), size, down, across));
@@ -199,6 +253,14 @@ at::Tensor nearest2d(const at::Tensor& self, at::IntArrayRef size, std::optional
 at::Tensor nearest3d(const at::Tensor& self, at::IntArrayRef size, std::optional<double> deep,
                      std::optional<double> down, std::optional<double> across) {
   return like(self, at::upsample_nearest3d(self.dequantize(), size, deep, down, across));
+}
+at::Tensor nearest_exact2d(const at::Tensor& self, at::IntArrayRef size, std::optional<double> down,
+                           std::optional<double> across) {
+  return like(self, at::_upsample_nearest_exact2d(self.dequantize(), size, down, across));
+}
+at::Tensor nearest_exact3d(const at::Tensor& self, at::IntArrayRef size, std::optional<double> deep,
+                           std::optional<double> down, std::optional<double> across) {
+  return like(self, at::_upsample_nearest_exact3d(self.dequantize(), size, deep, down, across));
 }
 at::Tensor bilinear2d(const at::Tensor& self, at::IntArrayRef size, bool corners,
                       std::optional<double> down, std::optional<double> across) {
@@ -261,6 +323,8 @@ TORCH_LIBRARY_IMPL(aten, GRAFT_QUANTIZED_KEY, m) {
   implement<at::_ops::index_select, &index_select>(m);
   implement<at::_ops::upsample_nearest2d, &nearest2d>(m);
   implement<at::_ops::upsample_nearest3d, &nearest3d>(m);
+  implement<at::_ops::_upsample_nearest_exact2d, &nearest_exact2d>(m);
+  implement<at::_ops::_upsample_nearest_exact3d, &nearest_exact3d>(m);
   implement<at::_ops::upsample_bilinear2d, &bilinear2d>(m);
   implement<at::_ops::_adaptive_avg_pool2d, &adaptive_avg_pool2d>(m);
   implement<at::_ops::_adaptive_avg_pool3d, &adaptive_avg_pool3d>(m);
@@ -268,6 +332,15 @@ TORCH_LIBRARY_IMPL(aten, GRAFT_QUANTIZED_KEY, m) {
   implement<at::_ops::avg_pool3d, &avg_pool3d>(m);
   implement<at::_ops::mean_dim, &mean>(m);
   implement<at::_ops::cat, &cat>(m);
+  implement<at::_ops::index_Tensor, &index>(m);
+  implement<at::_ops::topk, &topk>(m);
+  implement<at::_ops::sort_stable, &sort>(m);
+  implement_comparison<at::_ops::eq_Tensor, at::_ops::eq_Scalar>(m);
+  implement_comparison<at::_ops::ne_Tensor, at::_ops::ne_Scalar>(m);
+  implement_comparison<at::_ops::lt_Tensor, at::_ops::lt_Scalar>(m);
+  implement_comparison<at::_ops::le_Tensor, at::_ops::le_Scalar>(m);
+  implement_comparison<at::_ops::gt_Tensor, at::_ops::gt_Scalar>(m);
+  implement_comparison<at::_ops::ge_Tensor, at::_ops::ge_Scalar>(m);
 }
 
 }  // namespace graft::binding
