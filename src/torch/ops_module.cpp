@@ -1,0 +1,92 @@
+// src/torch/ops_module.cpp: operators of torch.nn's modules that are made of other operators.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/_weight_norm_differentiable_backward.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/norm_except_dim.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "operators.h"
+#include "torch/guarded.h"
+
+namespace graft::binding {
+namespace {
+
+using Optional = std::optional<at::Tensor>;
+
+// Query, key and value as [batch, heads, length, size of a head].
+std::array<at::Tensor, 3> projected(const at::Tensor& query, const at::Tensor& key,
+                                    const at::Tensor& value, const at::Tensor& weight,
+                                    const at::Tensor& bias, int64_t heads) {
+  std::vector<at::Tensor> parts;
+  if (query.is_same(key) && key.is_same(value)) {
+    parts = at::linear(query, weight, bias).chunk(3, -1);
+  } else {
+    const auto weights = weight.chunk(3), biases = bias.chunk(3);
+    const std::array<at::Tensor, 3> inputs = {query, key, value};
+    for (size_t i = 0; i < 3; ++i) parts.push_back(at::linear(inputs[i], weights[i], biases[i]));
+  }
+  std::array<at::Tensor, 3> found;
+  for (size_t i = 0; i < 3; ++i) {
+    found[i] = parts[i].unflatten(-1, {heads, -1}).transpose(1, 2);
+  }
+  return found;
+}
+
+// Where attention is wanted, in a form that broadcasts; mask says where it is not. kind as in
+// torch.nn.TransformerEncoderLayer: 0 for [length, length], 1 for padding, [batch, length], 2 for
+// [batch, heads, length, length].
+at::Tensor attended(const at::Tensor& mask, std::optional<int64_t> kind) {
+  const at::Tensor wanted = mask.to(at::kBool).logical_not();
+  return kind == 1 ? wanted.unsqueeze(1).unsqueeze(1) : wanted;
+}
+
+}  // namespace
+
+std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_weight_norm_interface)(const at::Tensor& v,
+                                                                          const at::Tensor& g,
+                                                                          int64_t dim) {
+  const at::Tensor norms = at::norm_except_dim(v, 2, dim);
+  return {v * (g / norms), norms};
+}
+
+std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_weight_norm_interface_backward)(
+    const at::Tensor& grad_w, const at::Tensor& saved_v, const at::Tensor& saved_g,
+    const at::Tensor& saved_norms, int64_t dim) {
+  return at::_weight_norm_differentiable_backward(grad_w.contiguous(), saved_v.contiguous(),
+                                                  saved_g.contiguous(), saved_norms, dim);
+}
+
+std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_native_multi_head_attention)(
+    const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, int64_t embed_dim,
+    int64_t num_head, const at::Tensor& qkv_weight, const at::Tensor& qkv_bias,
+    const at::Tensor& proj_weight, const at::Tensor& proj_bias, const Optional& mask,
+    bool need_weights, bool average_attn_weights, std::optional<int64_t> mask_type) {
+  TORCH_CHECK(query.dim() == 3, "expected 3-D `query`, got ", query.dim(), "-D tensor");
+  TORCH_CHECK(query.size(2) == embed_dim, "passed-in embed_dim ", embed_dim,
+              " didn't match last dim of query ", query.size(2));
+  TORCH_CHECK(num_head > 0 && embed_dim % num_head == 0,
+              "`embed_dim` must divide evenly by `num_heads`");
+  const auto [q, k, v] = projected(query, key, value, qkv_weight, qkv_bias, num_head);
+  const bool masked = mask.has_value() && mask->defined();
+  const Optional wanted = masked ? Optional(attended(*mask, mask_type)) : std::nullopt;
+  at::Tensor weights, mixed;
+  if (need_weights) {
+    at::Tensor scores = at::matmul(q / std::sqrt(static_cast<double>(q.size(3))), k.mT());
+    if (masked) {
+      scores = scores.masked_fill(wanted->logical_not(), -std::numeric_limits<double>::infinity());
+    }
+    weights = scores.softmax(-1);
+    mixed = at::matmul(weights, v);
+    if (average_attn_weights) weights = weights.mean(1);
+  } else {
+    mixed = at::scaled_dot_product_attention(q, k, v, wanted);
+  }
+  return {at::linear(mixed.transpose(1, 2).flatten(2), proj_weight, proj_bias), weights};
+}
+
+}  // namespace graft::binding
