@@ -27,8 +27,7 @@ class IndexChecker {
     const ir::Value index = cast(ir::Type::kI64, given);
     const ir::Value at = wraps ? select(index < 0, index + size, index) : index;
     const ir::Variable place(at);
-    const auto unsigned_of = [](ir::Value x) { return bitcast(ir::Type::kU64, x); };
-    b_.if_(unsigned_of(at) >= unsigned_of(size), [&] {
+    b_.if_(beyond(at, size), [&] {
       record_.store(b_.i64(1), index);
       record_.store(b_.i64(0), head_);
       place = ir::maximum(ir::minimum(at, size - 1), b_.i64(0));
@@ -36,7 +35,41 @@ class IndexChecker {
     return place.get();
   }
 
+  // body(i, position) for i in [begin, end) with position = load(i) within [0, size). Eight are
+  // looked at together: checks one by one would stand between the loads of a gather.
+  template <class Load, class Body>
+  void each(ir::Value begin, ir::Value end, ir::Value size, Load load, Body body) const {
+    constexpr int64_t kBlock = 8;
+    const auto checked = [&](ir::Value i) { body(i, check(load(i), size, false)); };
+    const ir::Value tail = begin + (end - begin) / kBlock * kBlock;
+    b_.loop(
+        begin, tail,
+        [&](ir::Value i) {
+          ir::Value positions[kBlock], outside;
+          for (int64_t k = 0; k < kBlock; ++k) {
+            positions[k] = cast(ir::Type::kI64, load(i + k));
+            const ir::Value bad = beyond(positions[k], size);
+            outside = k == 0 ? bad : outside | bad;
+          }
+          b_.if_(
+              outside,
+              [&] {
+                for (int64_t k = 0; k < kBlock; ++k) checked(i + k);
+              },
+              [&] {
+                for (int64_t k = 0; k < kBlock; ++k) body(i + k, positions[k]);
+              });
+        },
+        b_.i64(kBlock));
+    b_.loop(tail, end, checked);
+  }
+
  private:
+  // Below zero, too: that is large without a sign.
+  static ir::Value beyond(ir::Value at, ir::Value size) {
+    return bitcast(ir::Type::kU64, at) >= bitcast(ir::Type::kU64, size);
+  }
+
   ir::Builder& b_;
   ir::Address record_;
   ir::Value head_;

@@ -45,8 +45,7 @@ ir::Kernel build_gather(const std::string& key, graft_dtype data, graft_dtype in
   return b.finish();
 }
 
-// The same where output and index are dense along the innermost loop: its indices are looked at
-// together, in vectors, and one by one only where some are out of range.
+// The same where output and index are dense along the innermost loop.
 ir::Kernel build_dense_gather(const std::string& key, graft_dtype data, graft_dtype index) {
   Builder b(key);
   const Address output = b.write(data), input = b.read(data), indices = b.read(index);
@@ -54,23 +53,10 @@ ir::Kernel build_dense_gather(const std::string& key, graft_dtype data, graft_dt
   const Value size = b.index(), stride = b.index();
   StridedLoop loop(b, 3);
   loop.each_inner([&](const std::vector<Value>& first) {
-    const auto position = [&](Value i) { return cast(ir::Type::kI64, indices.load(first[2] + i)); };
-    const Value begin = b.i64(0), end = loop.inner_size();
-    const Value outside = ir::reduce(
-        b.i64(0), begin, end,
-        [&](Value i) {
-          const Value at = position(i);
-          return select((at < 0) | (at >= size), b.i64(1), b.i64(0));
-        },
-        [](Value x, Value y) { return x | y; }, 16);
-    const auto move = [&](Value i, Value at) {
-      output.store(first[0] + i, input.load(loop.moved(first, i)[1] + at * stride));
-    };
-    // Not in vectors: a gather of this width is slower than its loads one by one.
-    b.if_(
-        outside == 0, [&] { b.loop(begin, end, [&](Value i) { move(i, position(i)); }); },
-        [&] {
-          b.loop(begin, end, [&](Value i) { move(i, checker.check(position(i), size, false)); });
+    checker.each(
+        b.i64(0), loop.inner_size(), size, [&](Value i) { return indices.load(first[2] + i); },
+        [&](Value i, Value at) {
+          output.store(first[0] + i, input.load(loop.moved(first, i)[1] + at * stride));
         });
   });
   return b.finish();

@@ -106,7 +106,7 @@ class OptimizerWriter {
       return;
     }
     rate_ = cast(type_, numbers_[kRate] / (1 - pow(numbers_[kBeta1], step)));
-    root_ = cast(type_, sqrt(1 - pow(numbers_[kBeta2], step)));
+    unbiased_ = cast(type_, 1 / sqrt(1 - pow(numbers_[kBeta2], step)));
     keep_ = cast(type_, 1 - numbers_[kRate] * numbers_[kWeightDecay]);
     toward1_ = cast(type_, 1 - numbers_[kBeta1]);
     toward2_ = cast(type_, 1 - numbers_[kBeta2]);
@@ -143,7 +143,7 @@ class OptimizerWriter {
       second = ir::maximum(slot.states[2].load(i), second);
       slot.states[2].store(i, second);
     }
-    return parameter - rate_ * first / (sqrt(second) / root_ + number(kEpsilon));
+    return parameter - rate_ * first / (sqrt(second) * unbiased_ + number(kEpsilon));
   }
 
   Value adagrad(const Slot& slot, Value i, Value parameter, Value gradient) {
@@ -157,7 +157,7 @@ class OptimizerWriter {
   Builder b_;
   const Type type_;
   Value numbers_[kOptimizerNumbers];
-  Value scale_, rate_, root_, keep_, toward1_, toward2_;
+  Value scale_, rate_, unbiased_, keep_, toward1_, toward2_;
 };
 
 }  // namespace

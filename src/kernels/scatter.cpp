@@ -66,19 +66,22 @@ struct ScatterKernel {
     const IndexChecker checker(b);
     const Value size = b.index(), stride = b.index();
     StridedLoop loop(b, 3);
-    const auto element = [&](Value line, Value at_index, Value at_source) {
-      const Value position = checker.check(indices.load(at_index), size, false);
+    const auto element = [&](Value line, Value position, Value at_source) {
       const Value target = line + (dense ? position : position * stride);
       if (pairs) return pair(to, from, target * 2, at_source * 2);
       const Value x = from.load(at_source);
       to.store(target, mode == ScatterMode::kReplace ? x : combined(mode, to.load(target), x));
     };
-    loop.each_inner([&](const std::vector<Value>& first) {
-      b.loop(b.i64(0), loop.inner_size(), [&](Value i) {
-        if (dense) return element(first[0], first[1] + i, first[2] + i);
-        const std::vector<Value> at = loop.moved(first, i);
-        element(at[0], at[1], at[2]);
+    if (!dense) {
+      loop.each([&](const std::vector<Value>& at) {
+        element(at[0], checker.check(indices.load(at[1]), size, false), at[2]);
       });
+      return b.finish();
+    }
+    loop.each_inner([&](const std::vector<Value>& first) {
+      checker.each(
+          b.i64(0), loop.inner_size(), size, [&](Value i) { return indices.load(first[1] + i); },
+          [&](Value i, Value position) { element(first[0], position, first[2] + i); });
     });
     return b.finish();
   }

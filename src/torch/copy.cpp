@@ -142,9 +142,20 @@ void copy_across(const at::Tensor& to, const at::Tensor& from, Bits bits) {
   if (!direct) copy_within(to, target, bits);
 }
 
+// The host may not look at pinned memory that a command in the queue still writes: what changes
+// on the way changes on the device.
+void copy_unread(const at::Tensor& to, const at::Tensor& from, Bits bits) {
+  const at::Tensor image =
+      at::empty_strided(from.sizes(), from.strides(), to.options().dtype(from.scalar_type()));
+  copy_in(address_of(image), from.const_data_ptr(), bytes_of(from), to.device().index(), true);
+  copy_within(to, image, bits);
+}
+
 void copy_to_device(const at::Tensor& to, const at::Tensor& from, Bits bits, bool non_blocking) {
   const c10::Device device = to.device();
   at::Tensor host = raw_host(from);
+  const bool unread = non_blocking && dense(host) && is_pinned(host.const_data_ptr());
+  if (unread && !plain(to, host, bits)) return copy_unread(to, host, bits);
   const at::Tensor target = dense(to) ? to : empty_graft(to.sizes(), to.scalar_type(), device);
   const bool direct = plain(target, host, bits);
   if (!direct) {

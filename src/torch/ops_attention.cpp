@@ -1,11 +1,15 @@
 // src/torch/ops_attention.cpp: scaled dot product attention and its gradients.
 #include <ATen/Context.h>
 #include <ATen/SDPBackend.h>
+#include <ATen/functorch/BatchedTensorImpl.h>
+#include <ATen/functorch/TensorWrapper.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/empty_strided.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "kernels/attention.h"
@@ -56,6 +60,14 @@ bool same_types(const at::Tensor& query, const at::Tensor& key, const at::Tensor
   return known && key.scalar_type() == type && value.scalar_type() == type;
 }
 
+// Whether vmap holds the tensor, maybe below grad: the fused operators have no batching rules.
+bool batched(at::Tensor tensor) {
+  while (const auto* wrapper = at::functorch::maybeGetTensorWrapper(tensor)) {
+    tensor = wrapper->value();
+  }
+  return at::functorch::isBatchedTensor(tensor);
+}
+
 // Calls that the kernels do not take go the way of PyTorch's own composition: other ranks, odd
 // shapes (which it reports), and masks that want a gradient.
 int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -64,7 +76,7 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
   if (!at::globalContext().userEnabledOverrideableSDP()) return kMath;
   for (const at::Tensor* tensor : {&query, &key, &value}) {
     if (tensor->dim() != 4 || tensor->is_nested() || tensor->numel() == 0) return kMath;
-    if (tensor->is_neg() || tensor->is_conj()) return kMath;
+    if (tensor->is_neg() || tensor->is_conj() || batched(*tensor)) return kMath;
   }
   if (!same_types(query, key, value)) return kMath;
   const int64_t heads = query.size(1), key_heads = key.size(1);
@@ -77,6 +89,22 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
     return kMath;
   }
   return static_cast<int64_t>(at::SDPBackend::overrideable);
+}
+
+// The result's memory, laid out as the operator's meta function in PyTorch promises: as the query,
+// or, for other sizes, dense in the query's order of dimensions.
+at::Tensor empty_output(const at::Tensor& query, int64_t width, const at::TensorOptions& options) {
+  if (query.size(3) == width) return at::empty_like(query, options);
+  std::array<int64_t, 4> order = {0, 1, 2, 3}, strides;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return query.stride(a) > query.stride(b); });
+  const std::array<int64_t, 4> sizes = {query.size(0), query.size(1), query.size(2), width};
+  int64_t stride = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    strides[order[i]] = stride;
+    stride *= sizes[order[i]];
+  }
+  return at::empty_strided(sizes, strides, options);
 }
 
 // A number of the generator as the tensor that autograd carries to the backward.
@@ -111,9 +139,7 @@ GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable)(
     std::optional<double> scale) {
   Operands operands(query, key, value, attn_bias, dropout_p, is_causal, scale);
   const int64_t batch = query.size(0), heads = query.size(1), rows = query.size(2);
-  // The heads of a row lie side by side, so that the projection that follows needs no copy.
-  const at::Tensor output =
-      at::empty({batch, rows, heads, value.size(3)}, operands.query.options()).transpose(1, 2);
+  const at::Tensor output = empty_output(query, value.size(3), operands.query.options());
   const at::Tensor logsumexp = at::empty({batch, heads, rows}, operands.query.options());
   if (dropout_p > 0) {
     const auto [seed, offset] =

@@ -28,6 +28,14 @@ PENDING = """
     other = torch.full((1,), 7.0).pin_memory()
     found["pinned"] = [other.data_ptr() != address, target.item()]
 
+    landing = torch.zeros(1000).pin_memory()
+    busy(12)
+    landing.copy_(torch.full((1000,), 2.5, device=D), non_blocking=True)
+    back = landing.to(D, torch.float64, non_blocking=True)
+    other = torch.zeros(1000, dtype=torch.int32, device=D)[::2]
+    other.copy_(landing[:500], non_blocking=True)
+    found["cast behind a copy"] = [back.unique().tolist(), other.unique().tolist()]
+
     with torch.accelerator.device_index(1):
         there = torch.zeros(1, device=f"{D}:1")
         source = torch.full((1,), 3.0).pin_memory()
@@ -114,6 +122,10 @@ def pending():
 def test_pinned_memory_of_a_copy_under_way_goes_to_nobody(pending):
     assert pending["pinned"] == [True, 1.0]
     assert pending["pinned on the second device"] == [True, 3.0]
+
+
+def test_the_host_does_not_read_pinned_memory_that_a_copy_still_writes(pending):
+    assert pending["cast behind a copy"] == [[2.5], [2]]
 
 
 def test_a_block_waits_for_the_streams_that_a_view_of_it_recorded(pending):
