@@ -3,7 +3,9 @@
 #include <ATen/NestedTensorImpl.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/nested/NestedTensorMath.h>
+#include <ATen/ops/_nested_compute_contiguous_strides_offsets_native.h>
 #include <ATen/ops/_nested_tensor_softmax_with_shape_native.h>
+#include <ATen/ops/_nested_view_from_buffer_native.h>
 #include <ATen/ops/_transform_bias_rescale_qkv.h>
 #include <ATen/ops/bmm_native.h>
 #include <ATen/ops/cat.h>
@@ -131,6 +133,10 @@ Three transform_bias_rescale_qkv(const at::Tensor& qkv, const at::Tensor& qkv_bi
   return at::_transform_bias_rescale_qkv(padded, qkv_bias, heads);
 }
 
+// Sizes, strides and offsets of parts are read by the CPU. torch.load brings them elsewhere where
+// map_location names a device.
+at::Tensor on_host(const at::Tensor& numbers) { return numbers.to(at::kCPU).contiguous(); }
+
 at::Tensor pin_memory(const at::Tensor& self, std::optional<at::Device>) {
   TORCH_CHECK(false, "cannot pin a nested tensor on ", self.device(),
               ": only dense CPU tensors can be pinned");
@@ -138,12 +144,25 @@ at::Tensor pin_memory(const at::Tensor& self, std::optional<at::Device>) {
 
 }  // namespace
 
-// sizes [parts, rank of a part] lies on the CPU. fused: padded is [parts, heads, length, size of a
+at::Tensor GRAFT_OPERATOR(_nested_view_from_buffer)(const at::Tensor& buffer,
+                                                    const at::Tensor& sizes,
+                                                    const at::Tensor& strides,
+                                                    const at::Tensor& offsets) {
+  return at::native::_nested_view_from_buffer(buffer, on_host(sizes), on_host(strides),
+                                              on_host(offsets));
+}
+
+std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_nested_compute_contiguous_strides_offsets)(
+    const at::Tensor& sizes) {
+  return at::native::_nested_compute_contiguous_strides_offsets(on_host(sizes));
+}
+
+// sizes is [parts, rank of a part]. fused: padded is [parts, heads, length, size of a
 // head], the rows of the parts hold all heads.
 at::Tensor GRAFT_OPERATOR(_nested_from_padded)(const at::Tensor& padded, const at::Tensor& sizes,
                                                bool fused) {
   const at::Tensor from = fused ? padded.transpose(1, 2).flatten(2) : padded;
-  const at::Tensor wanted = sizes.to(at::kCPU).contiguous();
+  const at::Tensor wanted = on_host(sizes);
   TORCH_CHECK(
       wanted.dim() == 2 && wanted.size(1) == from.dim() - 1 && wanted.size(0) == from.size(0),
       "_nested_from_padded: sizes ", wanted.sizes(), " do not describe the parts of ",
