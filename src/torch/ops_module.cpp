@@ -76,6 +76,19 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_weight_norm_interface_backwar
                                                   saved_g.contiguous(), saved_norms, dim);
 }
 
+// Query, divided by the root of a head's size, key and value as [batch, heads, length, size].
+std::tuple<at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(_transform_bias_rescale_qkv)(
+    const at::Tensor& qkv, const at::Tensor& qkv_bias, int64_t num_heads) {
+  const at::Tensor rows = padded(qkv) + qkv_bias;
+  TORCH_CHECK(rows.dim() == 3 && rows.size(2) % (3 * num_heads) == 0,
+              "_transform_bias_rescale_qkv: expected [batch, length, 3 x heads x size], got ",
+              rows.sizes(), " for ", num_heads, " heads");
+  const int64_t size = rows.size(2) / (3 * num_heads);
+  const auto parts = rows.view({rows.size(0), rows.size(1), 3, num_heads, size}).unbind(2);
+  return {(parts[0] / std::sqrt(static_cast<double>(size))).transpose(1, 2).contiguous(),
+          parts[1].transpose(1, 2).contiguous(), parts[2].transpose(1, 2).contiguous()};
+}
+
 std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_native_multi_head_attention)(
     const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, int64_t embed_dim,
     int64_t num_head, const at::Tensor& qkv_weight, const at::Tensor& qkv_bias,

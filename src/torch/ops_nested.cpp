@@ -6,7 +6,6 @@
 #include <ATen/ops/_nested_compute_contiguous_strides_offsets_native.h>
 #include <ATen/ops/_nested_tensor_softmax_with_shape_native.h>
 #include <ATen/ops/_nested_view_from_buffer_native.h>
-#include <ATen/ops/_transform_bias_rescale_qkv.h>
 #include <ATen/ops/bmm_native.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -99,6 +98,7 @@ void check_last_dimension(const at::Tensor& self, at::OptionalIntArrayRef dims) 
 
 at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                std::optional<at::ScalarType> dtype) {
+  if (get_nested_tensor_impl(self)->size(0) == 0) return self;
   check_last_dimension(self, dims);
   TORCH_CHECK(keepdim, "NestedTensor always requires keepdim=True for now.");
   TORCH_CHECK(!dtype, "NestedTensor does not support dtype argument for now.");
@@ -126,11 +126,6 @@ at::Tensor sum_backward(const at::Tensor& grad, const at::Tensor& self,
     spread.push_back(grads[i].expand(parts[i].sizes()).reshape({-1}));
   }
   return nested_of(joined(spread, elements_of(self).options()), sizes_of(self));
-}
-
-Three transform_bias_rescale_qkv(const at::Tensor& qkv, const at::Tensor& qkv_bias, int64_t heads) {
-  const at::Tensor padded = qkv.is_nested() ? qkv.to_padded_tensor(0) : qkv;
-  return at::_transform_bias_rescale_qkv(padded, qkv_bias, heads);
 }
 
 // Sizes, strides and offsets of parts are read by the CPU. torch.load brings them elsewhere where
@@ -183,7 +178,7 @@ TORCH_LIBRARY_IMPL(aten, GRAFT_NESTED_KEY, m) {
   m.impl("_nested_sum_backward", TORCH_FN(sum_backward));
   m.impl("_nested_tensor_softmax_with_shape", TORCH_FN(at::native::NestedTensor_softmax_dropout));
   m.impl("_pin_memory", TORCH_FN(pin_memory));
-  m.impl("_transform_bias_rescale_qkv", TORCH_FN(transform_bias_rescale_qkv));
+  m.impl("_transform_bias_rescale_qkv", TORCH_FN(GRAFT_OPERATOR(_transform_bias_rescale_qkv)));
   m.impl("bmm", TORCH_FN(at::native::bmm_nested));
   m.impl("is_pinned", TORCH_FN(at::native::is_pinned));
   m.impl("native_layer_norm", TORCH_FN(layer_norm));

@@ -124,11 +124,10 @@ def heads(nested):
 
 STRIDED = {
     "sub": lambda n: n - n * 3, "div": lambda n: n / 2, "abs": lambda n: n.abs(),
-    "silu": lambda n: F.silu(n), "where": lambda n: torch.where(n > 0, n, -n),
+    "silu": lambda n: F.silu(n), "where": lambda n: torch.where(n > 0, n.values()[0], n),
     "masked_fill": lambda n: n.masked_fill(n > 0, 0.5), "cat": lambda n: torch.cat([n, n]),
     "transpose": lambda n: n.transpose(1, 2).contiguous(),
     "matmul": lambda n: n @ n.transpose(1, 2).contiguous(),
-    "matmul with a dense one": lambda n: n @ WEIGHT.t().to(n.device),
     "bmm": lambda n: torch.bmm(n, n.transpose(1, 2).contiguous()),
     "attention": lambda n: F.scaled_dot_product_attention(heads(n), heads(n), heads(n)),
     "copy_": lambda n: torch.zeros_like(n).copy_(n), "fill_": lambda n: n.clone().fill_(2),
@@ -140,6 +139,8 @@ STRIDED = {
     "sum of the ragged": lambda n: n.transpose(1, 2).contiguous().sum(-1, keepdim=True),
     "as another": lambda n: torch._nested_from_padded_and_nested_example(
         n.to_padded_tensor(0.0) + 1, n),
+    "heads of attention": lambda n: torch._transform_bias_rescale_qkv(
+        torch.cat([n, n, n], -1).contiguous(), torch.linspace(-1, 1, 24, device=n.device), 2),
     "scores": lambda n: torch._nested_tensor_softmax_with_shape(
         n.to_padded_tensor(0.0)[:, None, :, :5].contiguous(), n),
 }  # fmt: skip
@@ -224,7 +225,7 @@ ABORTS = {
     "h = torch.nn.functional.layer_norm(n * n, (8,), w[0], w[1])\n"
     "h = torch.nn.functional.gelu(torch.nn.functional.linear(h, w)).softmax(-1)\n"
     "s = h @ h.transpose(1, 2).contiguous()\n"
-    "s = s.to_padded_tensor(0.0).square().sum() + (n @ w.t()).to_padded_tensor(1.0).sum()\n"
+    "s = s.to_padded_tensor(0.0).square().sum() + torch.nn.functional.silu(n * n).to_padded_tensor(1.0).sum()\n"
     "s = s + (n * 2).sum(-1, keepdim=True).to_padded_tensor(0.0).square().sum()\n"
     "s.backward()\n"
     "print(json.dumps(n.grad.to_padded_tensor(0.0).flatten().tolist() + w.grad.flatten().tolist()))",
