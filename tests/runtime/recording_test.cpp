@@ -318,6 +318,19 @@ TEST_F(RecordingTest, MemoryStaysWithThePoolUntilItIsReleased) {
   EXPECT_NE(taken_anew(), freed);
 }
 
+TEST_F(RecordingTest, AFreeInsideACaptureWaitsForEarlierWorkOfOtherStreams) {
+  Stream& other = device().stream_from_pool(0);
+  Block* block = device().allocator().allocate(4096, stream_);
+  controls().hold = true;
+  other.fill(block->address, 4, "abcd", 4);
+  device().allocator().record_stream(block, other);
+  const auto recording = std::make_shared<Recording>(device(), 1);
+  other.begin_recording(recording);
+  device().allocator().free(block);
+  EXPECT_EQ(other.handle()->done, other.handle()->enqueued);
+  other.end_recording();
+}
+
 TEST_F(RecordingTest, ReleasedMemoryIsAsAnyOther) {
   Allocator& allocator = device().allocator();
   allocator.empty_cache();
