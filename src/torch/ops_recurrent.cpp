@@ -49,7 +49,8 @@ void check_biases(const char* name, const at::Tensor& input, const at::Tensor& h
   }
 }
 
-// PyTorch's operator, which reads the argument at position place, the sizes of batches, on the host.
+// PyTorch's operator, which reads the argument at position place, the sizes of batches, on the
+// host.
 template <class Op, size_t place, class Schema = typename Op::schema>
 struct ReadsBatchSizes;
 

@@ -66,8 +66,8 @@ void power_stub(at::TensorIteratorBase& iterator, const c10::Scalar& exponent) {
   }
 }
 
-// As on the CPU, a bound that the dtype does not hold is an error. (Unsigned integers hold a negative
-// one, which wraps around.)
+// As on the CPU, a bound that the dtype does not hold is an error. (Unsigned integers hold a
+// negative one, which wraps around.)
 template <Name name, class... Bounds>
 void clamp_stub(at::TensorIteratorBase& iterator, Bounds... bounds) {
   (static_cast<void>(to_graft(bounds, iterator.common_dtype())), ...);
