@@ -1,8 +1,11 @@
 // src/torch/python_memory.cpp: limits, records and snapshots of device memory for Python.
+#include <ATen/core/CachingHostAllocator.h>
 #include <torch/csrc/profiler/combined_traceback.h>
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -41,6 +44,30 @@ void set_memory_fraction(int64_t index, double fraction) {
   TORCH_CHECK(fraction > 0 && fraction <= 1, "a fraction of memory lies in (0, 1], not ", fraction);
   const auto total = static_cast<double>(device(index).memory_info().total);
   device(index).allocator().set_limit(fraction == 1 ? 0 : static_cast<uint64_t>(total * fraction));
+}
+
+double memory_fraction(int64_t index) {
+  const uint64_t limit = device(index).allocator().limit();
+  const auto total = static_cast<double>(device(index).memory_info().total);
+  return limit == 0 ? 1 : static_cast<double>(limit) / total;
+}
+
+// The figures of pinned memory under torch's names, as torch.cuda.host_memory_stats gives them.
+std::map<std::string, int64_t> host_memory_stats() {
+  const at::HostStats stats = at::getHostAllocator(kDeviceType)->get_stats();
+  std::map<std::string, int64_t> named{{"num_host_alloc", stats.num_host_alloc},
+                                       {"num_host_free", stats.num_host_free}};
+  const auto add = [&](const std::string& name, const at::Stat& stat) {
+    named[name + ".current"] = stat.current;
+    named[name + ".peak"] = stat.peak;
+    named[name + ".allocated"] = stat.allocated;
+    named[name + ".freed"] = stat.freed;
+  };
+  add("active_requests", stats.active_requests);
+  add("active_bytes", stats.active_bytes);
+  add("allocations", stats.allocations);
+  add("allocated_bytes", stats.allocated_bytes);
+  return named;
 }
 
 template <bool cpp>
@@ -179,6 +206,14 @@ void observe(py::function function) {
 void bind_memory(py::module& module) {
   define(module, "memory_info", &memory_info);
   define(module, "set_memory_fraction", &set_memory_fraction);
+  define(module, "memory_fraction", &memory_fraction);
+  define(module, "host_memory_stats", &host_memory_stats);
+  define(
+      module, "reset_host_memory_peak",
+      +[] { at::getHostAllocator(kDeviceType)->reset_peak_stats(); });
+  define(
+      module, "reset_host_memory_sums",
+      +[] { at::getHostAllocator(kDeviceType)->reset_accumulated_stats(); });
   define(module, "record_memory_history", &record_history);
   module.def("memory_snapshot", torch::wrap_pybind_function(&snapshot));
   module.def("observe_out_of_memory", torch::wrap_pybind_function(&observe));
