@@ -43,12 +43,12 @@ CHECKS = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
 def register_from_python(operators):
     """What C++ need not say: the shapes of results, and the gradient."""
 
-    def keep(context, inputs, output):
-        x, context.slope = inputs
-        context.save_for_backward(x)
+    def keep(ctx, inputs, output):
+        x, ctx.slope = inputs
+        ctx.save_for_backward(x)
 
-    def backward(context, grad):
-        return operators.swish_backward(grad, *context.saved_tensors, context.slope), None
+    def backward(ctx, grad):
+        return operators.swish_backward(grad, *ctx.saved_tensors, ctx.slope), None
 
     torch.library.register_fake(f"{SPACE}::swish", lambda x, slope: torch.empty_like(x))
     torch.library.register_fake(f"{SPACE}::swish_backward", lambda g, x, s: torch.empty_like(x))

@@ -247,6 +247,16 @@ def test_consecutive_draws_share_no_states(device):
     assert torch.cat(drawn).cpu().unique().numel() == 400_000
 
 
+def test_large_draws_are_even_to_the_end(device):
+    torch.manual_seed(0)
+    drawn = torch.randint(0, 256, (2**22 + 5,), dtype=torch.uint8, device=device)
+    parts = drawn.cpu().float().tensor_split(8)
+    for part in parts:
+        assert part.mean().item() == pytest.approx(127.5, abs=1)
+        assert part.unique().numel() == 256
+    assert not any(a[:1000].equal(b[:1000]) for a, b in itertools.pairwise(parts))
+
+
 def test_distributions_at_their_limits(device):
     torch.manual_seed(0)
     for dtype in (torch.float32, torch.float16):
@@ -314,3 +324,24 @@ def test_complex_half_is_stored(device):
         x = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex32, device=device)
         assert x.dtype == torch.complex32
         assert x.cpu().to(torch.complex64).tolist() == [1 + 2j, 3 - 1j]
+
+
+def test_counts_products_and_extrema_of_awkward_sizes(device):
+    draw = torch.Generator().manual_seed(0)
+    labels = torch.randint(0, 1000, (20_000,), generator=draw)
+    weights = torch.rand(20_000, dtype=torch.float64, generator=draw)
+    for options in ({}, {"weights": weights}, {"minlength": 5000}):
+        there = {k: v.to(device) if k == "weights" else v for k, v in options.items()}
+        torch.testing.assert_close(
+            torch.bincount(labels.to(device), **there).cpu(), torch.bincount(labels, **options)
+        )
+    for dtype in (torch.float32, torch.complex64, torch.int64):
+        assert torch.ones(240_000, dtype=dtype, device=device).prod().item() == 1
+    for only in (-5.0, float("-inf"), float("inf")):
+        x = torch.tensor([only], device=device)
+        assert [x.max(0)[0].item(), x.min(0)[0].item(), x.max().item()] == [only] * 3
+        assert x.max(0)[1].item() == x.argmin().item() == 0
+    assert torch.ones(512, 8, device=device).sum(0).tolist() == [512.0] * 8
+    flags = torch.tensor([[False, True], [True, True]], device=device)
+    places = torch.tensor([[0, 0], [1, 0]], device=device)
+    assert torch.gather(flags, 1, places).tolist() == [[False, False], [True, True]]
