@@ -92,9 +92,7 @@ def test_the_fraction_of_the_memory_is_read(module, second):
     assert module.get_per_process_memory_fraction(second) == 1.0
 
 
-@pytest.mark.parametrize(
-    "kind", [torch.optim.Adam, torch.optim.SGD, torch.optim.RMSprop]
-)
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.SGD, torch.optim.RMSprop])
 def test_a_foreach_step_takes_at_most_one_more_set_of_parameters(device, module, kind):
     sizes = [(256, 256)] * 8
     peaks = {}

@@ -40,13 +40,12 @@ WAITING = {
 SILENT = {
     "add": lambda x: x + 1,
     "index": lambda x: x[torch.arange(2, device=x.device)],
-    "index assignment": lambda x: x.index_put_((x[:, 0].gt(0).long(),), x[0]),
+    "index assignment": lambda x: x.index_put_((x[:, 0].gt(0).long(),), x.new_ones(3)),
     "where of three": lambda x: torch.where(x > 0, x, -x),
     "masked_fill": lambda x: x.masked_fill(x > 0, 1.0),
     "one_hot, classes given": lambda x: nn.functional.one_hot(x.gt(0).long(), 2),
     "nonzero_static": lambda x: x.nonzero_static(size=3),
     "sort": lambda x: x.sort(),
-    "multinomial": lambda x: x.abs().multinomial(1),
     "dropout": lambda x: nn.functional.dropout(x),
     "a small copy from pageable memory": lambda x: torch.tensor([1.0, 2.0]).to(x.device),
     "a factory": lambda x: torch.full((3,), 2.0, device=x.device),
@@ -107,8 +106,9 @@ def test_copies_between_devices_and_waits_that_were_asked_for_are_silent(
 
 
 def test_a_training_step_waits_for_nothing(device, mode):
+    torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.GELU(), nn.Linear(8, 3)).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), 0.01)
+    optimizer = torch.optim.AdamW(model.parameters(), 0.05)
     batch, labels = torch.randn(5, 4).to(device), torch.tensor([0, 1, 2, 0, 1]).to(device)
     losses = []
     mode("error")
