@@ -21,6 +21,8 @@ from torch_graft.graphs import (
 from torch_graft.indices import DeviceLike, device_index
 from torch_graft.memory import (
     attach_out_of_memory_observer,
+    caching_allocator_alloc,
+    caching_allocator_delete,
     dump_memory_snapshot,
     empty_cache,
     get_per_process_memory_fraction,
@@ -55,7 +57,7 @@ from torch_graft.random import (
 
 __all__ = [
     "DeviceProperties", "Event", "Graph", "OutOfMemoryError", "Stream", "amp",
-    "attach_out_of_memory_observer", "current_device", "current_stream",
+    "attach_out_of_memory_observer", "caching_allocator_alloc", "caching_allocator_delete", "current_device", "current_stream",
     "default_stream", "device", "device_count", "device_of", "devices", "drivers",
     "dump_memory_snapshot", "empty_cache",
     "fallback", "get_amp_supported_dtype", "get_device_capability", "get_device_name",

@@ -64,6 +64,20 @@ def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) 
     _C.set_memory_fraction(_index(device), float(fraction))
 
 
+def caching_allocator_alloc(
+    size: int, device: DeviceLike = None, stream: torch.Stream | None = None
+) -> int:
+    """Takes memory for other libraries; its address. It is used in the order of the stream."""
+    index = _index(device)
+    stream = torch.accelerator.current_stream(index) if stream is None else stream
+    return int(_C.allocate(index, size, stream.stream_id))
+
+
+def caching_allocator_delete(mem_ptr: int) -> None:
+    """Gives back what caching_allocator_alloc took."""
+    _C.free(mem_ptr)
+
+
 def get_per_process_memory_fraction(device: DeviceLike = None) -> float:
     """The share of the device's memory that may be taken; 1 without a limit."""
     return float(_C.memory_fraction(_index(device)))

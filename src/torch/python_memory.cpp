@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -44,6 +45,41 @@ void set_memory_fraction(int64_t index, double fraction) {
   TORCH_CHECK(fraction > 0 && fraction <= 1, "a fraction of memory lies in (0, 1], not ", fraction);
   const auto total = static_cast<double>(device(index).memory_info().total);
   device(index).allocator().set_limit(fraction == 1 ? 0 : static_cast<uint64_t>(total * fraction));
+}
+
+// Memory that no tensor holds, by its address. Devices may give the same address.
+class RawMemory {
+ public:
+  uint64_t allocate(int64_t index, uint64_t bytes, int64_t stream) {
+    TORCH_CHECK(bytes > 0, "an allocation has at least one byte");
+    Device& owner = device(index);
+    Block* block = owner.allocator().allocate(bytes, owner.stream(stream));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    held_.emplace(block->address, block);
+    return block->address;
+  }
+
+  void free(uint64_t address) {
+    Block* block = nullptr;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = held_.find(address);
+      TORCH_CHECK(found != held_.end(), "nothing was allocated at ", address,
+                  ", or it was deleted before");
+      block = found->second;
+      held_.erase(found);
+    }
+    block->device->allocator().free(block);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_multimap<uint64_t, Block*> held_;
+};
+
+RawMemory& raw_memory() {
+  static auto* memory = new RawMemory;
+  return *memory;
 }
 
 double memory_fraction(int64_t index) {
@@ -206,6 +242,12 @@ void observe(py::function function) {
 void bind_memory(py::module& module) {
   define(module, "memory_info", &memory_info);
   define(module, "set_memory_fraction", &set_memory_fraction);
+  define(
+      module, "allocate", +[](int64_t index, uint64_t bytes, int64_t stream) {
+        return raw_memory().allocate(index, bytes, stream);
+      });
+  define(
+      module, "free", +[](uint64_t address) { raw_memory().free(address); });
   define(module, "memory_fraction", &memory_fraction);
   define(module, "host_memory_stats", &host_memory_stats);
   define(

@@ -78,6 +78,24 @@ def test_pinned_memory_of_two_devices_is_counted_together(device, second, pinned
     assert pinned("active_bytes.current") == there.nbytes + here.nbytes
 
 
+def test_memory_without_a_tensor(device, second, module):
+    for where in (device, second):
+        before = module.memory_allocated(where)
+        addresses = [module.caching_allocator_alloc(size, where) for size in (1, 100_000)]
+        assert len(set(addresses)) == 2
+        assert module.memory_allocated(where) - before >= 100_001
+        for address in addresses:
+            module.caching_allocator_delete(address)
+        assert module.memory_allocated(where) == before
+    with pytest.raises(RuntimeError, match="deleted before"):
+        module.caching_allocator_delete(addresses[0])
+    with pytest.raises(RuntimeError, match="at least one byte"):
+        module.caching_allocator_alloc(0)
+    held = torch.ones(3, device=device)
+    with pytest.raises(RuntimeError, match="nothing was allocated"):
+        module.caching_allocator_delete(held.data_ptr())
+
+
 def test_the_fraction_of_the_memory_is_read(module, second):
     assert module.get_per_process_memory_fraction() == 1.0
     try:
