@@ -42,6 +42,7 @@ SILENT = {
     "index": lambda x: x[torch.arange(2, device=x.device)],
     "index assignment": lambda x: x.index_put_((x[:, 0].gt(0).long(),), x.new_ones(3)),
     "where of three": lambda x: torch.where(x > 0, x, -x),
+    "a number where a mask says": lambda x: x.__setitem__(x > 0, 1.0),
     "masked_fill": lambda x: x.masked_fill(x > 0, 1.0),
     "one_hot, classes given": lambda x: nn.functional.one_hot(x.gt(0).long(), 2),
     "nonzero_static": lambda x: x.nonzero_static(size=3),
