@@ -66,6 +66,7 @@ constexpr graft_driver_table make_table() {
   GRAFT_FILL(stream_query);
   GRAFT_FILL(stream_wait_event);
   GRAFT_FILL(stream_error);
+  GRAFT_FILL(stream_native_handle);
   GRAFT_FILL(event_synchronize);
   GRAFT_FILL(event_elapsed);
   GRAFT_FILL(memory_info);

@@ -64,7 +64,9 @@ graft_status event_record(graft_event event, graft_stream stream) {
     mark->pass();
     return GRAFT_OK;
   }
-  stream->push(0, true, [mark = std::move(mark)] {
+  // Whoever sees the mark passed finds the stream idle, though its worker is still on its way back.
+  stream->push(0, true, [mark = std::move(mark), queue = &stream->queue] {
+    queue->announce();
     mark->pass();
     return Outcome{};
   });

@@ -71,11 +71,19 @@ class Queue {
   bool idle() const {
     return done_.load(std::memory_order_acquire) == pushed_.load(std::memory_order_relaxed);
   }
+  // As idle(), but a last command that announced its end counts as done.
+  bool settled() const {
+    uint32_t pushed = pushed_.load(std::memory_order_relaxed);
+    uint32_t left = pushed - done_.load(std::memory_order_acquire);
+    return left == 0 || (left == 1 && announced_.load(std::memory_order_acquire) == pushed);
+  }
   // Blocks until everything pushed before the call is done.
   void wait_idle();
 
   // For the popping side: the oldest command, after a wait when there is none; NULL after stop().
   Command* front();
+  // The command from front() is done but for what settled() does not have to wait for.
+  void announce() { announced_.store(done_.load(std::memory_order_relaxed) + 1); }
   // The command from front() is done.
   void pop();
   // Ends the popping side. REQUIRES: everything pushed is done.
@@ -92,6 +100,7 @@ class Queue {
   std::atomic<bool> stopped_{false};
   Chunk* tail_;  // pushing side
   alignas(64) std::atomic<uint32_t> done_{0};
+  std::atomic<uint32_t> announced_{0};  // what done_ becomes after the command
   Chunk* head_;                         // popping side
   std::atomic<Chunk*> spare_{nullptr};  // one emptied chunk goes round
 };

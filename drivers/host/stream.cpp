@@ -99,8 +99,16 @@ graft_status stream_synchronize(graft_stream stream) {
 graft_status stream_query(graft_stream stream) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_query: no stream given");
   if (graft_status status = check_device(stream->device); status != GRAFT_OK) return status;
-  if (!stream->queue.idle()) return GRAFT_BUSY;
+  if (!stream->queue.settled()) return GRAFT_BUSY;
   return stream->failure->take();
+}
+
+graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle) {
+  if (stream == nullptr || out_handle == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "stream_native_handle: no stream or no place given");
+  }
+  *out_handle = reinterpret_cast<uintptr_t>(stream);
+  return GRAFT_OK;
 }
 
 graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity) {

@@ -70,6 +70,8 @@ graft_status stream_destroy(graft_stream stream);
 graft_status stream_synchronize(graft_stream stream);
 graft_status stream_query(graft_stream stream);
 graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity);
+// The address of the stream: there is no vendor below who would have a handle of his own.
+graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle);
 graft_status host_callback(graft_stream stream, void (*function)(void* context), void* context);
 
 }  // namespace graft::host

@@ -128,8 +128,7 @@ std::vector<CachingAllocator::Mark> CachingAllocator::mark_users(CachedBlock* bl
   std::vector<std::unique_ptr<Event>> spare;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    users = std::move(users_[block]);
-    users_.erase(block);
+    users = std::move(users_.extract(block).mapped());
     block->shared = false;
     for (size_t i = 0; i < users.size() && !spare_events_.empty(); ++i) {
       spare.push_back(std::move(spare_events_.back()));
@@ -139,6 +138,7 @@ std::vector<CachingAllocator::Mark> CachingAllocator::mark_users(CachedBlock* bl
   std::vector<Mark> marks;
   for (Stream* user : users) {
     try {
+      if (user->recording() != nullptr) user->settle();  // a mark there counts as passed at once
       std::unique_ptr<Event> event;
       if (&user->device() == &device_ && !spare.empty()) {
         event = std::move(spare.back());

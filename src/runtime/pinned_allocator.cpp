@@ -97,6 +97,10 @@ void PinnedAllocator::free(PinnedBlock* block) noexcept {
   std::vector<std::unique_ptr<Event>> marks;
   for (Stream* user : users) {
     try {
+      if (user->recording() != nullptr) {  // a mark would become part of the recording
+        user->settle();
+        continue;
+      }
       auto event = std::make_unique<Event>(user->device(), false);
       event->record(*user);
       marks.push_back(std::move(event));
@@ -109,11 +113,26 @@ void PinnedAllocator::free(PinnedBlock* block) noexcept {
   statistics_.allocation.decrease(1);
   statistics_.allocated_bytes.decrease(signed_bytes(piece->capacity));
   piece->marks = std::move(marks);
-  if (piece->marks.empty()) {
-    free_[piece->capacity].push_back(piece);
-  } else {
-    pending_.push_back(piece);
+  if (piece->retained == 0) shelve(piece);
+}
+
+void PinnedAllocator::shelve(Piece* piece) {
+  (piece->marks.empty() ? free_[piece->capacity] : pending_).push_back(piece);
+}
+
+std::shared_ptr<const void> PinnedAllocator::retain(PinnedBlock* block) {
+  auto* piece = static_cast<Piece*>(block);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++piece->retained;
   }
+  return {piece->pointer, [this, piece](const void*) { release(piece); }};
+}
+
+void PinnedAllocator::release(Piece* piece) noexcept {
+  if (forked_child()) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (--piece->retained == 0 && !piece->held) shelve(piece);
 }
 
 void PinnedAllocator::record_stream(PinnedBlock* block, Stream& stream) {

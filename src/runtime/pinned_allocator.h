@@ -42,6 +42,10 @@ class GRAFT_EXPORT PinnedAllocator {
   // A command of stream (of any device) reads or writes the block.
   void record_stream(PinnedBlock* block, Stream& stream);
 
+  // The block's memory goes to nobody else while the result lives, not even after free. For
+  // recordings, whose replays use it again. REQUIRES: the result dies before the allocator.
+  std::shared_ptr<const void> retain(PinnedBlock* block);
+
   // The held block that covers the pointer, null for none: whether memory is pinned.
   PinnedBlock* find(const void* pointer) const;
 
@@ -61,12 +65,16 @@ class GRAFT_EXPORT PinnedAllocator {
  private:
   struct Piece : PinnedBlock {
     bool held = false;
+    uint32_t retained = 0;
     std::vector<Stream*> users;
     std::vector<std::unique_ptr<Event>> marks;
   };
 
   void* take(uint64_t bytes);
   void give_back(void* pointer) noexcept;
+  void release(Piece* piece) noexcept;
+  // REQUIRES for all below: mutex_ is held.
+  void shelve(Piece* piece);
   void reclaim(bool wait) noexcept;
   void release_cached() noexcept;
 

@@ -62,6 +62,10 @@ AllDraws& all_draws() {
   return *draws;
 }
 
+uint64_t source_number(uint64_t offset) {
+  return (offset & ~RecordedOffset::kFlag) >> RecordedOffset::kSourceShift;
+}
+
 const char* kind_text(uint32_t kind) {
   if (kind == GRAFT_HOST_TO_DEVICE) return "from the host";
   return kind == GRAFT_DEVICE_TO_HOST ? "to the host" : "on the device";
@@ -146,23 +150,43 @@ void Recording::add_check(Check check, void* context) {
   if (std::ranges::find(checks_, entry) == checks_.end()) checks_.push_back(entry);
 }
 
+void Recording::keep(std::shared_ptr<const void> owner) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(owner));
+}
+
+void Recording::Source::move_to(uint64_t offset) {
+  next = offset;
+  const bool here = (offset & ~RecordedOffset::kBlocks) == first;
+  if (here) draws->blocks = offset & RecordedOffset::kBlocks;
+}
+
+Recording::Source& Recording::known(const std::shared_ptr<RandomSource>& source) {
+  const auto found = std::ranges::find_if(
+      sources_, [&](const Source& known) { return known.draws->source == source; });
+  if (found != sources_.end()) return *found;
+  auto draws = std::make_shared<RecordedDraws>(RecordedDraws{source, 0, std::nullopt});
+  const uint64_t number = all_draws().add(draws);
+  const uint64_t first = RecordedOffset::kFlag | number << RecordedOffset::kSourceShift;
+  return sources_.emplace_back(Source{first, first, std::move(draws)});
+}
+
 uint64_t Recording::draw(const std::shared_ptr<RandomSource>& source, uint64_t blocks) {
   const std::lock_guard lock(mutex_);
-  auto found = std::ranges::find_if(
-      sources_, [&](const Source& known) { return known.draws->source == source; });
-  if (found == sources_.end()) {
-    auto draws = std::make_shared<RecordedDraws>(RecordedDraws{source, 0, std::nullopt});
-    const uint64_t number = all_draws().add(draws);
-    found = sources_.insert(sources_.end(), {number, std::move(draws)});
-  }
-  uint64_t& drawn = found->draws->blocks;
-  const uint64_t before = std::exchange(drawn, drawn + blocks);
-  return RecordedOffset::kFlag | found->number << RecordedOffset::kSourceShift | before;
+  Source& from = known(source);
+  const uint64_t begin = from.next;
+  from.move_to(begin + blocks);
+  return begin;
+}
+
+void Recording::rewind(const std::shared_ptr<RandomSource>& source, uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  if ((offset & RecordedOffset::kFlag) != 0) all_draws().get(source_number(offset));
+  known(source).move_to(offset);
 }
 
 RandomState replayed_state(uint64_t offset) {
-  const uint64_t number = (offset & ~RecordedOffset::kFlag) >> RecordedOffset::kSourceShift;
-  RandomState state = all_draws().last(*all_draws().get(number));
+  RandomState state = all_draws().last(*all_draws().get(source_number(offset)));
   state.offset += offset & RecordedOffset::kBlocks;
   return state;
 }

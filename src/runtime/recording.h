@@ -40,7 +40,7 @@ class RandomSource {
 // What one recording draws from one source.
 struct RecordedDraws {
   std::shared_ptr<RandomSource> source;
-  uint64_t blocks = 0;              // that one replay draws
+  uint64_t blocks = 0;              // that one replay moves the source on by
   std::optional<RandomState> last;  // where the last replay began; by a lock of recording.cpp
 };
 
@@ -99,6 +99,16 @@ class GRAFT_EXPORT Recording {
   // recording that uses it repeats the numbers of this one's last replay.
   uint64_t draw(const std::shared_ptr<RandomSource>& source, uint64_t blocks);
 
+  // The next draw from source begins at offset: one that draw returned or would have returned
+  // (draw of no blocks asks for it), also in another recording, whose numbers are then repeated;
+  // or one without the flag, whose numbers are the same in each replay. A replay moves the source
+  // on by the draws before the last place of this recording. Throws Error INVALID_ARGUMENT for a
+  // place in a recording that is gone.
+  void rewind(const std::shared_ptr<RandomSource>& source, uint64_t offset);
+
+  // Holds what the commands use for as long as the recording lives.
+  void keep(std::shared_ptr<const void> owner);
+
   // Called by the stream that begins to add commands. Throws Error INVALID_ARGUMENT after the end.
   void join(Stream& stream);
 
@@ -137,8 +147,11 @@ class GRAFT_EXPORT Recording {
     std::function<graft_status(graft_stream)> call;
   };
   struct Source {
-    uint64_t number;  // in offsets
+    uint64_t first;  // the offset of its first block here
+    uint64_t next;   // where the next draw begins
     std::shared_ptr<RecordedDraws> draws;
+    // Stands at offset from now on. Only places of this recording count as drawn.
+    void move_to(uint64_t offset);
   };
   struct Patch {
     size_t argument;
@@ -148,6 +161,8 @@ class GRAFT_EXPORT Recording {
   };
   using Command = std::variant<Copy, Fill, Launch, Call>;
 
+  // REQUIRES: mutex_ is held.
+  Source& known(const std::shared_ptr<RandomSource>& source);
   void patch_random();
   graft_status give(const graft_driver_table& table, graft_stream stream, const Command& command,
                     std::string_view* out_slot) const;
@@ -163,6 +178,7 @@ class GRAFT_EXPORT Recording {
   std::vector<Source> sources_;
   std::vector<Patch> patches_;
   std::vector<std::pair<Check, void*>> checks_;
+  std::vector<std::shared_ptr<const void>> kept_;
   CommandCounts counts_;
 };
 

@@ -165,7 +165,6 @@ void Stream::synchronize() {
 void Stream::settle() noexcept {
   if (forked_child() || !device_.usable()) return;
   std::unique_lock<std::mutex> lock(mutex_);
-  if (recording_ != nullptr) return;
   const graft_status status = wait_here();
   if (status != GRAFT_OK) keep(status);
 }

@@ -99,8 +99,9 @@ class GRAFT_EXPORT Stream {
   // Blocks until every command so far is done, then throws what failed, if anything did.
   void synchronize();
 
-  // As synchronize, but keeps a failure for the next synchronize, query or device-to-host copy.
-  // Does nothing on a lost device or in a forked child.
+  // As synchronize, but keeps a failure for the next synchronize, query or device-to-host copy, and
+  // waits while the stream records, too: for what it took before. Does nothing on a lost device or
+  // in a forked child.
   void settle() noexcept;
 
   // True when no command is left. Throws as synchronize does. Never blocks.

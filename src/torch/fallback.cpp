@@ -145,6 +145,8 @@ class CpuCall {
 
   at::Tensor image_of(const at::Tensor& tensor, bool written) {
     if (!ours(tensor)) return tensor;
+    TORCH_CHECK_NOT_IMPLEMENTED(!tensor.is_nested(), op_.operator_name(),
+                                " has no kernel for nested tensors on ", device_);
     gradients_ = gradients_ || tensor.requires_grad();
     // As the dispatcher orders them.
     if (tensor.is_sparse() && host_key_ == c10::DispatchKey::CPU) {

@@ -5,7 +5,7 @@
 Three sources, none of them kept here a second time:
 - torchgen's list of native functions: an overload whose CPU and CUDA kernels are one function is
   free of device code, calls DispatchStubs, and is registered as it is ("shared"); so are, for their
-  own dispatch keys, those for sparse and for quantized tensors;
+  own dispatch keys, those for sparse, quantized and nested tensors;
 - the sources beside this file: GRAFT_OPERATOR(name) and GRAFT_STRUCTURED(name) define operators of
   our own, m.impl("name", ...) registers one directly, and neither is generated twice;
 - the op table (graft-op-table --json): its column "aten" names the DispatchStubs of a row.
@@ -54,6 +54,7 @@ OTHER_KEYS = {
     "GRAFT_SPARSE_KEY": (DispatchKey.SparseCPU, DispatchKey.SparseCUDA),
     "GRAFT_SPARSE_COMPRESSED_KEY": (DispatchKey.SparseCsrCPU, DispatchKey.SparseCsrCUDA),
     "GRAFT_QUANTIZED_KEY": (DispatchKey.QuantizedCPU, DispatchKey.QuantizedCUDA),
+    "GRAFT_NESTED_KEY": (DispatchKey.NestedTensorCPU, DispatchKey.NestedTensorCUDA),
 }
 # Headers that cannot stand beside the others, or whose stubs no shared operator reaches.
 SKIPPED_HEADERS = re.compile(

@@ -8,6 +8,8 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/fork.h"
+#include "runtime/platform.h"
 #include "torch/current.h"
 #include "torch/errors.h"
 
@@ -46,17 +48,48 @@ DefaultGenerators& defaults() {
 
 }  // namespace
 
-GraftGenerator::GraftGenerator(c10::DeviceIndex index)
-    : GraftGenerator(index, c10::make_intrusive<State>()) {}
+GraftGenerator::GraftGenerator(c10::DeviceIndex index, uint64_t seed)
+    : GraftGenerator(index, c10::make_intrusive<State>()) {
+  state_->seed = seed;
+}
 
 GraftGenerator::GraftGenerator(c10::DeviceIndex index, c10::intrusive_ptr<State> state)
     : c10::GeneratorImpl(device_of(index), c10::DispatchKeySet(kDispatchKey)),
       state_(std::move(state)) {}
 
-void GraftGenerator::set_current_seed(uint64_t seed) {
-  state_->seed = seed;
-  state_->offset = 0;
+std::shared_ptr<Recording> GraftGenerator::recording() const {
+  const c10::DeviceIndex index = device().index();
+  if (forked_child() || platform().open_device(index) == nullptr) return nullptr;
+  return translate([&] { return current_stream(index).recording(); });
 }
+
+void GraftGenerator::check_seed(uint64_t seed) const {
+  if (seed == state_->seed || recording() == nullptr) return;
+  TORCH_CHECK(false, "A generator of ", device(), " cannot change its seed from ", state_->seed,
+              " to ", seed, " while a graph is captured: each replay draws from the seed of its ",
+              "moment. Seed it before the capture, or between replays.");
+}
+
+void GraftGenerator::move_to(uint64_t seed, uint64_t offset) {
+  const bool recorded = (offset & RecordedOffset::kFlag) != 0;
+  if (!recorded) check_seed(seed);
+  if (const auto recording = this->recording()) {
+    return translate([&] { recording->rewind(unlocked_source(), offset); });
+  }
+  const RandomState place =
+      recorded ? translate([&] { return replayed_state(offset); }) : RandomState{seed, offset};
+  state_->seed = place.seed;
+  state_->offset = place.offset;
+}
+
+uint64_t GraftGenerator::get_offset() const {
+  const auto recording = this->recording();
+  if (recording == nullptr) return state_->offset;
+  auto* const self = const_cast<GraftGenerator*>(this);  // the source is a cache
+  return translate([&] { return recording->draw(self->unlocked_source(), 0); });
+}
+
+void GraftGenerator::set_current_seed(uint64_t seed) { move_to(seed, 0); }
 
 uint64_t GraftGenerator::seed() {
   set_current_seed(c10::detail::getNonDeterministicRandom(true));
@@ -69,12 +102,11 @@ void GraftGenerator::set_state(const c10::TensorImpl& new_state) {
               " has ", sizeof(StateBytes), " bytes (seed and offset), not ", new_state.numel());
   StateBytes bytes;
   std::memcpy(&bytes, new_state.data(), sizeof bytes);
-  state_->seed = bytes.seed;
-  state_->offset = bytes.offset;
+  move_to(bytes.seed, bytes.offset);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> GraftGenerator::get_state() const {
-  const StateBytes bytes{state_->seed, state_->offset};
+  const StateBytes bytes{state_->seed, get_offset()};
   at::TensorBase state = at::detail::empty_cpu({sizeof bytes}, at::kByte);
   std::memcpy(state.mutable_data_ptr(), &bytes, sizeof bytes);
   return state.getIntrusivePtr();
@@ -100,6 +132,10 @@ std::pair<uint64_t, uint64_t> GraftGenerator::next(uint64_t increment) {
 
 std::shared_ptr<RandomSource> GraftGenerator::source() {
   const std::lock_guard lock(mutex_);
+  return unlocked_source();
+}
+
+std::shared_ptr<RandomSource> GraftGenerator::unlocked_source() {
   std::shared_ptr<RandomSource> source = source_.lock();
   if (source == nullptr) {
     source = std::make_shared<RecordedGenerator>(
@@ -124,8 +160,7 @@ const at::Generator& default_generator(c10::DeviceIndex index) {
     check_index(index);
     const int count = device_count();
     for (int i = static_cast<int>(all.made.size()); i < count; ++i) {
-      auto made = at::make_generator<GraftGenerator>(static_cast<c10::DeviceIndex>(i));
-      made.set_current_seed(all.seed);
+      auto made = at::make_generator<GraftGenerator>(static_cast<c10::DeviceIndex>(i), all.seed);
       all.made.push_back(std::make_unique<at::Generator>(std::move(made)));
     }
   }
@@ -135,6 +170,10 @@ const at::Generator& default_generator(c10::DeviceIndex index) {
 void seed_all(uint64_t seed) {
   DefaultGenerators& all = defaults();
   const std::lock_guard lock(all.mutex);
+  for (const auto& generator : all.made) {
+    const std::lock_guard generator_lock(generator->mutex());
+    static_cast<GraftGenerator*>(generator->unsafeGetGeneratorImpl())->check_seed(seed);
+  }
   all.seed = seed;
   for (const auto& generator : all.made) {
     const std::lock_guard generator_lock(generator->mutex());

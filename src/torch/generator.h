@@ -17,17 +17,24 @@ namespace graft::binding {
 
 // Numbers come from Philox 4x32-10 (kernels/random.h) under seed; offset counts the blocks that
 // were drawn. Not thread-safe: callers hold mutex_, as PyTorch asks.
+// While the current stream of its device captures a graph, the offset is a place in the recording
+// (RecordedOffset), which set_offset and set_state go back to; any other offset makes each replay
+// draw the same. The seed is that of the replay: another one, and states with one, are refused
+// with RuntimeError. Outside, a place in a recording means the numbers of its last replay.
 class GraftGenerator final : public c10::GeneratorImpl {
  public:
-  explicit GraftGenerator(c10::DeviceIndex index);
+  explicit GraftGenerator(c10::DeviceIndex index, uint64_t seed = c10::default_rng_seed_val);
 
   static c10::DeviceType device_type() { return kDeviceType; }
 
   void set_current_seed(uint64_t seed) override;  // the offset starts at 0 again
   uint64_t current_seed() const override { return state_->seed; }
   uint64_t seed() override;  // a new seed that nobody can foretell; returns it
-  void set_offset(uint64_t offset) override { state_->offset = offset; }
-  uint64_t get_offset() const override { return state_->offset; }
+  void set_offset(uint64_t offset) override { move_to(state_->seed, offset); }
+  uint64_t get_offset() const override;
+
+  // Throws RuntimeError when the seed cannot become this one: in a capture.
+  void check_seed(uint64_t seed) const;
 
   // 16 bytes: seed, offset, as the machine stores them.
   void set_state(const c10::TensorImpl& new_state) override;
@@ -51,6 +58,9 @@ class GraftGenerator final : public c10::GeneratorImpl {
   };
   GraftGenerator(c10::DeviceIndex index, c10::intrusive_ptr<State> state);
   GraftGenerator* clone_impl() const override;
+  std::shared_ptr<Recording> recording() const;     // that this thread captures; null for none
+  std::shared_ptr<RandomSource> unlocked_source();  // REQUIRES: mutex_ is held
+  void move_to(uint64_t seed, uint64_t offset);
 
   c10::intrusive_ptr<State> state_;
   std::weak_ptr<RandomSource> source_;

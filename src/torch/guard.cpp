@@ -74,6 +74,9 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   bool queryStream(const c10::Stream& stream) const override {
     return translate([&] { return runtime_stream(stream).query(); });
   }
+  bool isStreamCapturing(const c10::Stream& stream) const override {
+    return translate([&] { return runtime_stream(stream).recording() != nullptr; });
+  }
   void synchronizeStream(const c10::Stream& stream) const override {
     translate([&] { runtime_stream(stream).synchronize(); });
   }

@@ -1,6 +1,8 @@
 // src/torch/ops_module.cpp: operators of torch.nn's modules that are made of other operators.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_nested_from_padded.h>
 #include <ATen/ops/_weight_norm_differentiable_backward.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/norm_except_dim.h>
@@ -18,17 +20,30 @@ namespace {
 
 using Optional = std::optional<at::Tensor>;
 
+// A nested tensor with zeros where its parts have no rows; any other as it is.
+at::Tensor padded(const at::Tensor& tensor) {
+  return tensor.is_nested() ? tensor.to_padded_tensor(0) : tensor;
+}
+
+// [batch, length]: where a nested tensor of that batch has rows.
+at::Tensor has_row(const at::Tensor& nested, int64_t length) {
+  const at::Tensor lengths = nested._nested_tensor_size().select(1, 0).unsqueeze(1);
+  return at::arange(length, lengths.options()).lt(lengths).to(nested.device());
+}
+
 // Query, key and value as [batch, heads, length, size of a head].
 std::array<at::Tensor, 3> projected(const at::Tensor& query, const at::Tensor& key,
                                     const at::Tensor& value, const at::Tensor& weight,
                                     const at::Tensor& bias, int64_t heads) {
   std::vector<at::Tensor> parts;
   if (query.is_same(key) && key.is_same(value)) {
-    parts = at::linear(query, weight, bias).chunk(3, -1);
+    parts = padded(at::linear(query, weight, bias)).chunk(3, -1);
   } else {
     const auto weights = weight.chunk(3), biases = bias.chunk(3);
     const std::array<at::Tensor, 3> inputs = {query, key, value};
-    for (size_t i = 0; i < 3; ++i) parts.push_back(at::linear(inputs[i], weights[i], biases[i]));
+    for (size_t i = 0; i < 3; ++i) {
+      parts.push_back(padded(at::linear(inputs[i], weights[i], biases[i])));
+    }
   }
   std::array<at::Tensor, 3> found;
   for (size_t i = 0; i < 3; ++i) {
@@ -61,6 +76,19 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_weight_norm_interface_backwar
                                                   saved_g.contiguous(), saved_norms, dim);
 }
 
+// Query, divided by the root of a head's size, key and value as [batch, heads, length, size].
+std::tuple<at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(_transform_bias_rescale_qkv)(
+    const at::Tensor& qkv, const at::Tensor& qkv_bias, int64_t num_heads) {
+  const at::Tensor rows = padded(qkv) + qkv_bias;
+  TORCH_CHECK(rows.dim() == 3 && rows.size(2) % (3 * num_heads) == 0,
+              "_transform_bias_rescale_qkv: expected [batch, length, 3 x heads x size], got ",
+              rows.sizes(), " for ", num_heads, " heads");
+  const int64_t size = rows.size(2) / (3 * num_heads);
+  const auto parts = rows.view({rows.size(0), rows.size(1), 3, num_heads, size}).unbind(2);
+  return {(parts[0] / std::sqrt(static_cast<double>(size))).transpose(1, 2).contiguous(),
+          parts[1].transpose(1, 2).contiguous(), parts[2].transpose(1, 2).contiguous()};
+}
+
 std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_native_multi_head_attention)(
     const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, int64_t embed_dim,
     int64_t num_head, const at::Tensor& qkv_weight, const at::Tensor& qkv_bias,
@@ -71,22 +99,29 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_native_multi_head_attention)(
               " didn't match last dim of query ", query.size(2));
   TORCH_CHECK(num_head > 0 && embed_dim % num_head == 0,
               "`embed_dim` must divide evenly by `num_heads`");
-  const auto [q, k, v] = projected(query, key, value, qkv_weight, qkv_bias, num_head);
   const bool masked = mask.has_value() && mask->defined();
-  const Optional wanted = masked ? Optional(attended(*mask, mask_type)) : std::nullopt;
+  TORCH_CHECK(!masked || !(query.is_nested() || key.is_nested()),
+              "NestedTensor with mask is not supported yet");
+  const auto [q, k, v] = projected(query, key, value, qkv_weight, qkv_bias, num_head);
+  Optional wanted;
+  if (masked) wanted = attended(*mask, mask_type);
+  if (key.is_nested()) wanted = has_row(key, k.size(2)).unsqueeze(1).unsqueeze(1);
   at::Tensor weights, mixed;
   if (need_weights) {
     at::Tensor scores = at::matmul(q / std::sqrt(static_cast<double>(q.size(3))), k.mT());
-    if (masked) {
+    if (wanted.has_value()) {
       scores = scores.masked_fill(wanted->logical_not(), -std::numeric_limits<double>::infinity());
     }
     weights = scores.softmax(-1);
     mixed = at::matmul(weights, v);
+    if (query.is_nested()) weights = weights * has_row(query, q.size(2)).unsqueeze(1).unsqueeze(3);
     if (average_attn_weights) weights = weights.mean(1);
   } else {
     mixed = at::scaled_dot_product_attention(q, k, v, wanted);
   }
-  return {at::linear(mixed.transpose(1, 2).flatten(2), proj_weight, proj_bias), weights};
+  at::Tensor rows = mixed.transpose(1, 2).flatten(2);
+  if (query.is_nested()) rows = at::_nested_from_padded(rows, query._nested_tensor_size());
+  return {at::linear(rows, proj_weight, proj_bias), weights};
 }
 
 }  // namespace graft::binding

@@ -102,8 +102,13 @@ bool is_pinned(const void* address) {
 bool record_pinned(const void* address, Stream& stream) {
   return any_owner([&](PinnedAllocator& owner) {
     PinnedBlock* block = owner.find(address);
-    if (block != nullptr) owner.record_stream(block, stream);
-    return block != nullptr;
+    if (block == nullptr) return false;
+    if (const auto recording = stream.recording()) {
+      recording->keep(owner.retain(block));
+    } else {
+      owner.record_stream(block, stream);
+    }
+    return true;
   });
 }
 

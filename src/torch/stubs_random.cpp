@@ -1,4 +1,5 @@
 // src/torch/stubs_random.cpp: kernels of the stubs that draw random numbers.
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/Generator.h>
 #include <ATen/native/UnaryOps.h>
 #include <ATen/ops/empty.h>
@@ -83,7 +84,9 @@ void multinomial_stub(at::Tensor& result, const at::Tensor& self, int64_t, Sourc
   at::searchsorted_out(result, sums, shares, false, true);
 }
 
+// Unlike the others it is called without an iterator, which would look for overlap.
 void normal_stub(const at::TensorBase& self, double mean, double deviation, Source source) {
+  at::assert_no_internal_overlap(self);
   if (self.numel() == 0) return;
   const at::Tensor output(self);
   normal(stream_of(output), view_of(output), draw(source, self), mean, deviation);

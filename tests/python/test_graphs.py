@@ -260,6 +260,18 @@ def test_capturing_is_told_of_the_current_stream():
     assert seen == [True]
 
 
+def test_a_stream_tells_whether_it_captures():
+    side, other = torch.Stream(device=DEVICE), torch.Stream(device=DEVICE)
+    with side, torch.accelerator.Graph():
+        seen = [side.is_capturing(), other.is_capturing()]
+        seen.append(torch.accelerator.current_stream().is_capturing())
+        other.wait_stream(side)
+        seen.append(other.is_capturing())
+    assert seen == [True, False, True, True]
+    assert not side.is_capturing()
+    assert not other.is_capturing()
+
+
 def test_the_context_manager_of_cuda():
     x = torch.ones(10, device=DEVICE)
     graph = torch.graft.Graph()

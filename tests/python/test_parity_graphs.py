@@ -210,6 +210,52 @@ def test_another_thread_allocates_while_one_captures(device, module):
     assert (y.sum().item(), found[0].sum().item()) == (4000, 3000)
 
 
+def test_pinned_memory_of_a_captured_copy_stays_with_the_graph(device):
+    x = torch.zeros(300, device=device)
+
+    def work():
+        source = torch.full((300,), 3.0).pin_memory()
+        x.copy_(source, non_blocking=True)
+        return source.data_ptr()
+
+    def pinned():
+        return [torch.full((300,), 9.0).pin_memory() for _ in range(8)]
+
+    graph, address = captured(device, work)
+    others = pinned()
+    assert address not in [one.data_ptr() for one in others]
+    graph.replay()
+    assert x.tolist() == [3.0] * 300
+    graph.reset()
+    assert address in [one.data_ptr() for one in pinned()]
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["", "which captures again"])
+def test_a_reset_waits_for_replays_on_another_stream(device, again):
+    x = torch.randn(300, 300, device=device)
+    owner, side = torch.Stream(device), torch.Stream(device)
+    graph, other = torch.accelerator.Graph(), torch.accelerator.Graph()
+    torch.accelerator.synchronize()
+    with owner, graph:
+        y = x
+        for _ in range(20):
+            y = y @ x / 20
+    del y
+    with side:
+        for _ in range(3):
+            graph.replay()
+        if again:
+            other.capture_begin()
+        graph.reset()
+        if again:
+            other.capture_end()
+    with owner:
+        filled = [torch.full((300, 300), 7.0, device=device) for _ in range(10)]
+    side.synchronize()
+    owner.synchronize()
+    assert all(bool((one == 7).all()) for one in filled)
+
+
 def test_many_captures_take_no_more_memory_than_one(device, module):
     a, b = (torch.rand(64, 64, device=device) for _ in range(2))
 

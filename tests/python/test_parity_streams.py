@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from sandbox import interpret
+from sandbox import ROOT, build_c, interpret
 
 ASYNCHRONOUS = """
     import threading, time
@@ -27,6 +27,14 @@ ASYNCHRONOUS = """
     event.synchronize()
     found["event"] = [unmarked, pending, event.query()]
     here.synchronize()
+
+    idle = []
+    for _ in range(20):
+        busy(D, 1)
+        event.record()
+        event.synchronize()
+        idle.append(here.query())
+    found["idle after its last event"] = all(idle)
 
     busy(f"{D}:1", 12)
     before = [here.query(), there.query()]
@@ -105,6 +113,10 @@ def test_an_event_is_done_when_its_work_is(asynchronous):
     assert asynchronous["event"] == [True, False, True]
 
 
+def test_a_stream_is_idle_once_the_event_at_its_end_is_done(asynchronous):
+    assert asynchronous["idle after its last event"]
+
+
 def test_streams_of_two_devices_are_asked_apart(asynchronous):
     assert asynchronous["two devices"] == [[True, False], [True, True]]
 
@@ -146,6 +158,29 @@ def test_equal_streams_are_one(device, second):
     assert rebuilt == other
     assert "stream_id" in repr(other)
     assert there.device == torch.device(second)
+
+
+def test_native_handles_tell_streams_apart(device, second):
+    streams = [torch.accelerator.current_stream(), torch.Stream(device), torch.Stream(device),
+               torch.Stream(second)]  # fmt: skip
+    handles = [stream.native_handle for stream in streams]
+    assert all(handles)
+    assert len(set(handles)) == 4
+    assert torch.accelerator.current_stream().native_handle == handles[0]
+
+
+def test_a_driver_without_native_handles_is_told(python, tmp_path):
+    tiny = build_c(tmp_path / "tiny.so", (ROOT / "tests/drivers/tiny.c").read_text())
+    ran = python(
+        """
+        try:
+            torch.accelerator.current_stream().native_handle
+        except RuntimeError as error:
+            print(error)
+        """,
+        GRAFT_DRIVER_PATH=tiny, GRAFT_DEVICES="tiny",
+    ).good()  # fmt: skip
+    assert "offers no native stream handle" in ran.out
 
 
 def test_stream_contexts_nest_across_devices(device, second):

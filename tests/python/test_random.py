@@ -266,3 +266,19 @@ def test_seeding_without_a_device_does_nothing(python):
         print(json.dumps([module.device_count(), len(module.get_rng_state_all())]))
     """
     assert python(code, GRAFT_HOST_DEVICES="0").value() == [0, 0]
+
+
+@pytest.mark.parametrize("fill", ["normal_", "uniform_", "exponential_", "cauchy_", "log_normal_", "random_",
+                                  "geometric_", "bernoulli_"])  # fmt: skip
+def test_elements_that_share_memory_are_not_filled(device, fill):
+    arguments = (0.5,) if fill in ("geometric_", "bernoulli_") else ()
+    x = torch.zeros(3, 1, device=device).expand(3, 40)
+    wanted = (
+        "unsupported operation: more than one element of the written-to tensor refers to a single"
+    )
+    for where in (x, torch.zeros(3, 1).expand(3, 40)):
+        with pytest.raises(RuntimeError, match=wanted):
+            getattr(where, fill)(*arguments)
+    assert not x.any()
+    with pytest.raises(RuntimeError, match=wanted):
+        torch.randn(3, 40, out=x)

@@ -84,6 +84,44 @@ TEST_F(PinnedAllocatorTest, CopiesDelayReuse) {
   memory.free(again);
 }
 
+TEST_F(PinnedAllocatorTest, RetainedMemoryGoesToNobody) {
+  pin();
+  PinnedAllocator& memory = fake_.open().pinned_allocator();
+  PinnedBlock* block = memory.allocate(512);
+  void* const pointer = block->pointer;
+  auto first = memory.retain(block), second = memory.retain(block);
+  memory.free(block);
+  EXPECT_EQ(memory.find(pointer), nullptr);
+  memory.empty_cache();
+  EXPECT_EQ(controls().host_frees, 0);
+  first.reset();
+  PinnedBlock* other = memory.allocate(512);
+  EXPECT_NE(other->pointer, pointer);
+  second.reset();
+  PinnedBlock* again = memory.allocate(512);
+  EXPECT_EQ(again->pointer, pointer);
+  second = memory.retain(again);
+  second.reset();
+  EXPECT_EQ(memory.find(pointer), again) << "its holder still has it";
+  memory.free(other);
+  memory.free(again);
+}
+
+TEST_F(PinnedAllocatorTest, AFreeInsideACaptureWaitsForEarlierCopies) {
+  pin();
+  Device& device = fake_.open();
+  PinnedAllocator& memory = device.pinned_allocator();
+  Stream& stream = device.default_stream();
+  controls().hold = true;
+  PinnedBlock* block = memory.allocate(512);
+  stream.launch(nullptr, 1, {});
+  memory.record_stream(block, stream);
+  stream.begin_recording(std::make_shared<Recording>(device, 1));
+  memory.free(block);
+  EXPECT_EQ(stream.handle()->done, 1u);
+  stream.end_recording();
+}
+
 TEST_F(PinnedAllocatorTest, FindsHeldMemoryOnly) {
   PinnedAllocator& memory = fake_.open().pinned_allocator();
   PinnedBlock* block = memory.allocate(100);

@@ -165,6 +165,90 @@ TEST_F(RecordingTest, AnotherRecordingRepeatsTheLastReplaysNumbers) {
   stream_.replay(*second);  // keeps what it repeats
 }
 
+TEST_F(RecordingTest, DrawsThatAreRewoundRepeatTheirNumbers) {
+  const auto source = std::make_shared<Counter>();
+  const auto launch = [&](uint64_t blocks) {
+    const graft_argument argument =
+        scalar(RandomPart::kOffset, stream_.recording()->draw(source, blocks));
+    stream_.launch(nullptr, 1, {&argument, 1});
+  };
+  const auto rewind = [&](uint64_t to) { stream_.recording()->rewind(source, to); };
+  const auto place = [&] { return stream_.recording()->draw(source, 0); };
+  const auto recording = record([&] {
+    launch(3);
+    const uint64_t begin = place();
+    launch(4);
+    const uint64_t end = place();
+    rewind(begin);
+    launch(4);
+    rewind(55);  // no place in a recording: the same in each replay
+    launch(1);
+    launch(1);
+    rewind(end);
+    launch(2);
+  });
+  for (const uint64_t base : {100, 109}) {
+    controls().arguments.clear();
+    stream_.replay(*recording);
+    std::vector<uint64_t> values;
+    for (const graft_argument& argument : controls().arguments) values.push_back(argument.value);
+    EXPECT_EQ(values, (std::vector<uint64_t>{base, base + 3, base + 3, 55, 56, base + 7}));
+  }
+}
+
+TEST_F(RecordingTest, DrawsAtAPlaceOfAnotherRecordingRepeatItsLastReplay) {
+  const auto source = std::make_shared<Counter>();
+  uint64_t begin = 0, gone = 0;
+  const auto first = record([&] { begin = stream_.recording()->draw(source, 2); });
+  const auto second = record(
+      [&] {
+        stream_.recording()->rewind(source, begin);
+        const graft_argument argument =
+            scalar(RandomPart::kOffset, stream_.recording()->draw(source, 2));
+        stream_.launch(nullptr, 1, {&argument, 1});
+      },
+      2);
+  for (int i = 0; i < 2; ++i) stream_.replay(*first);
+  controls().arguments.clear();
+  stream_.replay(*second);
+  ASSERT_EQ(controls().arguments.size(), 1u);
+  EXPECT_EQ(controls().arguments[0].value, 102u);
+  EXPECT_EQ(source->advance(0).offset, 104u);
+  record([&] { gone = stream_.recording()->draw(std::make_shared<Counter>(), 1); }, 3);
+  record(
+      [&] {
+        EXPECT_TRUE(has(error_of([&] { stream_.recording()->rewind(source, gone); }), "is gone"));
+      },
+      3);
+}
+
+TEST_F(RecordingTest, ItsEndWaitsForReplaysOnEveryStream) {
+  Stream& other = device().stream_from_pool(0);
+  for (const bool records : {false, true}) {
+    auto recording = record([&] { write(7); });
+    write(0);
+    controls().hold = true;
+    other.replay(*recording);
+    if (records) other.begin_recording(std::make_shared<Recording>(device(), 2));
+    recording.reset();
+    uint32_t value = 0;
+    std::memcpy(&value, reinterpret_cast<const void*>(block_->address), sizeof value);
+    EXPECT_EQ(value, 7u) << records;
+    controls().hold = false;
+    if (records) other.end_recording();
+  }
+}
+
+TEST_F(RecordingTest, WhatIsKeptLivesAsLongAsTheRecording) {
+  auto owner = std::make_shared<int>(1);
+  const std::weak_ptr<int> kept = owner;
+  auto recording = record([&] { stream_.recording()->keep(std::move(owner)); });
+  stream_.replay(*recording);
+  EXPECT_FALSE(kept.expired());
+  recording.reset();
+  EXPECT_TRUE(kept.expired());
+}
+
 TEST_F(RecordingTest, NumbersOfARecordingThatIsGoneAreRefused) {
   uint64_t offset = 0;
   record([&] { offset = stream_.recording()->draw(std::make_shared<Counter>(), 1); });
@@ -232,6 +316,19 @@ TEST_F(RecordingTest, MemoryStaysWithThePoolUntilItIsReleased) {
   const auto second = record([&] { EXPECT_EQ(taken_anew(), freed); });
   recording.reset();
   EXPECT_NE(taken_anew(), freed);
+}
+
+TEST_F(RecordingTest, AFreeInsideACaptureWaitsForEarlierWorkOfOtherStreams) {
+  Stream& other = device().stream_from_pool(0);
+  Block* block = device().allocator().allocate(4096, stream_);
+  controls().hold = true;
+  other.fill(block->address, 4, "abcd", 4);
+  device().allocator().record_stream(block, other);
+  const auto recording = std::make_shared<Recording>(device(), 1);
+  other.begin_recording(recording);
+  device().allocator().free(block);
+  EXPECT_EQ(other.handle()->done, other.handle()->enqueued);
+  other.end_recording();
 }
 
 TEST_F(RecordingTest, ReleasedMemoryIsAsAnyOther) {

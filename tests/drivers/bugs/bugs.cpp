@@ -32,6 +32,7 @@ graft_driver_table base;
   BUG(hanging, event_synchronize, "event: waiting for one never recorded returns")        \
   BUG(lost_item, kernel_launch, "kernel: every work-item runs once")                      \
   BUG(swallowed_error, stream_synchronize, "late error: synchronize returns it once")     \
+  BUG(one_handle, stream_native_handle, "stream: two streams have two native handles")    \
   BUG(throwing, host_callback, "stream: host_callback runs once, in order")
 
 graft_status misaligned(graft_device device, uint64_t bytes, graft_address* out) {
@@ -77,6 +78,11 @@ graft_status narrow_fill(graft_stream stream, graft_address to, uint64_t bytes, 
 }
 
 graft_status early_event(graft_event) { return GRAFT_OK; }
+
+graft_status one_handle(graft_stream, uint64_t* out_handle) {
+  *out_handle = 1;
+  return GRAFT_OK;
+}
 
 graft_status impatient(graft_stream) { return GRAFT_OK; }
 

@@ -53,6 +53,40 @@ TEST(HostStream, DoesNotWaitForAnother) {
   gate.release();
 }
 
+TEST(HostStream, IsIdleOnceTheEventAtItsEndIsDone) {
+  Session s;
+  graft_event event = nullptr;
+  ASSERT_EQ(driver().event_create(s.device, 0, &event), GRAFT_OK);
+  for (int i = 0; i < 50; ++i) {
+    Gate gate;
+    ASSERT_EQ(driver().host_callback(s.stream, Gate::wait, &gate), GRAFT_OK);
+    ASSERT_EQ(driver().event_record(event, s.stream), GRAFT_OK);
+    // To wake it holds the worker up between the mark and the end of its command.
+    std::thread waiter([&] { driver().event_synchronize(event); });
+    std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_EQ(driver().stream_query(s.stream), GRAFT_BUSY);
+    gate.release();
+    while (driver().event_query(event) == GRAFT_BUSY) {
+    }
+    EXPECT_EQ(driver().stream_query(s.stream), GRAFT_OK);
+    waiter.join();
+  }
+  driver().event_destroy(event);
+}
+
+TEST(HostStream, HasAHandleOfItsOwn) {
+  Session s;
+  uint64_t first = 0, again = 0, other = 0;
+  ASSERT_EQ(driver().stream_native_handle(s.stream, &first), GRAFT_OK);
+  ASSERT_EQ(driver().stream_native_handle(s.stream, &again), GRAFT_OK);
+  ASSERT_EQ(driver().stream_native_handle(s.new_stream(), &other), GRAFT_OK);
+  EXPECT_NE(first, 0u);
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, other);
+  EXPECT_EQ(driver().stream_native_handle(nullptr, &first), GRAFT_INVALID_ARGUMENT);
+  EXPECT_EQ(driver().stream_native_handle(s.stream, nullptr), GRAFT_INVALID_ARGUMENT);
+}
+
 TEST(HostStream, WaitsForAnEventOfAnother) {
   Session s;
   graft_stream other = s.new_stream();
