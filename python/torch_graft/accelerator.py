@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torch_graft import _C, amp, fallback, memory
+from torch_graft import _C, amp, fallback, memory, random
 from torch_graft.graphs import (
     Graph,
     graph,
@@ -21,8 +21,13 @@ from torch_graft.graphs import (
 from torch_graft.indices import DeviceLike, device_index
 from torch_graft.memory import (
     attach_out_of_memory_observer,
+    caching_allocator_alloc,
+    caching_allocator_delete,
     dump_memory_snapshot,
     empty_cache,
+    get_per_process_memory_fraction,
+    host_memory_stats,
+    host_memory_stats_as_nested_dict,
     max_memory_allocated,
     max_memory_reserved,
     mem_get_info,
@@ -32,7 +37,9 @@ from torch_graft.memory import (
     memory_stats,
     memory_summary,
     record_memory_history,
+    reset_accumulated_host_memory_stats,
     reset_accumulated_memory_stats,
+    reset_peak_host_memory_stats,
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )
@@ -50,17 +57,18 @@ from torch_graft.random import (
 
 __all__ = [
     "DeviceProperties", "Event", "Graph", "OutOfMemoryError", "Stream", "amp",
-    "attach_out_of_memory_observer", "current_device", "current_stream",
+    "attach_out_of_memory_observer", "caching_allocator_alloc", "caching_allocator_delete", "current_device", "current_stream",
     "default_stream", "device", "device_count", "device_of", "devices", "drivers",
     "dump_memory_snapshot", "empty_cache",
     "fallback", "get_amp_supported_dtype", "get_device_capability", "get_device_name",
-    "get_device_properties", "get_rng_state", "get_rng_state_all", "graph", "graph_pool_handle",
-    "init", "initial_seed", "is_available", "is_bf16_supported", "is_current_stream_capturing",
+    "get_device_properties", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
+    "get_sync_debug_mode", "graph", "graph_pool_handle", "host_memory_stats", "host_memory_stats_as_nested_dict", "init", "initial_seed", "is_available", "is_bf16_supported", "is_current_stream_capturing",
     "is_initialized", "load_driver", "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
     "memory", "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats", "memory_summary",
-    "record_memory_history", "refusals", "reset_accumulated_memory_stats",
-    "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_per_process_memory_fraction",
-    "set_rng_state", "set_rng_state_all", "set_stream", "statistics", "stream", "synchronize",
+    "random", "record_memory_history", "refusals", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
+    "reset_peak_host_memory_stats", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
+    "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream",
+    "set_sync_debug_mode", "statistics", "stream", "synchronize",
 ]  # fmt: skip
 
 # Subclasses of these would break graphs of torch.compile.
@@ -70,6 +78,8 @@ DeviceProperties = _C.DeviceProperties
 OutOfMemoryError = torch.OutOfMemoryError
 current_stream = torch.accelerator.current_stream
 set_stream = torch.accelerator.set_stream
+_get_rng_state_offset = random._get_rng_state_offset
+_set_rng_state_offset = random._set_rng_state_offset
 
 # torch.serialization and others look the function up under this name.
 _utils = SimpleNamespace(_get_device_index=device_index)
@@ -109,6 +119,27 @@ def set_device(device: DeviceLike) -> None:
 def synchronize(device: DeviceLike = None) -> None:
     """Waits for all work of a device; raises what failed meanwhile."""
     _C.synchronize(device_index(device, optional=True))
+
+
+# The numbers that torch.cuda has for the modes.
+_SYNC_DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """What an operator does that waits for a device: "default" (0) nothing, "warn" (1), "error" (2).
+
+    It holds for all devices and threads. What was asked for, such as synchronize, is not told of.
+    """
+    mode = _SYNC_DEBUG_MODES.get(str(debug_mode), debug_mode)
+    if mode not in _SYNC_DEBUG_MODES.values():
+        raise RuntimeError(
+            "invalid value of debug_mode, expected one of `default`, `warn`, `error`"
+        )
+    _C.set_sync_debug_mode(int(mode))
+
+
+def get_sync_debug_mode() -> int:
+    return int(_C.sync_debug_mode())
 
 
 def init() -> None:

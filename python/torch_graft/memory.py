@@ -64,6 +64,54 @@ def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) 
     _C.set_memory_fraction(_index(device), float(fraction))
 
 
+def caching_allocator_alloc(
+    size: int, device: DeviceLike = None, stream: torch.Stream | None = None
+) -> int:
+    """Takes memory for other libraries; its address. It is used in the order of the stream."""
+    index = _index(device)
+    stream = torch.accelerator.current_stream(index) if stream is None else stream
+    return int(_C.allocate(index, size, stream.stream_id))
+
+
+def caching_allocator_delete(mem_ptr: int) -> None:
+    """Gives back what caching_allocator_alloc took."""
+    _C.free(mem_ptr)
+
+
+def get_per_process_memory_fraction(device: DeviceLike = None) -> float:
+    """The share of the device's memory that may be taken; 1 without a limit."""
+    return float(_C.memory_fraction(_index(device)))
+
+
+def host_memory_stats() -> dict[str, int]:
+    """Figures of pinned host memory, of all devices together; torch.cuda has the same names.
+
+    active_* count what tensors hold, allocat* also what is kept for reuse. How long the driver took
+    is not measured.
+    """
+    return dict(_C.host_memory_stats())
+
+
+def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+    """As host_memory_stats, with a dict for each figure."""
+    nested: dict[str, Any] = {}
+    for name, value in host_memory_stats().items():
+        figure, _, part = name.partition(".")
+        if part:
+            nested.setdefault(figure, {})[part] = value
+        else:
+            nested[figure] = value
+    return nested
+
+
+def reset_peak_host_memory_stats() -> None:
+    _C.reset_host_memory_peak()
+
+
+def reset_accumulated_host_memory_stats() -> None:
+    _C.reset_host_memory_sums()
+
+
 def record_memory_history(
     enabled: Literal["state", "all"] | None = "all",
     context: Literal["state", "alloc", "all"] | None = "all",

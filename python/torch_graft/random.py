@@ -58,6 +58,15 @@ def set_rng_state(new_state: torch.Tensor, device: DeviceLike = None) -> None:
     _generator(device).set_state(new_state)
 
 
+def _get_rng_state_offset(device: DeviceLike = None) -> int:
+    """How much was drawn since the seed; torch.cuda has the two functions under these names."""
+    return _generator(device).get_offset()
+
+
+def _set_rng_state_offset(offset: int, device: DeviceLike = None) -> None:
+    _generator(device).set_offset(offset)
+
+
 def get_rng_state_all() -> list[torch.Tensor]:
     return [get_rng_state(i) for i in range(_C.device_count())]
 

@@ -2,6 +2,7 @@
 #include "runtime/pinned_allocator.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 
@@ -15,6 +16,10 @@ constexpr uint64_t kPage = 4096;
 constexpr uint64_t kMost = 1ull << 62;  // a power of two of which the next one still fits
 
 int64_t signed_bytes(uint64_t bytes) { return static_cast<int64_t>(bytes); }
+
+std::array<Statistic*, 4> figures(PinnedAllocator::Statistics& of) {
+  return {&of.allocated_bytes, &of.reserved_bytes, &of.allocation, &of.segment};
+}
 
 }  // namespace
 
@@ -189,6 +194,16 @@ PinnedBlock* PinnedAllocator::find(const void* pointer) const {
 PinnedAllocator::Statistics PinnedAllocator::statistics() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return statistics_;
+}
+
+void PinnedAllocator::reset_peak() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (Statistic* one : figures(statistics_)) one->peak = one->current;
+}
+
+void PinnedAllocator::reset_accumulated() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (Statistic* one : figures(statistics_)) one->allocated = one->freed = 0;
 }
 
 }  // namespace graft

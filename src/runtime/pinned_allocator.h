@@ -52,11 +52,15 @@ class GRAFT_EXPORT PinnedAllocator {
   // Gives unused memory back; waits for the streams that use freed blocks.
   void empty_cache();
 
-  // Bytes that users hold, and bytes held in all.
+  // Bytes that users hold, and bytes held in all; allocation and segment count their pieces.
   struct Statistics {
     Statistic allocated_bytes, reserved_bytes, allocation, segment;
   };
   Statistics statistics() const;
+
+  // Peaks become the current values; or the sums become 0.
+  void reset_peak();
+  void reset_accumulated();
 
  private:
   struct Piece : PinnedBlock {

@@ -18,6 +18,7 @@
 #include "runtime/pinned_allocator.h"
 #include "torch/errors.h"
 #include "torch/pinned.h"
+#include "torch/sync_debug.h"
 #include "torch/view.h"
 
 namespace graft::binding {
@@ -208,6 +209,7 @@ at::Scalar number_at(const void* bytes, at::ScalarType type) {
 
 at::Scalar read_number(const at::Tensor& self) {
   const OpScope scope("aten::_local_scalar_dense");
+  tell_of_wait("reading a number of the device");
   alignas(16) char bytes[16];
   translate([&] {
     current_stream(self.device().index()).read(bytes, address_of(self), self.dtype().itemsize());
@@ -241,6 +243,7 @@ void copy_in(graft_address to, const void* from, size_t bytes, c10::DeviceIndex 
     pinned.record_stream(stage.get(), stream);
     stream.copy(to, reinterpret_cast<uint64_t>(stage->pointer), bytes, GRAFT_HOST_TO_DEVICE);
   } else {
+    if (bytes > kStagedBytes) tell_of_wait("a large copy from host memory that blocks");
     stream.copy(to, source, bytes, GRAFT_HOST_TO_DEVICE);
     stream.synchronize();
   }
@@ -251,6 +254,7 @@ void copy_out(void* to, graft_address from, size_t bytes, c10::DeviceIndex devic
   if (bytes == 0) return;
   Stream& stream = current_stream(device);
   const bool behind = non_blocking && is_pinned(to);
+  if (!behind) tell_of_wait("a copy to host memory that is not pinned, or that blocks");
   if (behind) record_pinned(to, stream);
   if (!behind) stream.refuse_recording("a copy to host memory that is not pinned, or that blocks,");
   stream.copy(reinterpret_cast<uint64_t>(to), from, bytes, GRAFT_DEVICE_TO_HOST);

@@ -4,8 +4,11 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/core/IListRef.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorAdvancedIndexingUtils.h>
+#include <ATen/ops/_index_put_impl_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index.h>
+#include <ATen/ops/where.h>
 
 #include <vector>
 
@@ -15,6 +18,38 @@
 #include "torch/operands.h"
 
 namespace graft::binding {
+namespace {
+
+using Indices = c10::List<std::optional<at::Tensor>>;
+
+bool starts_with_mask(const Indices& indices) {
+  for (const std::optional<at::Tensor>& index : indices) {
+    if (index.has_value() && index->defined()) return index->scalar_type() == at::kBool;
+  }
+  return false;
+}
+
+// Where one mask alone chooses: that mask, made to broadcast with self. Undefined otherwise.
+at::Tensor only_mask(const at::Tensor& self, const Indices& indices) {
+  if (!starts_with_mask(indices)) return {};
+  const at::Tensor number = at::empty({}, at::TensorOptions().dtype(at::kBool));
+  auto [alone, mask] = at::native::canDispatchToMaskedFill(self, indices, number);
+  return alone ? mask : at::Tensor();
+}
+
+}  // namespace
+
+// One number for all that a mask chooses needs no positions, and so no wait for their count.
+at::Tensor& GRAFT_OPERATOR(_index_put_impl_)(at::Tensor& self, const Indices& indices,
+                                             const at::Tensor& values, bool accumulate,
+                                             bool unsafe) {
+  const bool one = !accumulate && values.numel() == 1 && values.device() == self.device() &&
+                   values.scalar_type() == self.scalar_type() &&
+                   at::has_internal_overlap(self) != at::MemOverlap::Yes;
+  const at::Tensor mask = one ? only_mask(self, indices) : at::Tensor();
+  if (mask.defined()) return at::where_outf(mask, values.reshape({}), self, self);
+  return at::native::_index_put_impl_(self, indices, values, accumulate, unsafe);
+}
 
 void GRAFT_STRUCTURED(cat_out)(const at::ITensorListRef& tensors, int64_t dim, int64_t, bool, bool,
                                bool, at::MemoryFormat, const at::Tensor& out) {

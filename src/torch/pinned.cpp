@@ -29,6 +29,22 @@ bool any_owner(Visit visit) {
   return false;
 }
 
+template <class Visit>
+void each_owner(Visit visit) {
+  any_owner([&](PinnedAllocator& owner) {
+    visit(owner);
+    return false;
+  });
+}
+
+// The peak of several devices is the sum of theirs: at most that much was held at once.
+void add(at::Stat& to, const Statistic& from) {
+  to.current += from.current;
+  to.peak += from.peak;
+  to.allocated += from.allocated;
+  to.freed += from.freed;
+}
+
 class PinnedMemory final : public at::HostAllocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
@@ -47,26 +63,27 @@ class PinnedMemory final : public at::HostAllocator {
     return translate([&] { return record_pinned(address, runtime_stream(stream)); });
   }
   void empty_cache() override {
-    translate([] {
-      any_owner([](PinnedAllocator& owner) {
-        owner.empty_cache();
-        return false;
-      });
-    });
+    translate([] { each_owner([](PinnedAllocator& owner) { owner.empty_cache(); }); });
   }
   at::HostStats get_stats() override {
     at::HostStats stats;
-    any_owner([&](PinnedAllocator& owner) {
+    each_owner([&](PinnedAllocator& owner) {
       const PinnedAllocator::Statistics found = owner.statistics();
-      stats.active_bytes.current += found.allocated_bytes.current;
-      stats.allocated_bytes.current += found.reserved_bytes.current;
-      return false;
+      add(stats.active_requests, found.allocation);
+      add(stats.active_bytes, found.allocated_bytes);
+      add(stats.allocations, found.segment);
+      add(stats.allocated_bytes, found.reserved_bytes);
+      stats.num_host_alloc += found.segment.allocated;
+      stats.num_host_free += found.segment.freed;
     });
     return stats;
   }
-  // Only current figures are kept.
-  void reset_accumulated_stats() override {}
-  void reset_peak_stats() override {}
+  void reset_accumulated_stats() override {
+    each_owner([](PinnedAllocator& owner) { owner.reset_accumulated(); });
+  }
+  void reset_peak_stats() override {
+    each_owner([](PinnedAllocator& owner) { owner.reset_peak(); });
+  }
 };
 
 PinnedMemory& memory() {

@@ -175,6 +175,10 @@ void name_tracks(libkineto::ActivityLogger& logger, const std::vector<TracedComm
 // Whatever goes wrong here is told with the trace and never leaves for the user's computation.
 class Session final : public libkineto::IActivityProfilerSession {
  public:
+  explicit Session(std::set<ActivityType> wanted) : wanted_(std::move(wanted)) {
+    wanted_.insert(ActivityType::PRIVATEUSE1_RUNTIME);  // calls belong to the CPU's activities too
+  }
+
   void start() override {
     attempt([] { trace_commands(); });
     status_ = libkineto::TraceStatus::RECORDING;
@@ -196,7 +200,9 @@ class Session final : public libkineto::IActivityProfilerSession {
       for (const TracedCommand& command : commands_) activities.add(command);
       activities.add_annotations();
       buffer_->gpuOpCount = static_cast<int>(buffer_->activities.size());
-      for (const auto& activity : buffer_->activities) logger.handleGenericActivity(*activity);
+      for (const auto& activity : buffer_->activities) {
+        if (wanted_.contains(activity->type())) logger.handleGenericActivity(*activity);
+      }
       name_tracks(logger, commands_);
     });
     commands_ = {};
@@ -229,6 +235,7 @@ class Session final : public libkineto::IActivityProfilerSession {
     }
   }
 
+  std::set<ActivityType> wanted_;
   std::vector<TracedCommand> commands_;
   std::vector<std::string> errors_;
   std::unique_ptr<libkineto::CpuTraceBuffer> buffer_;
@@ -249,8 +256,10 @@ class Profiler final : public libkineto::IActivityProfiler {
   // Null where only the CPU is profiled.
   std::unique_ptr<libkineto::IActivityProfilerSession> configure(
       const std::set<ActivityType>& types, const libkineto::Config&) override {
-    if (!types.contains(ActivityType::CONCURRENT_KERNEL)) return nullptr;
-    return std::make_unique<Session>();
+    const bool any = types.contains(ActivityType::CONCURRENT_KERNEL) ||
+                     types.contains(ActivityType::GPU_MEMCPY) ||
+                     types.contains(ActivityType::GPU_MEMSET);
+    return any ? std::make_unique<Session>(types) : nullptr;
   }
   std::unique_ptr<libkineto::IActivityProfilerSession> configure(
       int64_t, int64_t, const std::set<ActivityType>& types,

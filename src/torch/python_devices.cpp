@@ -9,6 +9,7 @@
 #include "torch/drivers.h"
 #include "torch/generator.h"
 #include "torch/python.h"
+#include "torch/sync_debug.h"
 
 namespace graft::binding {
 namespace {
@@ -41,6 +42,15 @@ std::string text_of(const DeviceProperties& properties) {
          facts.dialect + "')";
 }
 
+// The same for the same device in every process, as long as the driver lists its devices in the
+// same order: drivers tell no number of the hardware's own.
+py::object uuid_of(const DeviceProperties& properties) {
+  const py::module uuid = py::module::import("uuid");
+  return uuid.attr("uuid5")(
+      uuid.attr("NAMESPACE_OID"),
+      properties.driver + ":" + std::to_string(properties.ordinal) + ":" + properties.facts.name);
+}
+
 void bind_properties(py::module& module) {
   using Properties = DeviceProperties;
   const auto fact = [](auto member) {
@@ -63,6 +73,7 @@ void bind_properties(py::module& module) {
       .def_property_readonly("local_memory", fact(&Facts::local_memory_bytes))
       .def_property_readonly("major", fact(&Facts::capability_major))
       .def_property_readonly("minor", fact(&Facts::capability_minor))
+      .def_property_readonly("uuid", &uuid_of)
       .def_property_readonly(
           "simulated",
           [](const Properties& p) { return (p.facts.features & GRAFT_FEATURE_SIMULATED) != 0; })
@@ -127,6 +138,11 @@ void bind_devices(py::module& module) {
       +[](int64_t index) { return device_at(index).default_stream().id(); });
   define(module, "device_properties", &properties_of);
   define(module, "statistics", &statistics);
+  define(
+      module, "sync_debug_mode", +[] { return static_cast<int>(sync_debug_mode()); });
+  define(
+      module, "set_sync_debug_mode",
+      +[](int mode) { set_sync_debug_mode(static_cast<SyncDebugMode>(mode)); });
   define(
       module, "add_driver_path",
       +[](const std::string& path) { platform().add_driver_path(path); });

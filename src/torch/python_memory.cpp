@@ -1,8 +1,12 @@
 // src/torch/python_memory.cpp: limits, records and snapshots of device memory for Python.
+#include <ATen/core/CachingHostAllocator.h>
 #include <torch/csrc/profiler/combined_traceback.h>
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <mutex>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -41,6 +45,65 @@ void set_memory_fraction(int64_t index, double fraction) {
   TORCH_CHECK(fraction > 0 && fraction <= 1, "a fraction of memory lies in (0, 1], not ", fraction);
   const auto total = static_cast<double>(device(index).memory_info().total);
   device(index).allocator().set_limit(fraction == 1 ? 0 : static_cast<uint64_t>(total * fraction));
+}
+
+// Memory that no tensor holds, by its address. Devices may give the same address.
+class RawMemory {
+ public:
+  uint64_t allocate(int64_t index, uint64_t bytes, int64_t stream) {
+    TORCH_CHECK(bytes > 0, "an allocation has at least one byte");
+    Device& owner = device(index);
+    Block* block = owner.allocator().allocate(bytes, owner.stream(stream));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    held_.emplace(block->address, block);
+    return block->address;
+  }
+
+  void free(uint64_t address) {
+    Block* block = nullptr;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = held_.find(address);
+      TORCH_CHECK(found != held_.end(), "nothing was allocated at ", address,
+                  ", or it was deleted before");
+      block = found->second;
+      held_.erase(found);
+    }
+    block->device->allocator().free(block);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_multimap<uint64_t, Block*> held_;
+};
+
+RawMemory& raw_memory() {
+  static auto* memory = new RawMemory;
+  return *memory;
+}
+
+double memory_fraction(int64_t index) {
+  const uint64_t limit = device(index).allocator().limit();
+  const auto total = static_cast<double>(device(index).memory_info().total);
+  return limit == 0 ? 1 : static_cast<double>(limit) / total;
+}
+
+// The figures of pinned memory under torch's names, as torch.cuda.host_memory_stats gives them.
+std::map<std::string, int64_t> host_memory_stats() {
+  const at::HostStats stats = at::getHostAllocator(kDeviceType)->get_stats();
+  std::map<std::string, int64_t> named{{"num_host_alloc", stats.num_host_alloc},
+                                       {"num_host_free", stats.num_host_free}};
+  const auto add = [&](const std::string& name, const at::Stat& stat) {
+    named[name + ".current"] = stat.current;
+    named[name + ".peak"] = stat.peak;
+    named[name + ".allocated"] = stat.allocated;
+    named[name + ".freed"] = stat.freed;
+  };
+  add("active_requests", stats.active_requests);
+  add("active_bytes", stats.active_bytes);
+  add("allocations", stats.allocations);
+  add("allocated_bytes", stats.allocated_bytes);
+  return named;
 }
 
 template <bool cpp>
@@ -179,6 +242,20 @@ void observe(py::function function) {
 void bind_memory(py::module& module) {
   define(module, "memory_info", &memory_info);
   define(module, "set_memory_fraction", &set_memory_fraction);
+  define(
+      module, "allocate", +[](int64_t index, uint64_t bytes, int64_t stream) {
+        return raw_memory().allocate(index, bytes, stream);
+      });
+  define(
+      module, "free", +[](uint64_t address) { raw_memory().free(address); });
+  define(module, "memory_fraction", &memory_fraction);
+  define(module, "host_memory_stats", &host_memory_stats);
+  define(
+      module, "reset_host_memory_peak",
+      +[] { at::getHostAllocator(kDeviceType)->reset_peak_stats(); });
+  define(
+      module, "reset_host_memory_sums",
+      +[] { at::getHostAllocator(kDeviceType)->reset_accumulated_stats(); });
   define(module, "record_memory_history", &record_history);
   module.def("memory_snapshot", torch::wrap_pybind_function(&snapshot));
   module.def("observe_out_of_memory", torch::wrap_pybind_function(&observe));

@@ -8,6 +8,7 @@ import zipfile
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
 
 
@@ -235,3 +236,17 @@ def test_flipped_numbers_are_not_noticed(device):
     data = bytearray(written(torch.zeros(1000, dtype=torch.uint8, device=device)))
     data[data.index(bytes(900)) + 500] = 9
     assert read(bytes(data)).unique().tolist() == [0, 9]
+
+
+def test_a_checkpoint_of_shapes_alone(device, second, tmp_path):
+    path = tmp_path / "shapes.pt"
+    with torch.serialization.skip_data():
+        torch.save(
+            {"here": torch.ones(30, 20, device=device), "there": torch.ones(5, device=second)}, path
+        )
+    loaded = torch.load(path, weights_only=True)
+    assert (loaded["here"].shape, loaded["there"].shape) == ((30, 20), (5,))
+    with FakeTensorMode():
+        fake = torch.load(path, weights_only=True)
+    assert fake["here"].device == torch.device(device, 0)
+    assert fake["there"].device == torch.device(second)

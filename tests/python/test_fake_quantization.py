@@ -2,29 +2,13 @@
 # products of int8 matrices, against the CPU.
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch.ao import quantization as ao
 from torch.testing import assert_close
 
+from quantization_cases import native, numbers
 from sandbox import NAME
-
-
-@contextlib.contextmanager
-def native() -> Iterator[None]:
-    """No operator inside may fall back to the CPU."""
-    forbids = (
-        torch.get_device_module(NAME).fallback.forbid if NAME != "cpu" else contextlib.nullcontext
-    )
-    with forbids():
-        yield
-
-
-def numbers(*sizes: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return (torch.randn(*sizes, generator=torch.Generator().manual_seed(seed)) * 4).to(dtype)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -37,7 +21,7 @@ def test_one_scale_for_all(dtype: torch.dtype) -> None:
             torch.tensor(0.05, device=device),
             torch.tensor(3, dtype=torch.int32, device=device),
         )
-        with native() if device == NAME else contextlib.nullcontext():
+        with native(device):
             y = torch.fake_quantize_per_tensor_affine(leaf, 0.05, 3, -60, 70)
             y.backward(up.to(device))
             tensors = torch.fake_quantize_per_tensor_affine(leaf, scale, zero, -60, 70)
@@ -65,7 +49,7 @@ def test_one_scale_for_each_channel(axis: int, zero_type: torch.dtype) -> None:
         for device in ("cpu", NAME):
             leaf = x.detach().to(device).requires_grad_()
             given = scales.to(device), zeros.to(device)
-            with native() if device == NAME else contextlib.nullcontext():
+            with native(device):
                 y = torch.fake_quantize_per_channel_affine(leaf, *given, axis, -50, 60)
                 y.backward(torch.ones_like(y))
             results.append([y.detach().cpu(), leaf.grad.cpu()])
@@ -82,7 +66,7 @@ def test_scales_and_zero_points_learn() -> None:
         results = []
         for device in ("cpu", NAME):
             leaves = [t.detach().to(device).requires_grad_() for t in (x, scale, zero)]
-            with native() if device == NAME else contextlib.nullcontext():
+            with native(device):
                 y = function(*leaves, *axis, -40, 50, 0.5)
                 y.backward(up.to(device))
             results.append([y.detach().cpu(), *(leaf.grad.cpu() for leaf in leaves)])
@@ -121,6 +105,27 @@ def test_observers_follow_the_range(symmetric: bool, channels: bool) -> None:
     with native():
         found = observed(NAME, symmetric, channels, switches)
     assert_close(found, expected)
+
+
+OBSERVERS = [
+    ao.MinMaxObserver, ao.MovingAverageMinMaxObserver, ao.PerChannelMinMaxObserver,
+    ao.MovingAveragePerChannelMinMaxObserver, ao.HistogramObserver,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OBSERVERS)
+def test_observers_choose_as_on_the_cpu(kind: type[ao.ObserverBase]) -> None:
+    chosen = []
+    for device in ("cpu", NAME):
+        observer = kind().to(device)
+        for seed in range(3):
+            observer(numbers(6, 8, seed=seed).to(device))
+        chosen.append([t.cpu() for t in observer.calculate_qparams()])
+        loaded = kind().to(device)
+        loaded.load_state_dict(observer.state_dict())
+        chosen.append([t.cpu() for t in loaded.calculate_qparams()])
+    for found in chosen[1:]:
+        assert_close(found, chosen[0])
 
 
 def test_an_observer_needs_no_answer_from_the_device() -> None:

@@ -221,3 +221,15 @@ def test_what_draws_nothing_takes_any_generator(device):
     g = torch.Generator(f"{device}:1").manual_seed(2)
     expected = torch.Generator(f"{device}:0").manual_seed(2)
     assert torch.rand(3, device=f"{device}:0", generator=g).tolist() == drawn(expected, 3)
+
+
+def test_the_module_reads_and_sets_offsets(device, second, module):
+    module.manual_seed_all(5)
+    assert [module._get_rng_state_offset(i) for i in (device, second)] == [0, 0]
+    torch.rand(100, device=device)
+    offset = module._get_rng_state_offset()
+    assert offset > 0
+    assert module._get_rng_state_offset(second) == 0
+    expected = torch.rand(10, device=device)
+    module._set_rng_state_offset(offset)
+    assert torch.rand(10, device=device).equal(expected)

@@ -245,3 +245,11 @@ def test_recurrent_modules_run_in_half_precision(device, kind, packed):
     assert_close(out, expected)
     # Sums of a dozen half numbers up to 1, in another order.
     assert_close(gradients, expected_gradients, rtol=1e-3, atol=1e-3)
+
+
+def test_autocast_wants_the_name_of_a_device(device):
+    assert torch.amp.is_autocast_available(device)
+    with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
+        torch.autocast(torch.device(device))
+    with pytest.raises(RuntimeError, match="Invalid device string: 'no device'"):
+        torch.autocast("no device")

@@ -350,3 +350,14 @@ def test_properties_of_a_device_are_one_object(module):
     assert module.get_device_properties(1) != module.get_device_properties(0)
     assert module.get_device_name(None) == module.get_device_name(0)
     assert module.get_device_capability(None) == module.get_device_capability(0)
+
+
+def test_a_device_has_a_universal_id(module, python):
+    ids = [module.get_device_properties(i).uuid for i in (0, 1)]
+    assert ids[0] != ids[1]
+    assert [(len(str(one)), len(one.bytes)) for one in ids] == [(36, 16)] * 2
+    others = python("""
+        of = torch.get_device_module(D).get_device_properties
+        print(json.dumps([str(of(i).uuid) for i in (0, 1)]))
+    """)
+    assert others.value() == [str(one) for one in ids]

@@ -247,6 +247,16 @@ def test_consecutive_draws_share_no_states(device):
     assert torch.cat(drawn).cpu().unique().numel() == 400_000
 
 
+def test_large_draws_are_even_to_the_end(device):
+    torch.manual_seed(0)
+    drawn = torch.randint(0, 256, (2**22 + 5,), dtype=torch.uint8, device=device)
+    parts = drawn.cpu().float().tensor_split(8)
+    for part in parts:
+        assert part.mean().item() == pytest.approx(127.5, abs=1)
+        assert part.unique().numel() == 256
+    assert not any(a[:1000].equal(b[:1000]) for a, b in itertools.pairwise(parts))
+
+
 def test_distributions_at_their_limits(device):
     torch.manual_seed(0)
     for dtype in (torch.float32, torch.float16):
@@ -314,3 +324,62 @@ def test_complex_half_is_stored(device):
         x = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex32, device=device)
         assert x.dtype == torch.complex32
         assert x.cpu().to(torch.complex64).tolist() == [1 + 2j, 3 - 1j]
+
+
+def test_counts_products_and_extrema_of_awkward_sizes(device):
+    draw = torch.Generator().manual_seed(0)
+    labels = torch.randint(0, 1000, (20_000,), generator=draw)
+    weights = torch.rand(20_000, dtype=torch.float64, generator=draw)
+    for options in ({}, {"weights": weights}, {"minlength": 5000}):
+        there = {k: v.to(device) if k == "weights" else v for k, v in options.items()}
+        torch.testing.assert_close(
+            torch.bincount(labels.to(device), **there).cpu(), torch.bincount(labels, **options)
+        )
+    for dtype in (torch.float32, torch.complex64, torch.int64):
+        assert torch.ones(240_000, dtype=dtype, device=device).prod().item() == 1
+    for only in (-5.0, float("-inf"), float("inf")):
+        x = torch.tensor([only], device=device)
+        assert [x.max(0)[0].item(), x.min(0)[0].item(), x.max().item()] == [only] * 3
+        assert x.max(0)[1].item() == x.argmin().item() == 0
+    assert torch.ones(512, 8, device=device).sum(0).tolist() == [512.0] * 8
+    flags = torch.tensor([[False, True], [True, True]], device=device)
+    places = torch.tensor([[0, 0], [1, 0]], device=device)
+    assert torch.gather(flags, 1, places).tolist() == [[False, False], [True, True]]
+
+
+ROWS, COLUMNS = [True, False, True], [True, False, False, True]
+MASKED = {
+    "each element": lambda x: x.__setitem__(x > 5, -1.0),
+    "rows": lambda x: x.__setitem__((x > 5)[:, :, 0], -1.0),
+    "the middle": lambda x: x.__setitem__((slice(None), x.new_tensor(ROWS).bool()), -1.0),
+    "the end": lambda x: x.__setitem__((..., x.new_tensor(COLUMNS).bool()), -1.0),
+    "a part": lambda x: x[:, ::2].__setitem__(x[:, ::2] > 5, 0.0),
+    "turned": lambda x: x.transpose(0, 2).__setitem__(x.transpose(0, 2) > 5, 0.5),
+    "a tensor of one": lambda x: x.__setitem__(x > 5, x.new_tensor([7.0])),
+    "all or nothing": lambda x: x.__setitem__(x.sum() > 0, 3.0),
+    "itself": lambda x: x.gt(5).__setitem__(x > 5, False),
+    "added": lambda x: x.index_put_((x > 5,), x.new_tensor(2.0), accumulate=True),
+    "two masks": lambda x: x.__setitem__((x[:, 0, 0] > 5, x[0, :, 0] > 5), 4.0),
+    "nothing chosen": lambda x: x.__setitem__(x > 99, 4.0),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_a_number_goes_where_a_mask_says(device, native, name):
+    plain = torch.arange(24.0).reshape(2, 3, 4)
+    x = plain.to(device)
+    if name == "two masks":
+        x[1, :2], plain[1, :2] = 9, 9
+    for tensor in (plain, x):
+        MASKED[name](tensor)
+    assert_close(x.cpu(), plain, rtol=0, atol=0)
+
+
+def test_masks_that_do_not_fit_are_refused(device):
+    x = torch.zeros(2, 3, device=device)
+    with pytest.raises(IndexError, match="shape of the mask"):
+        x[torch.ones(3, dtype=torch.bool, device=device)] = 1.0
+    with pytest.raises(RuntimeError, match="dtypes match"):
+        x.index_put_((x > 0,), torch.tensor(1, device=device))
+    x[(x == 0) & (x == 1)] = 1.0
+    assert not x.any().item()

@@ -142,6 +142,36 @@ def test_memory_is_counted(device):
     assert averages["aten::empty"].device_memory_usage >= 4000
 
 
+def test_kinds_of_activity_are_chosen(device):
+    x = torch.ones(100, device=device)
+
+    def shown(*kinds):
+        chosen = [ProfilerActivity.CPU, {ProfilerActivity.PrivateUse1: list(kinds)}]
+        return {event.name for event in on_device(profiled(lambda: (x + 1).cpu(), chosen))}
+
+    assert shown("GPU_MEMCPY") == {"Memcpy DtoH"}
+    kernels = shown("CONCURRENT_KERNEL")
+    assert len(kernels) == 1
+    assert shown("CONCURRENT_KERNEL", "GPU_MEMCPY") == kernels | {"Memcpy DtoH"}
+    assert shown() == set()
+    with pytest.raises(RuntimeError, match="CPU_OP"):
+        shown("CPU_OP")
+    with pytest.raises(ValueError, match="more than once"):
+        profiled(x.neg, [ProfilerActivity.CPU, {ProfilerActivity.CPU: ["CPU_OP"]}])
+
+
+def test_an_allocation_that_fails_is_an_event(device, tmp_path):
+    def work():
+        with pytest.raises(torch.OutOfMemoryError):
+            torch.empty(2**50, dtype=torch.uint8, device=device)
+
+    trace = trace_of(profiled(work, profile_memory=True), tmp_path)
+    (event,) = [e for e in trace["traceEvents"] if e["name"] == "[OutOfMemory]"]
+    assert event["args"]["Bytes"] == 2**50
+    assert event["args"]["Device Id"] == 0
+    assert event["args"]["Total Reserved"] >= event["args"]["Total Allocated"]
+
+
 def test_schedule_keeps_the_active_steps(device):
     seen = []
     x = torch.randn(16, device=device)

@@ -2,14 +2,13 @@
 # layers, convolutions, whole models.
 from __future__ import annotations
 
-import contextlib
 import copy
+import functools
 import io
 import os
 import subprocess
 import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +19,13 @@ from torch.ao import quantization as ao
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+import quantization_cases
+from quantization_cases import QUIET, native
 from sandbox import NAME, ROOT
 
+pytestmark = QUIET
+numbers = functools.partial(quantization_cases.numbers, spread=1.0)
 ops = torch.ops.quantized
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """PyTorch warns of its plan to move these flows to torchao."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-@contextlib.contextmanager
-def native() -> Iterator[None]:
-    """No operator inside may fall back to the CPU."""
-    forbids = (
-        torch.get_device_module(NAME).fallback.forbid if NAME != "cpu" else contextlib.nullcontext
-    )
-    with forbids():
-        yield
-
-
-def numbers(*sizes: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*sizes, generator=torch.Generator().manual_seed(seed))
 
 
 def weight_of(*sizes: int, channels: bool = True, zero: int = 0, seed: int = 1) -> torch.Tensor:
@@ -299,7 +280,7 @@ def test_graph_mode_gives_the_same_integers() -> None:
         for seed in range(3):
             model(batch(seed).to(device))
         model = convert_fx(model)
-        with native() if device == NAME else contextlib.nullcontext():
+        with native(device):
             results.append(model(batch(9).to(device)).cpu())
     assert_close(results[1], results[0], rtol=0, atol=0.02)
 
@@ -338,7 +319,7 @@ def trained(device: str) -> tuple[list[float], torch.Tensor]:
     optimizer = torch.optim.SGD(model.parameters(), 0.05)
     losses = []
     for seed in range(4):
-        with native() if device == NAME else contextlib.nullcontext():
+        with native(device):
             loss = F.cross_entropy(model(batch(seed).to(device)), torch.arange(4, device=device))
             optimizer.zero_grad()
             loss.backward()
@@ -366,7 +347,7 @@ def test_torchao_quantizes_an_unmodified_model(name: str, dtype: torch.dtype) ->
         model = model.to(device)
         assert type(model[0].weight).__name__ == "Int8Tensor"
         assert model[0].weight.device.type == device
-        with torch.no_grad(), native() if device == NAME else contextlib.nullcontext():
+        with torch.no_grad(), native(device):
             return model(numbers(8, 32).to(dtype).to(device)).cpu()
 
     expected = results("cpu", True)

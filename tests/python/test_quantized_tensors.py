@@ -2,11 +2,9 @@
 # them, against the CPU.
 from __future__ import annotations
 
-import contextlib
 import copy
 import io
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,33 +12,12 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from quantization_cases import QUIET, native, numbers
 from sandbox import NAME
 
+pytestmark = QUIET
 DTYPES = [torch.qint8, torch.quint8, torch.qint32]
 Function = Callable[[torch.Tensor], torch.Tensor]
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """PyTorch warns once of its plan to drop quantized dtypes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-@contextlib.contextmanager
-def native() -> Iterator[None]:
-    """No operator inside may fall back to the CPU."""
-    with (
-        torch.get_device_module(NAME).fallback.forbid()
-        if NAME != "cpu"
-        else contextlib.nullcontext()
-    ):
-        yield
-
-
-def numbers(*sizes: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*sizes, generator=torch.Generator().manual_seed(seed)) * 4
 
 
 def pair(

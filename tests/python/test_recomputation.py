@@ -1,10 +1,11 @@
-"""torch.utils.checkpoint: the second forward drops what the first one dropped."""
+"""torch.utils.checkpoint: the second forward drops what the first one dropped; what it costs and saves."""
 
 import functools
 
 import pytest
 import torch
 from torch import nn
+from torch.testing import assert_close
 from torch.utils.checkpoint import (
     CheckpointError,
     CheckpointPolicy,
@@ -73,21 +74,41 @@ def test_nested_and_sequential(device):
         assert same(results(device, run, enabled=False), expected)
 
 
-def test_what_is_saved_can_be_selected(device):
-    counts = []
+def keeping(operator, seen):
+    """Options of checkpoint: results of this operator are kept. Fills seen, one for each call."""
 
     def policy(context, op, *args, **keywords):
-        if op != torch.ops.aten.addmm.default:
+        if op != operator:
             return CheckpointPolicy.PREFER_RECOMPUTE
-        counts.append(context.is_recompute)
+        seen.append("second" if context.is_recompute else "first")
         return CheckpointPolicy.MUST_SAVE
 
+    return {"context_fn": functools.partial(create_selective_checkpoint_contexts, policy)}
+
+
+def test_what_is_saved_can_be_selected(device):
+    seen = []
+
     def run(model, x):
-        contexts = functools.partial(create_selective_checkpoint_contexts, policy)
-        return checkpoint(model, x, use_reentrant=False, context_fn=contexts)
+        options = keeping(torch.ops.aten.addmm.default, seen)
+        return checkpoint(model, x, use_reentrant=False, **options)
 
     assert same(*(results(device, one, enabled=False) for one in (run, plain)))
-    assert counts.count(False) == 2
+    assert seen.count("first") == 2
+
+
+def test_what_is_saved_is_not_computed_again(device, module):
+    x = torch.randn(6, 6, device=device, requires_grad=True)
+    gradients, launches = [], []
+    for options in ({}, keeping(torch.ops.aten.mm.default, [])):
+        x.grad = None
+        y = checkpoint(lambda x: (x.sin() @ x).cos(), x, use_reentrant=False, **options)
+        before = module.statistics()["launches"]
+        y.sum().backward()
+        launches.append(module.statistics()["launches"] - before)
+        gradients.append(x.grad)
+    assert launches[1] == launches[0] - 1
+    assert_close(gradients[1], gradients[0])
 
 
 @pytest.mark.parametrize("reentrant", [True, False], ids=["reentrant", ""])
@@ -122,3 +143,46 @@ def test_another_second_forward_is_an_error(device):
 
         with pytest.raises(CheckpointError, match=text):
             checkpoint(run, x, use_reentrant=False).sum().backward()
+
+
+def test_the_peak_of_memory_falls(device, module):
+    layers = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.GELU()) for _ in range(12)))
+    layers.to(device)
+    x = torch.randn(512, 64, device=device, requires_grad=True)
+    peaks = []
+    for segments in (0, 4):
+        layers.zero_grad()
+        module.synchronize()
+        module.reset_peak_memory_stats()
+        before = module.memory_allocated()
+        y = (
+            checkpoint_sequential(layers, segments, x, use_reentrant=False)
+            if segments
+            else layers(x)
+        )
+        y.sum().backward()
+        module.synchronize()
+        peaks.append(module.max_memory_allocated() - before)
+    assert peaks[1] < 0.6 * peaks[0]
+
+
+def test_saved_tensors_wait_on_the_cpu(device, module):
+    x = torch.linspace(-1, 1, 4096, device=device, requires_grad=True)
+    (x.sin() * x).sum().backward()
+    expected, x.grad = x.grad, None
+    places = []
+    with torch.autograd.graph.save_on_cpu(pin_memory=True):
+        y = (x.sin() * x).sum()
+    y.backward()
+    assert_close(x.grad, expected, rtol=0, atol=0)
+
+    def pack(tensor):
+        places.append(tensor.device.type)
+        return tensor.cpu()
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t.to(device)):
+        y = (x.sin() * x).sum()
+    x.grad = None
+    y.backward()
+    assert set(places) == {device}
+    assert_close(x.grad, expected, rtol=0, atol=0)

@@ -47,6 +47,24 @@ TEST_F(PinnedAllocatorTest, ReusesBySizeClass) {
   EXPECT_EQ(controls().host_frees, 1);
 }
 
+TEST_F(PinnedAllocatorTest, PeaksAndSumsStartAnew) {
+  PinnedAllocator& memory = fake_.open().pinned_allocator();
+  PinnedBlock* block = memory.allocate(1024);
+  memory.free(memory.allocate(512));
+  EXPECT_EQ(memory.statistics().allocation.peak, 2);
+  EXPECT_EQ(memory.statistics().allocated_bytes.allocated, 1536);
+  memory.reset_peak();
+  memory.reset_accumulated();
+  const PinnedAllocator::Statistics now = memory.statistics();
+  EXPECT_EQ(now.allocation.peak, 1);
+  EXPECT_EQ(now.allocated_bytes.current, 1024);
+  EXPECT_EQ(now.allocated_bytes.peak, 1024);
+  EXPECT_EQ(now.allocated_bytes.allocated, 0);
+  EXPECT_EQ(now.allocated_bytes.freed, 0);
+  EXPECT_EQ(now.segment.current, 2);
+  memory.free(block);
+}
+
 TEST_F(PinnedAllocatorTest, CopiesDelayReuse) {
   pin();
   Device& device = fake_.open();
