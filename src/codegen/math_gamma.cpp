@@ -97,7 +97,7 @@ Value exact_digamma(Value wide) {
   const Value series =
       s * polynomial(s, {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760});
   const Value result = sum + log(y) - 0.5 / y - series;
-  const Value fraction = wide - floor(wide);
+  const Value fraction = wide - round(wide);
   const Value mirrored = result - std::numbers::pi / tan(fraction * std::numbers::pi);
   const Value pole = (wide <= 0) & (fraction == 0);
   const Value at_pole = select(wide == 0, copysign(like(wide, kInfinity), -wide), kNan);

@@ -1,5 +1,6 @@
 // src/codegen/op_table_special.cpp: rows of the op table: special functions and parts of numbers.
 #include <cmath>
+#include <numbers>
 
 #include "codegen/complex_value.h"
 #include "codegen/op_table.h"
@@ -16,6 +17,15 @@ using ir::Value;
 template <class Function>
 Value wide(Value a, Function function) {
   return cast(a.type(), function(cast(Type::kF64, a)));
+}
+
+// At the poles below 0 as PyTorch, whose sine of pi x is what rounding leaves of 0 there: the
+// results are large, yet finite, and depend on the dtype.
+Value trigamma_of_rounded_angles(Value a) {
+  const Value usual = wide(a, [](Value x) { return ir::trigamma(x); });
+  const Value sine = sin(a * std::numbers::pi);
+  const Value large = std::numbers::pi * std::numbers::pi / (sine * sine);
+  return select((a < 0) & (a == floor(a)), large, usual);
 }
 
 // n above 1; both factors may be huge.
@@ -108,7 +118,8 @@ const Op kRows[] = {
     GRAFT_WIDE_ROW("scaled_bessel_k1", "special_scaled_modified_bessel_k1_stub", bessel_k1e),
     GRAFT_WIDE_ROW("spherical_bessel_j0", "special_spherical_bessel_j0_stub", spherical_bessel_j0),
     GRAFT_WIDE_ROW("airy_ai", "special_airy_ai_stub", airy_ai),
-    GRAFT_WIDE_ROW("trigamma", "trigamma_stub", trigamma),
+    {"trigamma", 1, 0, 1, kFloatTypes, 0, "trigamma_stub",
+     [](In x, In) { return trigamma_of_rounded_angles(x[0]); }},
     {"polygamma", 1, 1, 1, kFloatTypes, 0, "", [](In x, In s) { return polygamma(x[0], s[0]); }},
     GRAFT_PAIR_ROW("zeta", "zeta_stub", zeta),
     GRAFT_PAIR_ROW("igamma", "igamma_stub", igamma),

@@ -120,7 +120,7 @@ Value trigamma(Value x) {
   const Value tail =
       polynomial(s, {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6});
   const Value result = sum + (1 + 0.5 / y + s * tail) / y;
-  const Value sine = sin((x - floor(x)) * std::numbers::pi);
+  const Value sine = sin((x - round(x)) * std::numbers::pi);
   const Value squared = std::numbers::pi * std::numbers::pi / (sine * sine);
   return select(reflected, squared - result, result);
 }

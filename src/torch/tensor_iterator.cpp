@@ -47,7 +47,7 @@ graft::Scalar cpu_scalar(const at::TensorIteratorBase& iterator, int i) {
 
 graft::Scalar scalar_of(const c10::Scalar& number, graft_dtype dtype) {
   if (is_real_number(number, dtype)) return graft::Scalar::of(dtype, number.toDouble());
-  if (!number.isComplex()) return graft::Scalar::of(dtype, number.toLong());
+  if (!number.isComplex()) return graft::Scalar::of_integer(dtype, number.toLong());
   const auto value = number.toComplexDouble();
   graft::Scalar scalar;
   scalar.dtype = GRAFT_COMPLEX128;

@@ -73,7 +73,13 @@ double airy(double x) {
 double trigamma(double x) {
   if (std::isnan(x)) return x;
   if (std::isinf(x)) return x > 0 ? 0 : kNan;
-  if (x <= 0 && x == std::floor(x)) return kInf;
+  if (x == 0) return kInf;
+  if (x < 0 && x == std::floor(x)) {
+    // What rounding to float leaves of the sine of pi x.
+    const double sine =
+        std::sin(static_cast<double>(static_cast<float>(kPi) * static_cast<float>(x)));
+    return kPi * kPi / (sine * sine);
+  }
   double sum = 0;
   for (; x < 30; x += 1) sum += 1 / (x * x);
   return sum + 1 / x + 0.5 / (x * x) + 1 / (6 * x * x * x) - 1 / (30 * std::pow(x, 5));

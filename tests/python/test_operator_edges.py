@@ -76,3 +76,26 @@ def test_packed_sequences_have_their_lengths_on_the_cpu(device):
     assert unpack(packed, [5, 3, 4], sizes, False).sum().item() == packed.numel()
     with pytest.raises(ValueError, match="batch_sizes should always be on CPU"):
         unpack(packed, [5, 3, 4], sizes.to(device), False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_trigamma_and_digamma_near_their_poles(device, native, dtype):
+    poles = [0.0, -0.0, -1, -2, -3, -10, -1000, -12345]
+    x = torch.tensor([*poles, -1.5, -1e-12, 1e-12, -1e-7, -30.25, float("inf"), -float("inf")])
+    x = x.to(dtype)
+    for degree in (0, 1):
+        expected = torch.polygamma(degree, x)
+        found = torch.polygamma(degree, x.to(device)).cpu()
+        assert_close(
+            found,
+            expected,
+            rtol=2e-2 if dtype == torch.bfloat16 else 1e-4,
+            atol=1e-5,
+            equal_nan=True,
+        )
+
+
+def test_bounds_of_int64_are_exact(device, native):
+    x = torch.zeros(3, dtype=torch.int64)
+    for bound in (2**53 + 1, 2**62 + 1):
+        assert x.to(device).clamp(min=bound).tolist() == x.clamp(min=bound).tolist()
