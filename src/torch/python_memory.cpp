@@ -242,6 +242,9 @@ void observe(py::function function) {
 void bind_memory(py::module& module) {
   define(module, "memory_info", &memory_info);
   define(module, "set_memory_fraction", &set_memory_fraction);
+  define(module, "record_memory_history", &record_history);
+  module.def("memory_snapshot", torch::wrap_pybind_function(&snapshot));
+  module.def("observe_out_of_memory", torch::wrap_pybind_function(&observe));
   define(
       module, "allocate", +[](int64_t index, uint64_t bytes, int64_t stream) {
         return raw_memory().allocate(index, bytes, stream);
@@ -256,9 +259,6 @@ void bind_memory(py::module& module) {
   define(
       module, "reset_host_memory_sums",
       +[] { at::getHostAllocator(kDeviceType)->reset_accumulated_stats(); });
-  define(module, "record_memory_history", &record_history);
-  module.def("memory_snapshot", torch::wrap_pybind_function(&snapshot));
-  module.def("observe_out_of_memory", torch::wrap_pybind_function(&observe));
 }
 
 }  // namespace graft::binding
