@@ -106,6 +106,25 @@ void run_final(Stream& stream, const ChannelLoops& loops, const FoldProgram& pro
                kept_inputs, outputs, scalars});
 }
 
+// The partial sums of the gradient and of gradient * (input - mean).
+void launch_gradient_sums(Stream& stream, const ChannelLoops& loops,
+                          std::span<const TensorView> partials, const TensorView& gradient,
+                          const TensorView& input, const TensorView& mean) {
+  const TensorView images[2] = {gradient, input};
+  const FoldProgram sums =
+      batch_norm_gradient_sums(gradient.dtype, input.dtype, mean.dtype, partials[0].dtype);
+  launch_fold(stream, sums,
+              {loops.form,
+               loops.partials.written.at,
+               loops.reduced.at,
+               loops.chunks,
+               loops.partials.chunk_stride,
+               images,
+               {&mean, 1},
+               partials,
+               {}});
+}
+
 BatchNormOptions options_of(const TensorView* weight, const TensorView* bias, bool running,
                             graft_dtype image) {
   return {weight != nullptr, bias != nullptr, running, wide_dtype(image)};
@@ -201,19 +220,8 @@ void batch_norm_backward(Stream& stream, const NormGradients& gradients,
   const graft_dtype wide = options.wide;
   const Scratch sum(stream, wide, loops.partial_count()),
       along(stream, wide, loops.partial_count());
-  const TensorView partials[2] = {sum.view(), along.view()}, images[2] = {grad_output, input};
-  const FoldProgram sums =
-      batch_norm_gradient_sums(grad_output.dtype, input.dtype, mean.dtype, wide);
-  launch_fold(stream, sums,
-              {loops.form,
-               loops.partials.written.at,
-               loops.reduced.at,
-               loops.chunks,
-               loops.partials.chunk_stride,
-               images,
-               {&mean, 1},
-               partials,
-               {}});
+  const TensorView partials[2] = {sum.view(), along.view()};
+  launch_gradient_sums(stream, loops, partials, grad_output, input, mean);
 
   const int64_t c = layout.channels;
   const Scratch grad_weight(stream, wide, c), grad_bias(stream, wide, c), factor(stream, wide, c);
@@ -231,6 +239,29 @@ void batch_norm_backward(Stream& stream, const NormGradients& gradients,
   layout_of(input, *gradients.input);
   channel_affine(stream, layout, *gradients.input, grad_output, factor.view(),
                  train ? &input : nullptr, train ? &slope.view() : nullptr, constant.view());
+}
+
+void batch_norm_sums(Stream& stream, const TensorView& sum, const TensorView& along,
+                     const TensorView& grad_output, const TensorView& input,
+                     const TensorView& mean) {
+  const ImageLayout layout = layout_of(input, grad_output);
+  if (input.count() == 0) return;
+  const ChannelLoops loops(layout);
+  const graft_dtype wide = wide_dtype(input.dtype);
+  const Scratch sums(stream, wide, loops.partial_count());
+  const Scratch products(stream, wide, loops.partial_count());
+  const TensorView partials[2] = {sums.view(), products.view()}, outputs[2] = {sum, along};
+  launch_gradient_sums(stream, loops, partials, grad_output, input, mean);
+  run_final(stream, loops, batch_norm_whole_sums(wide), partials, {}, outputs, {});
+}
+
+void batch_norm_affine(Stream& stream, const TensorView& output, const TensorView& x,
+                       const TensorView& scale, const TensorView* y, const TensorView* slope,
+                       const TensorView& shift) {
+  const ImageLayout layout = layout_of(x, output);
+  if (y != nullptr) layout_of(x, *y);
+  if (x.count() == 0) return;
+  channel_affine(stream, layout, output, x, scale, y, slope, shift);
 }
 
 }  // namespace graft

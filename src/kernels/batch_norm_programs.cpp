@@ -126,6 +126,17 @@ FoldProgram batch_norm_gradient_sums(graft_dtype gradient, graft_dtype input, gr
   return program;
 }
 
+FoldProgram batch_norm_whole_sums(graft_dtype wide) {
+  FoldProgram program;
+  program.key = "batch_norm_whole_sums";
+  program.inputs = {wide, wide};
+  program.outputs = {wide, wide};
+  program.passes = {
+      adding_pass(ir::compute_type(wide), 2, [](const FoldContext& c) { return c.loaded; })};
+  program.finish = [](const FoldContext& context) { return context.before; };
+  return program;
+}
+
 FoldProgram batch_norm_gradients(const BatchNormOptions& options, bool train, graft_dtype mean,
                                  graft_dtype weight) {
   const Type type = ir::compute_type(options.wide);

@@ -28,6 +28,9 @@ FoldProgram batch_norm_given(const BatchNormOptions& options, graft_dtype statis
 FoldProgram batch_norm_gradient_sums(graft_dtype gradient, graft_dtype input, graft_dtype mean,
                                      graft_dtype wide);
 
+// Those partial sums added up, as they are.
+FoldProgram batch_norm_whole_sums(graft_dtype wide);
+
 // From those sums: gradients of weight and bias (wide), then the factors f with
 // grad_input = f0 * gradient + f1 * x + f2. Kept inputs: mean, spread, weight when present.
 // Scalars {epsilon, elements per channel}. train: spread is 1 / deviation; else a variance.

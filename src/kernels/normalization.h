@@ -46,6 +46,19 @@ GRAFT_EXPORT void batch_norm_backward(Stream& stream, const NormGradients& gradi
                                       const TensorView* weight, const TensorView& mean,
                                       const TensorView& spread, bool train, double epsilon);
 
+// Steps of the same for images whose statistics are joined with other processes' between them.
+// Vectors have the dtype that sums are taken in. Nothing is written for images without elements.
+
+// sum = sum of grad_output, along = sum of grad_output * (input - mean). mean may have any dtype.
+GRAFT_EXPORT void batch_norm_sums(Stream& stream, const TensorView& sum, const TensorView& along,
+                                  const TensorView& grad_output, const TensorView& input,
+                                  const TensorView& mean);
+
+// output = scale * x + slope * y + shift; y, of x's dtype, and slope may be null.
+GRAFT_EXPORT void batch_norm_affine(Stream& stream, const TensorView& output, const TensorView& x,
+                                    const TensorView& scale, const TensorView* y,
+                                    const TensorView* slope, const TensorView& shift);
+
 // ---- Layer normalisation of rows: tensors are contiguous and seen as [rows, n] (rows * n elements
 // whatever their rank); weight and bias have n elements; mean and rstd have rows.
 

@@ -11,9 +11,11 @@
 // TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) registers kernels for dense tensors, the sparse
 // keys those for COO and for compressed (CSR, CSC, BSR, BSC) ones, the quantized key those for
 // quantized tensors, the nested key those for nested tensors of the strided layout; the autocast
-// key stands for torch.autocast of the device.
+// key stands for torch.autocast of the device, the autograd key for dense tensors that autograd
+// follows.
 #define GRAFT_DISPATCH_KEY PrivateUse1
 #define GRAFT_AUTOCAST_KEY AutocastPrivateUse1
+#define GRAFT_AUTOGRAD_KEY AutogradPrivateUse1
 #define GRAFT_SPARSE_KEY SparsePrivateUse1
 #define GRAFT_SPARSE_COMPRESSED_KEY SparseCsrPrivateUse1
 #define GRAFT_QUANTIZED_KEY QuantizedPrivateUse1

@@ -11,9 +11,8 @@
 
 #include "kernels/pointwise.h"
 #include "kernels/pointwise_list.h"
-#include "torch/dense_list.h"
-#include "torch/device_scope.h"
 #include "torch/guarded.h"
+#include "torch/list_route.h"
 #include "torch/operands.h"
 #include "torch/stubs.h"
 
@@ -26,13 +25,6 @@ using Kind = ListOperand::Kind;
 using Numbers = at::ArrayRef<at::Scalar>;
 using Tensors = std::vector<at::Tensor>;
 using Views = std::vector<TensorView>;
-
-Views flat_views(at::TensorList list) {
-  Views views;
-  views.reserve(list.size());
-  for (const at::Tensor& tensor : list) views.push_back(flat_view(tensor));
-  return views;
-}
 
 Tensors empty_like_each(at::TensorList list) {
   Tensors results;
@@ -48,25 +40,6 @@ void count_writes(at::TensorList written) {
 
 // PyTorch's rules refuse the others or promote with them.
 bool is_plain(const at::Scalar& number) { return !number.isComplex() && !number.isBoolean(); }
-
-// Whether run() did the work. It says that the device has no such kernel before it writes anything.
-template <class Run>
-bool done_by(Run run, const at::Tensor& first) {
-  if (first.device().type() != kDeviceType) return false;
-  const DeviceScope scope(first.device());
-  try {
-    return run();
-  } catch (const Error& error) {
-    if (error.status() != GRAFT_UNSUPPORTED) throw;
-    return false;
-  }
-}
-
-// PyTorch's loop over the tensors: what a backend without kernels of its own has.
-template <class Op, class... Arguments>
-auto one_by_one(const Arguments&... arguments) {
-  return Op::redispatch(c10::DispatchKeySet(c10::DispatchKey::PrivateUse2), arguments...);
-}
 
 // The arguments of one call, in the order of its schema: that of a row's inputs and scalars.
 // Borrows them.

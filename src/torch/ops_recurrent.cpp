@@ -1,6 +1,13 @@
-// src/torch/ops_recurrent.cpp: the cells of LSTM and GRU.
+// src/torch/ops_recurrent.cpp: the cells of LSTM and GRU, and a check of packed sequences.
+#include <ATen/ops/_pack_padded_sequence_backward_ops.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/gru_ops.h>
+#include <ATen/ops/lstm_ops.h>
+#include <ATen/ops/rnn_relu_ops.h>
+#include <ATen/ops/rnn_tanh_ops.h>
+
+#include <tuple>
 
 #include "kernels/recurrent.h"
 #include "operators.h"
@@ -42,7 +49,39 @@ void check_biases(const char* name, const at::Tensor& input, const at::Tensor& h
   }
 }
 
+// PyTorch's operator, which reads the argument at position place, the sizes of batches, on the
+// host.
+template <class Op, size_t place, class Schema = typename Op::schema>
+struct ReadsBatchSizes;
+
+template <class Op, size_t place, class Result, class... Arguments>
+struct ReadsBatchSizes<Op, place, Result(Arguments...)> {
+  static Result call(Arguments... arguments) {
+    const at::Tensor& batch_sizes = std::get<place>(std::tie(arguments...));
+    TORCH_CHECK_VALUE(batch_sizes.device().is_cpu(), Op::name,
+                      ": batch_sizes should always be on CPU; got them on ", batch_sizes.device());
+    return Op::redispatch(c10::DispatchKeySet(c10::DispatchKey::PrivateUse2), arguments...);
+  }
+};
+
+template <class Op, size_t place = 1>
+void check_batch_sizes(torch::Library& m) {
+  m.impl(qualified_name<Op>().c_str(), TORCH_FN((&ReadsBatchSizes<Op, place>::call)));
+}
+
+void check_packed_sequences(torch::Library& m) {
+  check_batch_sizes<at::_ops::lstm_data>(m);
+  check_batch_sizes<at::_ops::gru_data>(m);
+  check_batch_sizes<at::_ops::rnn_tanh_data>(m);
+  check_batch_sizes<at::_ops::rnn_relu_data>(m);
+  check_batch_sizes<at::_ops::_pack_padded_sequence_backward, 2>(m);
+}
+
 }  // namespace
+
+// Where autograd is off, as in inference mode, the first key is met, else the second.
+TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) { check_packed_sequences(m); }
+TORCH_LIBRARY_IMPL(aten, GRAFT_AUTOGRAD_KEY, m) { check_packed_sequences(m); }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(_thnn_fused_lstm_cell)(
     const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& cx,

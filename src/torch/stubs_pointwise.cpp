@@ -6,6 +6,7 @@
 #include <ATen/native/IndexKernel.h>
 #include <ATen/native/Pow.h>
 #include <ATen/native/RangeFactories.h>
+#include <ATen/native/TensorCompare.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/native/UnaryOps.h>
 #include <ATen/ops/cos.h>
@@ -63,6 +64,14 @@ void power_stub(at::TensorIteratorBase& iterator, const c10::Scalar& exponent) {
   } else {
     run_pointwise(iterator, op_row<"pow_scalar">(), {exponent});
   }
+}
+
+// As on the CPU, a bound that the dtype does not hold is an error. (Unsigned integers hold a
+// negative one, which wraps around.)
+template <Name name, class... Bounds>
+void clamp_stub(at::TensorIteratorBase& iterator, Bounds... bounds) {
+  (static_cast<void>(to_graft(bounds, iterator.common_dtype())), ...);
+  run_pointwise(iterator, op_row<name>(), {bounds...});
 }
 
 void polygamma_stub(at::TensorIteratorBase& iterator, int64_t degree) {
@@ -161,6 +170,9 @@ void fill_pointwise_stubs() {
   at::native::pow_tensor_scalar_stub.set_privateuse1_dispatch_ptr(&power_stub);
   at::native::masked_fill_stub.set_privateuse1_dispatch_ptr(&masked_fill_stub);
   at::native::nan_to_num_stub.set_privateuse1_dispatch_ptr(&nan_to_num_stub);
+  at::native::clamp_scalar_stub.set_privateuse1_dispatch_ptr(&clamp_stub<"clamp_scalar">);
+  at::native::clamp_min_scalar_stub.set_privateuse1_dispatch_ptr(&clamp_stub<"clamp_min">);
+  at::native::clamp_max_scalar_stub.set_privateuse1_dispatch_ptr(&clamp_stub<"clamp_max">);
   at::native::polygamma_stub.set_privateuse1_dispatch_ptr(&polygamma_stub);
   at::native::nextafter_stub.set_privateuse1_dispatch_ptr(&next_after_stub);
   at::native::linspace_stub.set_privateuse1_dispatch_ptr(&linspace_stub);

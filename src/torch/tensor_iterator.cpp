@@ -46,7 +46,7 @@ graft::Scalar cpu_scalar(const at::TensorIteratorBase& iterator, int i) {
 }  // namespace
 
 graft::Scalar scalar_of(const c10::Scalar& number, graft_dtype dtype) {
-  if (number.isFloatingPoint()) return graft::Scalar::of(dtype, number.toDouble());
+  if (is_real_number(number, dtype)) return graft::Scalar::of(dtype, number.toDouble());
   if (!number.isComplex()) return graft::Scalar::of(dtype, number.toLong());
   const auto value = number.toComplexDouble();
   graft::Scalar scalar;

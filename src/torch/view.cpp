@@ -41,6 +41,10 @@ at::ScalarType to_torch(graft_dtype dtype) {
   return kTypes[dtype];
 }
 
+bool is_real_number(const c10::Scalar& number, graft_dtype dtype) {
+  return number.isFloatingPoint() || (number.type() == at::kUInt64 && is_floating(dtype));
+}
+
 Scalar to_graft(const c10::Scalar& number, at::ScalarType type) {
   const graft_dtype dtype = to_graft(type);
   AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(at::kHalf, at::kBFloat16, at::kBool, type, "number",
@@ -52,7 +56,7 @@ Scalar to_graft(const c10::Scalar& number, at::ScalarType type) {
     return pair.to(dtype);
   }
   if (number.isComplex()) return Scalar::of(dtype, number.toComplexDouble().real());
-  if (number.isFloatingPoint()) return Scalar::of(dtype, number.toDouble());
+  if (is_real_number(number, dtype)) return Scalar::of(dtype, number.toDouble());
   return Scalar::of_integer(dtype, number.toLong());
 }
 

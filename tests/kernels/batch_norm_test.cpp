@@ -138,6 +138,36 @@ TEST(BatchNorm, WorksWithoutParameters) {
   EXPECT_TRUE(near(grad_input.get(), r.gx, 1e-5, 1e-5));
 }
 
+TEST(BatchNorm, SumsAndFactorsOfChannelsAreStepsOfTheirOwn) {
+  for (const bool channels_last : {false, true}) {
+    Reference r(3, 5, 2500, GRAFT_FLOAT32);
+    r.statistics();
+    const std::vector<int64_t> sizes{3, 5, 50, 50};
+    std::vector<int64_t> strides{12500, 2500, 50, 1};
+    if (channels_last) strides = {12500, 1, 250, 5};
+    DeviceTensor input(sizes, strides, GRAFT_FLOAT32), grad(sizes, strides, GRAFT_FLOAT32);
+    DeviceTensor output(sizes, strides, GRAFT_FLOAT32), mean({5}, GRAFT_FLOAT32);
+    DeviceTensor sum({5}, GRAFT_FLOAT32), along({5}, GRAFT_FLOAT32);
+    input.set(r.x), grad.set(r.g), mean.set(r.mean);
+    batch_norm_sums(stream(), sum, along, grad, input, mean);
+    std::vector<double> sums(5), products(5), expected;
+    for (size_t i = 0; i < r.x.size(); ++i) {
+      const size_t k = r.channel(i);
+      sums[k] += r.g[i], products[k] += r.g[i] * (r.x[i] - r.mean[k]);
+    }
+    EXPECT_TRUE(near(sum.get(), sums, 1e-4, 1e-2));
+    EXPECT_TRUE(near(along.get(), products, 1e-4, 1e-2));
+    for (size_t i = 0; i < r.x.size(); ++i) {
+      const size_t k = r.channel(i);
+      expected.push_back(r.weight[k] * r.g[i] + r.running_var[k] * r.x[i] + r.bias[k]);
+    }
+    DeviceTensor scale({5}, GRAFT_FLOAT32), slope({5}, GRAFT_FLOAT32), shift({5}, GRAFT_FLOAT32);
+    scale.set(r.weight), slope.set(r.running_var), shift.set(r.bias);
+    batch_norm_affine(stream(), output, grad, scale, &input.view(), &slope.view(), shift);
+    EXPECT_TRUE(near(output.get(), expected, 1e-5, 1e-5));
+  }
+}
+
 TEST(BatchNorm, RefusesOtherLayouts) {
   DeviceTensor input({2, 3, 4}, {1, 2, 6}, GRAFT_FLOAT32), mean({3}, GRAFT_FLOAT32);
   EXPECT_THROW(batch_norm_train(stream(), input, mean, mean, nullptr, nullptr, input, nullptr,

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-# Over lists, but reductions and products: PyTorch's loop runs them.
-LOOPED = {"_foreach_norm", "_foreach_powsum", "_foreach_max", "_foreach_mm"}
+# Over lists, but products: PyTorch's loop runs them.
+LOOPED = {"_foreach_mm"}
 # Other dtypes than float32 and int64 reach every kind of operand through these.
 SEVERAL = {"add", "mul", "div", "maximum", "addcmul", "lerp", "abs", "sqrt", "copy", "zero"}
 SHAPES = [(3,), (0,), (4, 5), (), (20001,), (2, 3, 2), *[(k,) for k in range(1, 15)]]
@@ -45,6 +45,8 @@ def arguments(key, shapes, dtype, device):
             value = [t.to(device) for t in drawn(shapes, dtype, seed)]
         elif kind == "List[number]":
             value = [k + 1 if whole else 0.3 * k + 0.1 for k in range(len(shapes))]
+        elif argument.name == "ord":
+            value = argument.default_value
         elif kind == "number":
             value = 2 if whole else 0.7
         elif kind == "Tensor" and argument.name == "scalars":

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "half.h"
 #include "tensor.h"
 
 namespace graft::host {
@@ -11,6 +12,11 @@ namespace {
 using dnnl::memory;
 using Slot = LibraryPlan::Slot;
 
+// What the caller has in float16 and the plan has in float32.
+struct Halves {
+  bool tensors[3] = {}, epilogues[GRAFT_MAX_EPILOGUES] = {};
+};
+
 // A convolution seen as a plain one: source, weights and destination, and what is computed.
 struct Problem {
   const graft_convolution& given;
@@ -18,6 +24,7 @@ struct Problem {
   uint32_t source, destination;  // index of the caller's tensor; the weights are 1
   graft_tensor tensors[3];       // as given, by the caller's index
   memory::dims stride, dilation, left, right;
+  Halves halves = {};
 };
 
 // The transposed convolution's forward pass is the plain one's gradient, and the other way round.
@@ -79,10 +86,34 @@ memory::desc activation(const graft_tensor& t) {
   return memory::desc(sizes(t), data_type(t.dtype), memory::format_tag::any);
 }
 
+// The float16 numbers that lie where those of the description would.
+memory::desc halved(const memory::desc& desc) {
+  return memory::desc(desc.get_dims(), memory::data_type::f16, desc.get_strides());
+}
+
+// A float32 copy of float16 numbers.
+Slot widened(LibraryPlan& plan, Slot stored, const memory::desc& wide) {
+  Slot copied = plan.scratch(wide);
+  plan.convert(stored, copied);
+  return copied;
+}
+
+// The caller's tensor as the problem describes it.
+Slot given_tensor(LibraryPlan& plan, const Problem& p, uint32_t index, const memory::desc& given) {
+  if (!p.halves.tensors[index]) return plan.tensor(index, given);
+  return widened(plan, plan.tensor(index, halved(given)), given);
+}
+
+// The same for the operand of an epilogue.
+Slot given_operand(LibraryPlan& plan, const Problem& p, uint32_t index, const memory::desc& given) {
+  if (!p.halves.epilogues[index]) return plan.operand(index, given);
+  return widened(plan, plan.operand(index, halved(given)), given);
+}
+
 // The slot that a primitive reads: the caller's tensor, or a reordered copy of it.
-Slot read(LibraryPlan& plan, uint32_t index, const memory::desc& given,
+Slot read(LibraryPlan& plan, const Problem& p, uint32_t index, const memory::desc& given,
           const memory::desc& wanted) {
-  Slot slot = plan.tensor(index, given);
+  Slot slot = given_tensor(plan, p, index, given);
   if (given == wanted) return slot;
   Slot copied = plan.scratch(wanted);
   plan.reorder(slot, copied);
@@ -90,13 +121,24 @@ Slot read(LibraryPlan& plan, uint32_t index, const memory::desc& given,
 }
 
 // The slot that a primitive writes; finish() brings it to the caller's tensor.
-Slot written(LibraryPlan& plan, uint32_t index, const memory::desc& given,
+Slot written(LibraryPlan& plan, const Problem& p, uint32_t index, const memory::desc& given,
              const memory::desc& wanted) {
-  return given == wanted ? plan.tensor(index, given) : plan.scratch(wanted);
+  const bool direct = given == wanted && !p.halves.tensors[index];
+  return direct ? plan.tensor(index, given) : plan.scratch(wanted);
 }
 
-void finish(LibraryPlan& plan, uint32_t index, const memory::desc& given, Slot result) {
-  if (plan.desc(result) != given) plan.reorder(result, plan.tensor(index, given));
+void finish(LibraryPlan& plan, const Problem& p, uint32_t index, const memory::desc& given,
+            Slot result) {
+  if (!p.halves.tensors[index]) {
+    if (plan.desc(result) != given) plan.reorder(result, plan.tensor(index, given));
+    return;
+  }
+  Slot ordered = result;
+  if (plan.desc(result) != given) {
+    ordered = plan.scratch(given);
+    plan.reorder(result, ordered);
+  }
+  plan.convert(ordered, plan.tensor(index, halved(given)));
 }
 
 dnnl::convolution_forward::primitive_desc describe_forward(const Problem& p,
@@ -125,24 +167,24 @@ void plan_forward(LibraryPlan& plan, const Problem& p) {
   Epilogues epilogues = translate({c.epilogues, c.epilogue_count}, result, 1, 1, c.math_mode);
   auto description = describe_forward(p, epilogues);
   memory::desc given = laid_out(result);
-  Slot source = read(plan, p.source, laid_out(p.tensors[p.source]), description.src_desc());
-  Slot weights = read(plan, 1, grouped_weights(p, false), description.weights_desc());
-  Slot to = written(plan, p.destination, given, description.dst_desc());
+  Slot source = read(plan, p, p.source, laid_out(p.tensors[p.source]), description.src_desc());
+  Slot weights = read(plan, p, 1, grouped_weights(p, false), description.weights_desc());
+  Slot to = written(plan, p, p.destination, given, description.dst_desc());
   std::vector<std::pair<int, Slot>> arguments = {
       {DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, to}};
   if (epilogues.bias)
-    arguments.emplace_back(DNNL_ARG_BIAS, plan.operand(0, description.bias_desc()));
+    arguments.emplace_back(DNNL_ARG_BIAS, given_operand(plan, p, 0, description.bias_desc()));
   for (const auto& binary : epilogues.binaries) {
-    arguments.emplace_back(binary.argument, plan.operand(binary.operand, binary.desc));
+    arguments.emplace_back(binary.argument, given_operand(plan, p, binary.operand, binary.desc));
   }
   if (epilogues.sum) {
     graft_tensor added = result;
     added.dtype = c.epilogues[*epilogues.sum].dtype;
-    plan.reorder(plan.operand(*epilogues.sum, laid_out(added)), to);
+    plan.reorder(given_operand(plan, p, *epilogues.sum, laid_out(added)), to);
   }
   arguments.emplace_back(DNNL_ARG_SCRATCHPAD, plan.scratch(description.scratchpad_desc()));
   plan.add(dnnl::convolution_forward(description), std::move(arguments));
-  finish(plan, p.destination, given, to);
+  finish(plan, p, p.destination, given, to);
 }
 
 void plan_backward_input(LibraryPlan& plan, const Problem& p, const Epilogues& plain) {
@@ -155,15 +197,15 @@ void plan_backward_input(LibraryPlan& plan, const Problem& p, const Epilogues& p
       plain.attributes);
   memory::desc given = laid_out(p.tensors[p.source]);
   Slot gradient =
-      read(plan, p.destination, laid_out(p.tensors[p.destination]), description.diff_dst_desc());
-  Slot weights = read(plan, 1, grouped_weights(p, false), description.weights_desc());
-  Slot to = written(plan, p.source, given, description.diff_src_desc());
+      read(plan, p, p.destination, laid_out(p.tensors[p.destination]), description.diff_dst_desc());
+  Slot weights = read(plan, p, 1, grouped_weights(p, false), description.weights_desc());
+  Slot to = written(plan, p, p.source, given, description.diff_src_desc());
   plan.add(dnnl::convolution_backward_data(description),
            {{DNNL_ARG_DIFF_DST, gradient},
             {DNNL_ARG_WEIGHTS, weights},
             {DNNL_ARG_DIFF_SRC, to},
             {DNNL_ARG_SCRATCHPAD, plan.scratch(description.scratchpad_desc())}});
-  finish(plan, p.source, given, to);
+  finish(plan, p, p.source, given, to);
 }
 
 void plan_backward_weight(LibraryPlan& plan, const Problem& p, const Epilogues& plain) {
@@ -175,22 +217,61 @@ void plan_backward_weight(LibraryPlan& plan, const Problem& p, const Epilogues& 
       activation(p.tensors[p.destination]), p.stride, p.dilation, p.left, p.right, hint,
       plain.attributes);
   memory::desc given = grouped_weights(p, false);
-  Slot source = read(plan, p.source, laid_out(p.tensors[p.source]), description.src_desc());
+  Slot source = read(plan, p, p.source, laid_out(p.tensors[p.source]), description.src_desc());
   Slot gradient =
-      read(plan, p.destination, laid_out(p.tensors[p.destination]), description.diff_dst_desc());
-  Slot to = written(plan, 1, given, description.diff_weights_desc());
+      read(plan, p, p.destination, laid_out(p.tensors[p.destination]), description.diff_dst_desc());
+  Slot to = written(plan, p, 1, given, description.diff_weights_desc());
   plan.add(dnnl::convolution_backward_weights(description),
            {{DNNL_ARG_SRC, source},
             {DNNL_ARG_DIFF_DST, gradient},
             {DNNL_ARG_DIFF_WEIGHTS, to},
             {DNNL_ARG_SCRATCHPAD, plan.scratch(description.scratchpad_desc())}});
-  finish(plan, 1, given, to);
+  finish(plan, p, 1, given, to);
+}
+
+// Whether every element between the first and the last one belongs to the tensor.
+bool without_gaps(const graft_tensor& tensor) {
+  int64_t count = 1, reach = 1;
+  for (uint32_t i = 0; i < tensor.rank; ++i) {
+    count *= tensor.sizes[i];
+    reach += (tensor.sizes[i] - 1) * tensor.strides[i];
+  }
+  return count == reach;
+}
+
+// Says float32 instead of float16; returns whether it was float16.
+bool become_float(uint32_t& dtype) {
+  if (dtype != GRAFT_FLOAT16) return false;
+  dtype = GRAFT_FLOAT32;
+  return true;
+}
+
+// Turns a convolution of float16 numbers into one of float32 where that is faster and conversions
+// as they lie write nothing else.
+Halves become_float(graft_convolution& c) {
+  graft_tensor* tensors[] = {&c.input, &c.weight, &c.output};
+  Halves halves;
+  for (const graft_tensor* tensor : tensors) {
+    // An operand to add is laid out as the output.
+    const bool converted = tensor->dtype == GRAFT_FLOAT16 || tensor == &c.output;
+    if (converted && !without_gaps(*tensor)) return halves;
+  }
+  if (!computes_half_as_float()) return halves;
+  for (int i = 0; i < 3; ++i) halves.tensors[i] = become_float(tensors[i]->dtype);
+  for (uint32_t i = 0; i < c.epilogue_count; ++i) {
+    halves.epilogues[i] = become_float(c.epilogues[i].dtype);
+  }
+  return halves;
 }
 
 }  // namespace
 
-std::unique_ptr<LibraryPlan> plan_convolution(const graft_convolution& c) {
+std::unique_ptr<LibraryPlan> plan_convolution(const graft_convolution& given) {
+  make_problem(given);  // refuses what is broken
+  graft_convolution c = given;
+  const Halves halves = become_float(c);
   Problem p = make_problem(c);
+  p.halves = halves;
   auto plan = std::make_unique<LibraryPlan>();
   if (p.kind == GRAFT_CONVOLUTION_FORWARD) {
     plan_forward(*plan, p);

@@ -3,11 +3,26 @@
 
 #include <unordered_map>
 
+#include "half.h"
+
 namespace graft::host {
 namespace {
 
 // oneDNN's vectors like whole cache lines; hugepages follow from the workspace's own address.
 constexpr uint64_t kAlignment = 64;
+
+void convert_elements(const dnnl::memory& from, const dnnl::memory& to) {
+  const dnnl::memory::desc desc = from.get_desc();
+  size_t count = 1;
+  for (const auto size : desc.get_dims()) count *= static_cast<size_t>(size);
+  if (desc.get_data_type() == dnnl::memory::data_type::f16) {
+    widen(static_cast<const uint16_t*>(from.get_data_handle()),
+          static_cast<float*>(to.get_data_handle()), count);
+  } else {
+    narrow(static_cast<const float*>(from.get_data_handle()),
+           static_cast<uint16_t*>(to.get_data_handle()), count);
+  }
+}
 
 }  // namespace
 
@@ -51,6 +66,8 @@ void LibraryPlan::reorder(Slot from, Slot to) {
   add(dnnl::reorder(description), std::move(arguments));
 }
 
+void LibraryPlan::convert(Slot from, Slot to) { add({}, {{0, from}, {1, to}}); }
+
 void LibraryPlan::execute(const LibraryExecution& execution) const {
   thread_local dnnl::stream stream(engine());
   std::vector<dnnl::memory> memories;
@@ -63,6 +80,10 @@ void LibraryPlan::execute(const LibraryExecution& execution) const {
   }
   std::unordered_map<int, dnnl::memory> arguments;
   for (const Step& step : steps_) {
+    if (!step.primitive) {
+      convert_elements(memories[step.arguments[0].second], memories[step.arguments[1].second]);
+      continue;
+    }
     arguments.clear();
     for (auto [argument, slot] : step.arguments) arguments.emplace(argument, memories[slot]);
     step.primitive.execute(stream, arguments);

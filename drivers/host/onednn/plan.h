@@ -33,6 +33,9 @@ struct LibraryPlan {
   void add(const dnnl::primitive& primitive, std::vector<std::pair<int, Slot>> arguments);
   // Appends a reorder.
   void reorder(Slot from, Slot to);
+  // Appends a conversion between float16 and float32 of the elements as they lie in memory.
+  // REQUIRES: both are laid out alike and without gaps; computes_half_as_float().
+  void convert(Slot from, Slot to);
 
   const dnnl::memory::desc& desc(Slot slot) const { return slots_[slot].desc; }
   uint64_t workspace_bytes() const { return workspace_bytes_; }
@@ -47,7 +50,7 @@ struct LibraryPlan {
     uint64_t at;  // index of tensor or operand, offset in the workspace
   };
   struct Step {
-    dnnl::primitive primitive;
+    dnnl::primitive primitive;  // none: a conversion of the first slot to the second
     std::vector<std::pair<int, Slot>> arguments;
   };
 

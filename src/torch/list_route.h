@@ -1,0 +1,42 @@
+// src/torch/list_route.h: what the _foreach operators share: their lists as views, the way to the
+// kernels and PyTorch's way without them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "runtime/error.h"
+#include "torch/dense_list.h"
+#include "torch/device_scope.h"
+#include "torch/device_type.h"
+
+namespace graft::binding {
+
+inline std::vector<TensorView> flat_views(at::TensorList list) {
+  std::vector<TensorView> views;
+  views.reserve(list.size());
+  for (const at::Tensor& tensor : list) views.push_back(flat_view(tensor));
+  return views;
+}
+
+// Whether run() did the work. It says that the device has no such kernel before it writes anything.
+template <class Run>
+bool done_by(Run run, const at::Tensor& first) {
+  if (first.device().type() != kDeviceType) return false;
+  const DeviceScope scope(first.device());
+  try {
+    return run();
+  } catch (const Error& error) {
+    if (error.status() != GRAFT_UNSUPPORTED) throw;
+    return false;
+  }
+}
+
+// PyTorch's loop over the tensors: what a backend without kernels of its own has.
+template <class Op, class... Arguments>
+auto one_by_one(const Arguments&... arguments) {
+  return Op::redispatch(c10::DispatchKeySet(c10::DispatchKey::PrivateUse2), arguments...);
+}
+
+}  // namespace graft::binding
