@@ -43,6 +43,7 @@ from torch_graft.memory import (
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )
+from torch_graft.pools import MemPool, use_mem_pool
 from torch_graft.random import (
     get_rng_state,
     get_rng_state_all,
@@ -56,7 +57,7 @@ from torch_graft.random import (
 )
 
 __all__ = [
-    "DeviceProperties", "Event", "Graph", "OutOfMemoryError", "Stream", "amp",
+    "DeviceProperties", "Event", "Graph", "MemPool", "OutOfMemoryError", "Stream", "amp",
     "attach_out_of_memory_observer", "caching_allocator_alloc", "caching_allocator_delete", "current_device", "current_stream",
     "default_stream", "device", "device_count", "device_of", "devices", "drivers",
     "dump_memory_snapshot", "empty_cache",
@@ -68,7 +69,7 @@ __all__ = [
     "random", "record_memory_history", "refusals", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
     "reset_peak_host_memory_stats", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
     "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream",
-    "set_sync_debug_mode", "statistics", "stream", "synchronize",
+    "set_sync_debug_mode", "statistics", "stream", "synchronize", "use_mem_pool",
 ]  # fmt: skip
 
 # Subclasses of these would break graphs of torch.compile.

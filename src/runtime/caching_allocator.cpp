@@ -39,9 +39,10 @@ CachingAllocator::~CachingAllocator() {
 }
 
 FreeBlocks& CachingAllocator::pool(const Stream& stream, bool large) {
-  const auto found = private_pools_.find(stream.memory_pool());
+  const auto found = private_pools_.find(pool_for(stream));
   if (found == private_pools_.end()) return shared_pool(stream, large);
-  return large ? found->second.free.large : found->second.free.small;
+  StreamPools& free = found->second.free[stream.memory_pool() == 0 ? stream.id() : kRecorded];
+  return large ? free.large : free.small;
 }
 
 FreeBlocks& CachingAllocator::shared_pool(const Stream& stream, bool large) {
@@ -286,7 +287,7 @@ CachedBlock* CachingAllocator::add_segment(uint64_t bytes, Stream& stream, bool 
   segment->pool = &pool(stream, large);
   segment->bytes = bytes;
   segment->large = large;
-  if (private_pools_.contains(stream.memory_pool())) segment->private_pool = stream.memory_pool();
+  if (private_pools_.contains(pool_for(stream))) segment->private_pool = pool_for(stream);
   block->address = segment->source->address;
   block->capacity = bytes;
   block->device = &device_;
@@ -334,9 +335,8 @@ void CachingAllocator::make_room(uint64_t bytes, const Stream& stream) noexcept 
     auto largest = segments_.end();
     for (auto entry = segments_.begin(); entry != segments_.end(); ++entry) {
       const Segment& segment = *entry->second;
-      const bool unused =
-          segment.in_use == 0 && segment.private_pool == 0 && segment.stream == &stream;
-      if (!unused || segment.bytes <= kLargeSegment) continue;
+      if (segment.in_use != 0 || segment.private_pool != 0 || segment.stream != &stream) continue;
+      if (segment.bytes <= kLargeSegment) continue;
       if (largest == segments_.end() || segment.bytes > largest->second->bytes) largest = entry;
     }
     if (largest == segments_.end()) return;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/allocator.h"
+#include "runtime/chosen_pool.h"
 #include "runtime/event.h"
 #include "runtime/free_blocks.h"
 
@@ -34,9 +35,9 @@ struct Segment {
 // free when an event on each has passed; a failed command counts as done. Before a segment is
 // added for a block over 20 MiB, unused ones of that kind, which were too small for it, go back to
 // the source until as much is released: reserved memory stays near the peak of what was in use.
-// Out of memory: pending
-// blocks are waited for, the cache is emptied, and the request is tried once more. Streams that
-// record share the pool of their recording, whose commands run one after another.
+// Out of memory: pending blocks are waited for, the cache is emptied, and the request is tried once
+// more. Streams that record share the pool of their recording, whose commands run one after
+// another. A pool that a thread chose (chosen_pool.h) has parts for each stream.
 // One lock per allocator, held while the source is called; events are recorded without it.
 class CachingAllocator final : public Allocator {
  public:
@@ -63,8 +64,9 @@ class CachingAllocator final : public Allocator {
   struct StreamPools {
     FreeBlocks small, large;
   };
+  static constexpr int64_t kRecorded = -1;
   struct PrivatePool {
-    StreamPools free;
+    std::map<int64_t, StreamPools> free;  // by stream id, or kRecorded for all that record
     uint32_t retained = 0;
   };
   struct Mark {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/allocator.h"
+#include "runtime/chosen_pool.h"
 #include "runtime/device.h"
 #include "runtime/platform.h"
 #include "torch/current.h"
@@ -40,6 +41,16 @@ std::tuple<uint64_t, uint64_t> memory_info(int64_t index) {
   const MemoryInfo info = device(index).memory_info();
   return {info.free, info.total};
 }
+
+void retain_pool(int64_t index, uint64_t pool) { device(index).allocator().retain_pool(pool); }
+
+// Of finalizers, also in a forked child and at the end of the process: opens nothing.
+void release_pool(int64_t index, uint64_t pool) {
+  Device* const open = platform().open_device(static_cast<int>(index));
+  if (open != nullptr) open->allocator().release_pool(pool);
+}
+
+uint64_t choose_pool_on(int64_t index, uint64_t pool) { return choose_pool(device(index), pool); }
 
 void set_memory_fraction(int64_t index, double fraction) {
   TORCH_CHECK(fraction > 0 && fraction <= 1, "a fraction of memory lies in (0, 1], not ", fraction);
@@ -242,6 +253,12 @@ void observe(py::function function) {
 void bind_memory(py::module& module) {
   define(module, "memory_info", &memory_info);
   define(module, "set_memory_fraction", &set_memory_fraction);
+  define(module, "retain_pool", &retain_pool);
+  define(module, "release_pool", &release_pool);
+  define(module, "choose_pool", &choose_pool_on);
+  define(module, "record_memory_history", &record_history);
+  module.def("memory_snapshot", torch::wrap_pybind_function(&snapshot));
+  module.def("observe_out_of_memory", torch::wrap_pybind_function(&observe));
   define(
       module, "allocate", +[](int64_t index, uint64_t bytes, int64_t stream) {
         return raw_memory().allocate(index, bytes, stream);
@@ -256,9 +273,6 @@ void bind_memory(py::module& module) {
   define(
       module, "reset_host_memory_sums",
       +[] { at::getHostAllocator(kDeviceType)->reset_accumulated_stats(); });
-  define(module, "record_memory_history", &record_history);
-  module.def("memory_snapshot", torch::wrap_pybind_function(&snapshot));
-  module.def("observe_out_of_memory", torch::wrap_pybind_function(&observe));
 }
 
 }  // namespace graft::binding

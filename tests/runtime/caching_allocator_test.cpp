@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "tests/runtime/fake_driver.h"
 
 namespace graft {
@@ -48,6 +50,35 @@ TEST_F(CachingAllocatorTest, ReusesInStreamOrderWithoutTheDriver) {
   EXPECT_EQ(controls().allocations, 1);
   EXPECT_FALSE(stream_.query());
   memory().free(again);
+}
+
+TEST_F(CachingAllocatorTest, AChosenPoolKeepsItsMemoryToItselfForEachStream) {
+  constexpr uint64_t kPool = 7;
+  Stream& other = device_.stream_from_pool(0);
+  const auto address = [&](Stream& stream) {
+    Block* block = memory().allocate(4000, stream);
+    const graft_address found = block->address;
+    memory().free(block);
+    return found;
+  };
+  memory().retain_pool(kPool);
+  EXPECT_EQ(choose_pool(device_, kPool), 0u);
+  const graft_address inside = address(stream_);
+  EXPECT_EQ(address(stream_), inside);
+  EXPECT_NE(address(other), inside);
+  graft_address elsewhere = inside;
+  std::thread([&] { elsewhere = address(stream_); }).join();
+  EXPECT_NE(elsewhere, inside);
+  EXPECT_EQ(choose_pool(device_, 0), kPool);
+  EXPECT_EQ(address(stream_), elsewhere);
+  memory().empty_cache();
+  EXPECT_NE(address(stream_), inside);
+  EXPECT_EQ(choose_pool(device_, kPool), 0u);
+  EXPECT_EQ(address(stream_), inside);
+  choose_pool(device_, 0);
+  memory().release_pool(kPool);
+  memory().empty_cache();
+  EXPECT_EQ(memory().statistics().reserved_bytes.all().current, 0);
 }
 
 TEST_F(CachingAllocatorTest, StreamsHaveTheirOwnPools) {
