@@ -48,8 +48,8 @@ class GRAFT_EXPORT Allocator {
 
   // A pool other than 0 holds the memory of recordings (Stream::memory_pool), or of threads that
   // chose it (chosen_pool.h): while it is retained, what was allocated from it goes to nobody else,
-  // not even after free, because a replay uses it again. release_pool undoes one retain_pool; after the last the memory is as any other.
-  // REQUIRES of the last release: no replay is running.
+  // not even after free, because a replay uses it again. release_pool undoes one retain_pool; after
+  // the last the memory is as any other. REQUIRES of the last release: no replay is running.
   virtual void retain_pool(uint64_t pool) = 0;
   virtual void release_pool(uint64_t pool) noexcept = 0;
 
