@@ -309,10 +309,22 @@ def test_graphed_callables_in_a_row_share_memory_and_evaluation_runs_the_module(
     reference = nn.Sequential(first, second[0])
     x = torch.randn(3, 4, device=DEVICE)
     hidden = torch.randn(3, 4, device=DEVICE, requires_grad=True)
-    expected = reference(x)
+    with torch.no_grad():
+        expected = reference(x)
     first, second = torch.graft.make_graphed_callables((first, second), ((x,), (hidden,)))
     second.eval()
     torch.testing.assert_close(second(first(x)), expected)
+
+
+def test_a_live_graph_of_autograd_from_another_stream_is_refused_and_may_be_dropped():
+    module = nn.Linear(4, 2).to(DEVICE)
+    x = torch.randn(3, 4, device=DEVICE)
+    loss = module(x).sum()
+    with pytest.raises(RuntimeError, match="stale reference to the default stream"):
+        torch.graft.make_graphed_callables(module, (x,))
+    del loss
+    graphed = torch.graft.make_graphed_callables(module, (x,))
+    torch.testing.assert_close(graphed(x), module(x))
 
 
 def test_graphed_callables_refuse_what_they_cannot_replay():
