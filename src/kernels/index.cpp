@@ -45,8 +45,16 @@ ir::Kernel build_gather(const std::string& key, graft_dtype data, graft_dtype in
   return b.finish();
 }
 
+// How the innermost loop runs through output and index, and through the input.
+enum class Along {
+  kStrides,  // anyhow
+  kLines,    // side by side through output and index
+  kInput,    // and what is gathered lies side by side, in the input's same line
+};
+
 // The same where output and index are dense along the innermost loop.
-ir::Kernel build_dense_gather(const std::string& key, graft_dtype data, graft_dtype index) {
+ir::Kernel build_dense_gather(const std::string& key, graft_dtype data, graft_dtype index,
+                              Along along) {
   Builder b(key);
   const Address output = b.write(data), input = b.read(data), indices = b.read(index);
   const IndexChecker checker(b);
@@ -56,7 +64,9 @@ ir::Kernel build_dense_gather(const std::string& key, graft_dtype data, graft_dt
     checker.each(
         b.i64(0), loop.inner_size(), size, [&](Value i) { return indices.load(first[2] + i); },
         [&](Value i, Value at) {
-          output.store(first[0] + i, input.load(loop.moved(first, i)[1] + at * stride));
+          const Value from =
+              along == Along::kInput ? first[1] + at : loop.moved(first, i)[1] + at * stride;
+          output.store(first[0] + i, input.load(from));
         });
   });
   return b.finish();
@@ -66,11 +76,20 @@ std::string key_of(const char* name, graft_dtype data, graft_dtype index) {
   return std::string(name) + "_" + name_of(data) + "_" + name_of(index);
 }
 
-// Output and index are dense along an innermost loop that is worth vectors.
-bool inner_is_dense(const Axes& axes) {
-  if (axes.rank == 0) return false;
+Along along(const Axes& axes, const TensorView& input, int dim) {
+  if (axes.rank == 0) return Along::kStrides;
   const Axis& inner = axes.at[axes.rank - 1];
-  return inner.strides[0] == 1 && inner.strides[2] == 1 && inner.size >= 16;
+  // Shorter loops are not worth the blocks.
+  const bool lines = inner.strides[0] == 1 && inner.strides[2] == 1 && inner.size >= 16;
+  if (!lines) return Along::kStrides;
+  return inner.strides[1] == 0 && input.strides[dim] == 1 ? Along::kInput : Along::kLines;
+}
+
+const char* name_of_gather(Along along, int64_t width) {
+  if (width > 1) return "gather_pairs";
+  return along == Along::kInput   ? "gather_within"
+         : along == Along::kLines ? "gather_dense"
+                                  : "gather";
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
@@ -79,8 +98,10 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
     add(select, [=] { return build_select(select, data, GRAFT_INT64); });
     const std::string gather = key_of("gather", data, GRAFT_INT64);
     add(gather, [=] { return build_gather(gather, data, GRAFT_INT64, 1); });
-    const std::string dense = key_of("gather_dense", data, GRAFT_INT64);
-    add(dense, [=] { return build_dense_gather(dense, data, GRAFT_INT64); });
+    for (Along along : {Along::kLines, Along::kInput}) {
+      const std::string dense = key_of(name_of_gather(along, 1), data, GRAFT_INT64);
+      add(dense, [=] { return build_dense_gather(dense, data, GRAFT_INT64, along); });
+    }
   }
 });
 
@@ -124,12 +145,11 @@ void gather(Stream& stream, const TensorView& output, const TensorView& input, i
   axes.merge();
   const WorkSplit split = append_loops_as_given(arguments, axes);
   const int64_t width = raw_width(input.dtype);
-  const bool dense = width == 1 && inner_is_dense(axes);
-  const char* name = dense ? "gather_dense" : width == 1 ? "gather" : "gather_pairs";
-  const std::string key = key_of(name, data, index.dtype);
+  const Along inner = width == 1 ? along(axes, input, dim) : Along::kStrides;
+  const std::string key = key_of(name_of_gather(inner, width), data, index.dtype);
   const auto make = [&] {
-    return dense ? build_dense_gather(key, data, index.dtype)
-                 : build_gather(key, data, index.dtype, width);
+    return inner == Along::kStrides ? build_gather(key, data, index.dtype, width)
+                                    : build_dense_gather(key, data, index.dtype, inner);
   };
   stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
                 arguments.span());
