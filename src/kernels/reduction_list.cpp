@@ -17,7 +17,6 @@ namespace {
 
 using ir::Address;
 using ir::Builder;
-using ir::Type;
 using ir::Value;
 
 constexpr const char* kNames[] = {"norm1", "norm2", "norminf", "squares", "max"};
