@@ -155,8 +155,8 @@ void copy_unread(const at::Tensor& to, const at::Tensor& from, Bits bits) {
 void copy_to_device(const at::Tensor& to, const at::Tensor& from, Bits bits, bool non_blocking) {
   const c10::Device device = to.device();
   at::Tensor host = raw_host(from);
-  const bool unread = non_blocking && dense(host) && is_pinned(host.const_data_ptr());
-  if (unread && !plain(to, host, bits)) return copy_unread(to, host, bits);
+  const bool changes = non_blocking && dense(host) && !plain(to, host, bits);
+  if (changes && is_pinned(host.const_data_ptr())) return copy_unread(to, host, bits);
   const at::Tensor target = dense(to) ? to : empty_graft(to.sizes(), to.scalar_type(), device);
   const bool direct = plain(target, host, bits);
   if (!direct) {
