@@ -1,5 +1,5 @@
-// src/torch/list_route.h: what the _foreach operators share: their lists as views, the way to the
-// kernels and PyTorch's way without them.
+// src/torch/list_route.h: what the _foreach operators share: their lists as views and the way to
+// the kernels.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -31,12 +31,6 @@ bool done_by(Run run, const at::Tensor& first) {
     if (error.status() != GRAFT_UNSUPPORTED) throw;
     return false;
   }
-}
-
-// PyTorch's loop over the tensors: what a backend without kernels of its own has.
-template <class Op, class... Arguments>
-auto one_by_one(const Arguments&... arguments) {
-  return Op::redispatch(c10::DispatchKeySet(c10::DispatchKey::PrivateUse2), arguments...);
 }
 
 }  // namespace graft::binding

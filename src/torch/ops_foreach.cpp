@@ -11,6 +11,7 @@
 
 #include "kernels/pointwise.h"
 #include "kernels/pointwise_list.h"
+#include "torch/composite.h"
 #include "torch/guarded.h"
 #include "torch/list_route.h"
 #include "torch/operands.h"
@@ -175,7 +176,7 @@ struct ListOperator<Op, row, types, Result(Arguments...)> {
       Tensors results;
       if (operands.run(op_row<row>(), types, &results)) return results;
     }
-    return one_by_one<Op>(arguments...);
+    return composite<Op>(arguments...);
   }
 };
 
@@ -207,7 +208,7 @@ void copy_each(at::TensorList self, at::TensorList source, bool non_blocking) {
     return true;
   };
   if (done_by(run, self[0])) return count_writes(self);
-  one_by_one<at::_ops::_foreach_copy_>(self, source, non_blocking);
+  composite<at::_ops::_foreach_copy_>(self, source, non_blocking);
 }
 
 Tensors clone_each(at::TensorList self, std::optional<at::MemoryFormat> format) {
@@ -222,7 +223,7 @@ Tensors clone_each(at::TensorList self, std::optional<at::MemoryFormat> format) 
     return true;
   };
   if (done_by(run, self[0])) return results;
-  return one_by_one<at::_ops::_foreach_clone>(self, format);
+  return composite<at::_ops::_foreach_clone>(self, format);
 }
 
 void zero_each(at::TensorList self) {
@@ -238,7 +239,7 @@ void zero_each(at::TensorList self) {
     return true;
   };
   if (done_by(run, self[0])) return count_writes(self);
-  one_by_one<at::_ops::_foreach_zero_>(self);
+  composite<at::_ops::_foreach_zero_>(self);
 }
 
 template <class Op, Name row, uint8_t types = kRealTypes>

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/reduction_list.h"
+#include "torch/composite.h"
 #include "torch/guarded.h"
 #include "torch/list_route.h"
 #include "torch/operands.h"
@@ -68,7 +69,7 @@ Tensors norm_each(at::TensorList self, const at::Scalar& order,
     const bool sum = *reduction != ListReduction::kNormInf;
     if (reduced(*reduction, self, type, sum, results)) return results;
   }
-  return one_by_one<at::_ops::_foreach_norm_Scalar>(self, order, dtype);
+  return composite<at::_ops::_foreach_norm_Scalar>(self, order, dtype);
 }
 
 // The sum of the powers, without the root.
@@ -82,14 +83,14 @@ Tensors sum_of_powers_each(at::TensorList self, const at::Scalar& order,
     const at::ScalarType type = dtype.value_or(self[0].scalar_type());
     if (reduced(*reduction, self, type, true, results)) return results;
   }
-  return one_by_one<at::_ops::_foreach_powsum_Scalar>(self, order, dtype);
+  return composite<at::_ops::_foreach_powsum_Scalar>(self, order, dtype);
 }
 
 Tensors max_each(at::TensorList self) {
   check_foreach_api_restrictions(self);
   Tensors results;
   if (reduced(ListReduction::kMax, self, self[0].scalar_type(), false, results)) return results;
-  return one_by_one<at::_ops::_foreach_max>(self);
+  return composite<at::_ops::_foreach_max>(self);
 }
 
 }  // namespace

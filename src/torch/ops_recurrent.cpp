@@ -11,6 +11,7 @@
 
 #include "kernels/recurrent.h"
 #include "operators.h"
+#include "torch/composite.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
 
@@ -60,8 +61,7 @@ struct ReadsBatchSizes<Op, place, Result(Arguments...)> {
     const at::Tensor& batch_sizes = std::get<place>(std::tie(arguments...));
     TORCH_CHECK_VALUE(batch_sizes.device().is_cpu(), Op::name,
                       ": batch_sizes should always be on CPU; got them on ", batch_sizes.device());
-    // No backend stands for this key, so what PyTorch registers for all of them is called.
-    return Op::redispatch(c10::DispatchKeySet(c10::DispatchKey::PrivateUse2), arguments...);
+    return composite<Op>(arguments...);
   }
 };
 
