@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from sandbox import NAME
-from torch_graft.conformance import samples
+from torch_graft.conformance import cases, modules, samples
 from torch_graft.conformance.samples import Carrier
 
 SOURCES = {
@@ -93,3 +93,16 @@ def test_upcast_takes_floating_tensors_and_dtypes():
 def test_shared_memory_is_seen():
     x = torch.ones(4)
     assert samples.shares((x.view(2, 2), x.clone()), [x]) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wide"), [(torch.float16, torch.float64), (torch.complex32, torch.complex128)]
+)
+def test_a_module_is_computed_once_more_in_double_precision(dtype, wide):
+    info = cases.entries("module")["nn.Conv1d"]
+    given = info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=False,
+                                    training=True)[0]  # fmt: skip
+    example = modules.Example(info, given, dtype, training=True)
+    home = Carrier(torch.device("cpu"))
+    weights = modules.used(example, home, True, lambda module, inputs: list(module.parameters()))
+    assert {w.dtype for w in weights} == {wide}

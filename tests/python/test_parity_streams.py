@@ -76,7 +76,8 @@ ASYNCHRONOUS = """
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as profiled:
         busy(D, 20)
         with side:
-            target.copy_(host, non_blocking=True)
+            for _ in range(8):  # one alone may fit between two kernels of a busy machine
+                target.copy_(host, non_blocking=True)
         torch.accelerator.synchronize()
     profiled.export_chrome_trace(os.environ["TRACE"])
     events = [e for e in json.load(open(os.environ["TRACE"]))["traceEvents"] if "dur" in e]
@@ -139,7 +140,7 @@ def test_copies_overlap_with_compute(asynchronous):
 
 
 def test_the_trace_shows_a_copy_beside_kernels_of_another_stream(asynchronous):
-    assert asynchronous["overlap in the trace"] == [1, True]
+    assert asynchronous["overlap in the trace"] == [8, True]
 
 
 def test_a_wait_lets_other_threads_run(asynchronous):

@@ -324,6 +324,7 @@ def test_complex_half_is_stored(device):
         x = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex32, device=device)
         assert x.dtype == torch.complex32
         assert x.cpu().to(torch.complex64).tolist() == [1 + 2j, 3 - 1j]
+        assert x.conj_physical_().cpu().to(torch.complex64).tolist() == [1 - 2j, 3 + 1j]
 
 
 def test_counts_products_and_extrema_of_awkward_sizes(device):

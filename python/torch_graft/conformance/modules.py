@@ -29,7 +29,7 @@ class Example:
     """One module with one input, in training or evaluation mode."""
 
     def __init__(self, info: Any, given: Any, dtype: torch.dtype, training: bool) -> None:
-        self.given = given
+        self.given, self.dtype = given, dtype
         self.training = training
         made = given.constructor_input
         seed()
@@ -93,10 +93,12 @@ class Case:
             require(text)
 
 
-def _at(example: Example, home: Carrier, exact: bool, use: Callable[[Any, Any], Any]) -> Any:
+def used(example: Example, home: Carrier, exact: bool, use: Callable[[Any, Any], Any]) -> Any:
+    """What use makes of the example's module and inputs, in double precision for exact."""
     module, inputs = example.placed(home)
     if exact:
-        module, inputs = module.double(), samples.upcast(inputs)
+        wide = torch.complex128 if example.dtype.is_complex else torch.float64
+        module, inputs = module.to(wide), samples.upcast(inputs)
     return use(module, inputs)
 
 
@@ -104,7 +106,7 @@ def _compared(case: Case, use: Callable[[Any, Any], Any], grad: bool, carrier: C
     home = Carrier(torch.device("cpu"))
 
     def check(place: Place, number: int, example: Example) -> None:
-        expected = at_home(lambda: _at(example, home, False, use)).get()
+        expected = at_home(lambda: used(example, home, False, use)).get()
         forward = example.given.forward_input
         case.session.expects(expected, (forward.args, forward.kwargs))
         seed()
@@ -112,7 +114,7 @@ def _compared(case: Case, use: Callable[[Any, Any], Any], grad: bool, carrier: C
             module, inputs = example.placed(place.carrier)
             seed()
             actual = use(module, inputs)
-        case.settle(actual, expected, lambda exact: _at(example, home, exact, use))
+        case.settle(actual, expected, lambda exact: used(example, home, exact, use))
 
     all_samples(case.session, case.cell, case.examples(grad), check, carrier)
 
