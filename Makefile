@@ -1,11 +1,14 @@
 # Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test bench bench-kernels conformance lint format test-cpp test-sanitizers test-python clean
+.PHONY: help setup demo test bench bench-kernels bench-distributed conformance lint format test-cpp test-sanitizers test-python \
+  test-python-async test-python-inline clean
 
 BIN := .venv/bin
 # Drawn once: with ?= each use would be another number, and the order printed not the one that was run.
 SEED := $(or $(SEED),$(shell od -An -N3 -tu4 /dev/urandom | tr -d ' '))
+# A test that waits leaves its core to another process.
+SPREAD := --numprocesses auto --maxprocesses 4 --dist worksteal
 # Folders are listed too, so that a deleted file also counts as a change.
 SOURCES := $(shell find include src drivers python cmake tests/drivers/check CMakeLists.txt pyproject.toml \
   -not -name '__pycache__' -not -name '*.pyc' 2>/dev/null)
@@ -23,6 +26,7 @@ help:
 	@echo 'make test    lint, torch-free tests (plain and under the sanitizers), pytest'
 	@echo 'make bench   measure against torch on the CPU, write bench/results.json'
 	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
+	@echo 'make bench-distributed  several processes beside Gloo, into docs/distributed-speed.md'
 	@echo 'make conformance  every operator in every dtype, for hours; goes on where it was stopped'
 	@echo 'make lint    formatting, static analysis and the rules of tools/check_design.py'
 	@echo 'make setup   environment .venv with Graft installed (the others do this too)'
@@ -47,6 +51,9 @@ bench: .venv/graft.stamp
 bench-kernels: .venv/graft.stamp
 	$(BIN)/python bench/run.py --kernels --publish
 
+bench-distributed: .venv/graft.stamp
+	$(BIN)/python bench/run.py --distributed --publish
+
 # Hours: every entry in every dtype. Interrupted, it goes on where it stopped.
 conformance: .venv/graft.stamp
 	$(BIN)/torch-conformance --device graft --prove-native --resume --out build/conformance
@@ -68,11 +75,16 @@ test-sanitizers: .venv/packages.stamp
 	tools/test-cpp tsan $(SEED)
 
 # The last lines are pytest's. The second pass repeats, in the same random order, what touches the device;
-# the conformance runner, the tools and the bench are tested once.
-test-python: .venv/graft.stamp
+# the conformance runner, the tools, the bench and the ranks of torch.distributed are tested once.
+test-python: test-python-async test-python-inline
+
+test-python-async: .venv/graft.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
-	GRAFT_HOST_MODE=async $(BIN)/python -m pytest --randomly-seed=$(SEED)
-	GRAFT_HOST_MODE=inline $(BIN)/python -m pytest --randomly-seed=$(SEED) tests/python tests/drivers
+	GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
+
+test-python-inline: .venv/graft.stamp
+	GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python tests/drivers \
+	  --ignore-glob='*/test_distributed*.py'
 
 clean:
 	rm -rf build .venv/graft.stamp
