@@ -74,8 +74,8 @@ graft_status Arena::reserve() {
 
 graft_status Arena::allocate(uint32_t owner, uint64_t bytes, graft_address* out_address) {
   std::lock_guard lock(mutex_);
-  Range& range = bytes < kHugePage ? *small_ : *large_;
   uint64_t rounded = (bytes + kPage - 1) / kPage * kPage, limit = settings().memory_bytes;
+  Range& range = range_of(rounded);
   uint64_t& held = held_[owner];
   if (rounded < bytes || rounded > limit || held > limit - rounded) {
     return fail(GRAFT_OUT_OF_MEMORY, "device " + std::to_string(owner) + " has " +
@@ -100,7 +100,7 @@ graft_status Arena::allocate(uint32_t owner, uint64_t bytes, graft_address* out_
 graft_status Arena::free(uint32_t owner, graft_address address) {
   std::lock_guard lock(mutex_);
   auto found = allocations_.find(address);
-  if (found == allocations_.end() || found->second.owner != owner) {
+  if (found == allocations_.end() || found->second.owner != owner || found->second.borrowed) {
     return fail(GRAFT_INVALID_ARGUMENT, "memory_free: not an address from memory_allocate");
   }
   uint64_t rounded = found->second.bytes;
@@ -108,9 +108,59 @@ graft_status Arena::free(uint32_t owner, graft_address address) {
   allocations_.erase(found);
   held_[owner] -= rounded;
   close(address, rounded);
-  (rounded < kHugePage ? *small_ : *large_).give(address, rounded);
+  range_of(rounded).give(address, rounded);
   return GRAFT_OK;
 }
+
+graft_status Arena::piece(uint32_t owner, graft_address address, Piece* out_piece,
+                          graft_address* out_begin) {
+  std::lock_guard lock(mutex_);
+  auto after = allocations_.upper_bound(address);
+  if (after != allocations_.begin()) {
+    const auto& [begin, allocation] = *std::prev(after);
+    if (address - begin < allocation.bytes && allocation.owner == owner && !allocation.borrowed) {
+      *out_piece = {file_, begin - base_, allocation.bytes};
+      *out_begin = begin;
+      return GRAFT_OK;
+    }
+  }
+  return fail(GRAFT_INVALID_ARGUMENT, "memory_export: not inside an allocation of the device");
+}
+
+graft_status Arena::borrow(uint32_t owner, const Piece& piece, graft_address* out_address) {
+  std::lock_guard lock(mutex_);
+  Range& range = range_of(piece.bytes);
+  graft_address address = 0;
+  if (!range.take(piece.bytes, &address)) {
+    return fail(GRAFT_OUT_OF_MEMORY, "memory_import: no contiguous " + std::to_string(piece.bytes) +
+                                         " bytes of addresses left");
+  }
+  if (!map(address, PROT_READ | PROT_WRITE, piece)) {
+    range.give(address, piece.bytes);
+    return fail(GRAFT_OUT_OF_MEMORY, "memory_import: mmap: " + std::string(strerror(errno)));
+  }
+  allocations_[address] = {piece.bytes, owner, true};
+  *out_address = address;
+  return GRAFT_OK;
+}
+
+graft_status Arena::give_back(uint32_t owner, graft_address address) {
+  std::lock_guard lock(mutex_);
+  auto found = allocations_.find(address);
+  if (found == allocations_.end() || found->second.owner != owner || !found->second.borrowed) {
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_release: not an address from memory_import");
+  }
+  const uint64_t bytes = found->second.bytes;
+  if (!map(address, PROT_NONE, {file_, address - base_, bytes})) {
+    return fail(GRAFT_OUT_OF_MEMORY, "memory_release: mmap: " + std::string(strerror(errno)));
+  }
+  frees_.fetch_add(1, std::memory_order_release);
+  allocations_.erase(found);
+  range_of(bytes).give(address, bytes);
+  return GRAFT_OK;
+}
+
+Range& Arena::range_of(uint64_t rounded) { return rounded < kHugePage ? *small_ : *large_; }
 
 uint64_t Arena::held(uint32_t owner) {
   std::lock_guard lock(mutex_);
@@ -141,6 +191,18 @@ void Arena::close(graft_address address, uint64_t bytes) {
   mprotect(reinterpret_cast<void*>(address + delta_), bytes, PROT_NONE);
   fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(address - base_),
             off_t(bytes));
+}
+
+// Replaces what lies behind the kernels' addresses; host code is kept out of the device's own.
+bool Arena::map(graft_address address, int protection, const Piece& piece) {
+  void* pointer = reinterpret_cast<void*>(address + delta_);
+  if (mmap(pointer, piece.bytes, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, piece.file,
+           off_t(piece.offset)) == MAP_FAILED) {
+    return false;
+  }
+  madvise(pointer, piece.bytes, MADV_DONTFORK);
+  if (address - base_ >= bytes_ / 8) madvise(pointer, piece.bytes, MADV_HUGEPAGE);
+  return true;
 }
 
 }  // namespace graft::host

@@ -24,6 +24,21 @@ class Arena {
   graft_status allocate(uint32_t owner, uint64_t bytes, graft_address* out_address);
   graft_status free(uint32_t owner, graft_address address);
 
+  // A piece of a memory file: of this arena's, or of that of another process.
+  struct Piece {
+    int file;
+    uint64_t offset, bytes;
+  };
+
+  // The whole allocation of owner around address as a piece of this arena's file, and its begin.
+  graft_status piece(uint32_t owner, graft_address address, Piece* out_piece,
+                     graft_address* out_begin);
+
+  // Gives another process's piece addresses of owner, and takes them away again. The file may be
+  // closed in between. Neither counts for held().
+  graft_status borrow(uint32_t owner, const Piece& piece, graft_address* out_address);
+  graft_status give_back(uint32_t owner, graft_address address);
+
   // Bytes that owner holds, rounded as the arena rounds.
   uint64_t held(uint32_t owner);
 
@@ -48,12 +63,15 @@ class Arena {
   struct Allocation {
     uint64_t bytes;  // rounded
     uint32_t owner;
+    bool borrowed = false;  // another process's memory
   };
 
   Arena() = default;
   graft_status reserve();
   graft_status open(graft_address address, uint64_t bytes);
   void close(graft_address address, uint64_t bytes);
+  bool map(graft_address address, int protection, const Piece& piece);
+  Range& range_of(uint64_t rounded);  // REQUIRES: mutex_ is held
 
   uint64_t base_ = 0;   // first device address
   uint64_t bytes_ = 0;  // of one of the two ranges

@@ -14,6 +14,7 @@
 #include "fault.h"
 #include "message.h"
 #include "settings.h"
+#include "simulation.h"
 
 namespace graft::host {
 namespace {
@@ -90,6 +91,7 @@ graft_status device_properties(uint32_t ordinal, graft_device_properties* proper
 graft_status device_open(uint32_t ordinal, graft_device* out_device) {
   if (out_device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_open: no place given");
   if (ordinal >= settings().devices) return fail(GRAFT_NOT_FOUND, "device_open: no such device");
+  if (!simulation().problem.empty()) return fail(GRAFT_INVALID_ARGUMENT, simulation().problem);
   Arena* arena = Arena::get();
   if (arena == nullptr) return GRAFT_OUT_OF_MEMORY;
   watch_detours();

@@ -1,11 +1,10 @@
 // drivers/host/driver.cpp: the table of the host driver, a simulated accelerator on the CPU.
 #include "graft/driver.h"
 
-#include <exception>
-#include <new>
-
 #include "device.h"
 #include "event.h"
+#include "guarded.h"
+#include "handle.h"
 #include "kernel.h"
 #include "library.h"
 #include "message.h"
@@ -21,23 +20,6 @@ graft_status last_message(char* out_text, size_t capacity) {
   copy_text(last_text(), out_text, capacity);
   return GRAFT_OK;
 }
-
-// A slot that lets no exception cross the boundary.
-template <auto slot>
-struct Guarded;
-
-template <class... Arguments, graft_status (*slot)(Arguments...)>
-struct Guarded<slot> {
-  static graft_status call(Arguments... arguments) {
-    try {
-      return slot(arguments...);
-    } catch (const std::bad_alloc&) {
-      return fail(GRAFT_OUT_OF_MEMORY, "no host memory left");
-    } catch (const std::exception& error) {
-      return fail(GRAFT_INTERNAL, error.what());
-    }
-  }
-};
 
 constexpr graft_driver_table make_table() {
   graft_driver_table table = {};
@@ -81,6 +63,9 @@ constexpr graft_driver_table make_table() {
   GRAFT_FILL(toolchain_fingerprint);
   GRAFT_FILL(kernel_find);
   GRAFT_FILL(kernel_launch);
+  GRAFT_FILL(memory_export);
+  GRAFT_FILL(memory_import);
+  GRAFT_FILL(memory_release);
 #undef GRAFT_FILL
   return table;
 }
@@ -93,5 +78,10 @@ constexpr graft_driver_table kTable = make_table();
 graft_status graft_driver_query(graft_driver_table* table) {
   graft_driver_table own = graft::host::kTable;
   if (!graft::host::settings().view) own.memory_host_view = nullptr;
+  if (!graft::host::settings().share) {
+    own.memory_export = nullptr;
+    own.memory_import = nullptr;
+    own.memory_release = nullptr;
+  }
   return graft_driver_fill(table, &own);
 }

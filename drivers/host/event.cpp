@@ -31,8 +31,10 @@ std::shared_ptr<Mark> fresh_mark(graft_event event, const std::shared_ptr<Failur
 
 }  // namespace
 
-void Mark::pass() {
-  time_ns = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+void Mark::pass(int64_t simulated_ns) {
+  time_ns = simulated()
+                ? simulated_ns
+                : std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   if (source->any()) error = source->peek();
   passed.store(1);
   passed.notify_all();
@@ -60,14 +62,15 @@ graft_status event_record(graft_event event, graft_stream stream) {
     return fail(GRAFT_INVALID_ARGUMENT, "event_record: event and stream are of two devices");
   }
   std::shared_ptr<Mark> mark = fresh_mark(event, stream->failure);
+  const int64_t issued = simulated() ? host_time() : 0;
   if (stream->queue.idle()) {
-    mark->pass();
+    mark->pass(stream->clock.at_least(issued));
     return GRAFT_OK;
   }
   // Whoever sees the mark passed finds the stream idle, though its worker is still on its way back.
-  stream->push(0, true, [mark = std::move(mark), queue = &stream->queue] {
-    queue->announce();
-    mark->pass();
+  stream->push(0, true, [mark = std::move(mark), stream, issued] {
+    stream->queue.announce();
+    mark->pass(stream->clock.at_least(issued));
     return Outcome{};
   });
   return GRAFT_OK;
@@ -87,6 +90,7 @@ graft_status event_synchronize(graft_event event) {
   if (mark == nullptr) return GRAFT_OK;
   mark->wait();
   if (graft_status status = check_device(event->device); status != GRAFT_OK) return status;
+  if (simulated()) host_waited(mark->time_ns);
   return mark->error.status == GRAFT_OK ? GRAFT_OK : mark->source->take();
 }
 
@@ -111,10 +115,11 @@ graft_status stream_wait_event(graft_stream stream, graft_event event) {
   if (graft_status status = check_device(stream->device); status != GRAFT_OK) return status;
   std::shared_ptr<Mark> mark = current_mark(event);
   if (mark == nullptr || mark->source == stream->failure) return GRAFT_OK;
-  if (mark->is_passed() && mark->error.status == GRAFT_OK) return GRAFT_OK;
-  stream->push(0, true, [mark, failure = stream->failure] {
+  if (mark->is_passed() && mark->error.status == GRAFT_OK && !simulated()) return GRAFT_OK;
+  stream->push(0, true, [mark, stream] {
     mark->wait();
-    if (mark->error.status != GRAFT_OK) failure->set(mark->error);
+    if (simulated()) stream->clock.reach(mark->time_ns);
+    if (mark->error.status != GRAFT_OK) stream->failure->set(mark->error);
     return Outcome{};
   });
   return GRAFT_OK;

@@ -15,12 +15,13 @@ namespace graft::host {
 // One recorded point. Waiters keep it alive after its event was recorded again or destroyed.
 struct Mark {
   std::atomic<uint32_t> passed{0};
-  int64_t time_ns = 0;              // written before passed
+  int64_t time_ns = 0;              // of a steady clock or simulated; written before passed
   LateError error;                  // of the stream when the mark was passed; written before passed
   std::shared_ptr<Failure> source;  // the stream's
 
   bool is_passed() const { return passed.load(std::memory_order_acquire) != 0; }
-  void pass();
+  // time_ns: of the simulation, 0 without.
+  void pass(int64_t simulated_ns);
   void wait() const { passed.wait(0, std::memory_order_acquire); }
 };
 

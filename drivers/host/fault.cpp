@@ -10,6 +10,7 @@
 #include <string>
 
 #include "settings.h"
+#include "simulation.h"
 
 namespace graft::host {
 
@@ -17,7 +18,8 @@ std::atomic<uint32_t> detours{0};
 
 namespace {
 
-constexpr const char* kNames[] = {"alloc", "launch", "copy", "lost", "compile", "stream"};
+constexpr const char* kNames[] = {"alloc",   "launch", "copy",      "lost",
+                                  "compile", "stream", "collective"};
 static_assert(sizeof kNames / sizeof *kNames == size_t(Fault::kCount));
 
 struct Plan {
@@ -77,6 +79,7 @@ void watch_detours() {
   std::call_once(once, [] {
     if (settings().mode == Mode::kAsync) detours.fetch_or(kDetourAsync);
     if (plans().any) detours.fetch_or(kDetourFaults);
+    if (simulation().on) detours.fetch_or(kDetourSimulated);
     pthread_atfork(nullptr, nullptr, in_child);
   });
 }

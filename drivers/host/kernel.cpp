@@ -75,6 +75,10 @@ graft_status launch_any(graft_stream stream, graft_kernel kernel, const graft_la
     }
     if (argument.kind == GRAFT_ARGUMENT_ADDRESS) bytes += argument.bytes;
   }
+  if (simulated()) [[unlikely]] {
+    return stream->submit_timed(launch->tag, bytes, simulation().kernel_ns(bytes),
+                                std::move(command));
+  }
   // One work-item is small by the kernels' own choice of grid.
   return stream->submit(launch->tag, launch->grid[0] == 1 ? 0 : bytes, std::move(command));
 }

@@ -3,19 +3,37 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
 #include "arena.h"
+#include "collectives.h"
 #include "message.h"
+#include "reduction.h"
 #include "settings.h"
 #include "stream.h"
 #include "trace.h"
 
+namespace graft::host {
+
+// What a plan computes.
+struct Effort {
+  uint64_t elements = 0, bytes = 0;  // of its tensors
+  uint64_t products = 0;
+
+  // In bytes of memory traffic that would take a core as long; it multiplies and adds some 50 times
+  // while it moves a byte.
+  uint64_t work() const { return elements * 4 + products / 50; }
+};
+
+}  // namespace graft::host
+
 struct graft_plan_s {
   graft_device device;
   graft::host::LibraryPlan* plan;
-  uint64_t work;  // in bytes of memory traffic that would take as long
+  graft::host::Effort effort;
 };
 
 namespace graft::host {
@@ -59,12 +77,19 @@ uint64_t count(const graft_tensor& tensor) {
   return result;
 }
 
-// A core multiplies and adds some 50 times while it moves a byte.
-uint64_t work(uint64_t elements, uint64_t products) { return elements * 4 + products / 50; }
+Effort effort_of(std::initializer_list<const graft_tensor*> tensors, uint64_t products) {
+  Effort effort;
+  effort.products = products;
+  for (const graft_tensor* tensor : tensors) {
+    effort.elements += count(*tensor);
+    effort.bytes += count(*tensor) * dtype_bytes(tensor->dtype);
+  }
+  return effort;
+}
 
 // Makes a plan with one of the library's functions.
 template <class Descriptor>
-graft_status make_plan(graft_device device, const Descriptor* descriptor, uint64_t work,
+graft_status make_plan(graft_device device, const Descriptor* descriptor, const Effort& effort,
                        graft_status (*make)(const Descriptor*, uint64_t*, LibraryPlan**, char*,
                                             size_t),
                        graft_plan_needs* out_needs, graft_plan* out_plan) {
@@ -74,7 +99,7 @@ graft_status make_plan(graft_device device, const Descriptor* descriptor, uint64
   graft_status status = make(descriptor, &workspace, &plan, message, sizeof message);
   if (status != GRAFT_OK) return fail(status, message);
   out_needs->workspace_bytes = workspace;
-  *out_plan = new graft_plan_s{device, plan, work};
+  *out_plan = new graft_plan_s{device, plan, effort};
   return GRAFT_OK;
 }
 
@@ -85,7 +110,7 @@ graft_status matmul_plan(graft_device device, const graft_matmul* m, graft_plan_
     return fail(GRAFT_INVALID_ARGUMENT, "matmul_plan: descriptor, needs or place missing");
   }
   uint64_t depth = m->a.rank == 0 ? 0 : uint64_t(m->a.sizes[(m->a.rank - 1) % GRAFT_MAX_RANK]);
-  uint64_t effort = work(count(m->a) + count(m->b) + count(m->c), count(m->c) * depth);
+  const Effort effort = effort_of({&m->a, &m->b, &m->c}, count(m->c) * depth);
   return make_plan(device, m, effort, compute_library()->matmul_plan, out_needs, out_plan);
 } catch (const std::exception& error) {
   return fail(GRAFT_INTERNAL, error.what());
@@ -99,8 +124,8 @@ graft_status convolution_plan(graft_device device, const graft_convolution* c,
   }
   const graft_tensor& image = c->transposed != 0 ? c->input : c->output;
   uint64_t channels = c->weight.sizes[0] > 0 ? uint64_t(c->weight.sizes[0]) : 1;
-  uint64_t effort = work(count(c->input) + count(c->weight) + count(c->output),
-                         count(image) * count(c->weight) / channels);
+  const Effort effort =
+      effort_of({&c->input, &c->weight, &c->output}, count(image) * count(c->weight) / channels);
   return make_plan(device, c, effort, compute_library()->convolution_plan, out_needs, out_plan);
 } catch (const std::exception& error) {
   return fail(GRAFT_INTERNAL, error.what());
@@ -141,7 +166,13 @@ graft_status plan_execute(graft_stream stream, graft_plan plan,
     return fail(GRAFT_LAUNCH_FAILED, "library call failed: planted by GRAFT_HOST_FAULTS");
   }
   if (launches_are_dropped()) return stream->admit();
-  return stream->submit(execution->tag, plan->work, command);
+  const Effort& effort = plan->effort;
+  if (simulated()) [[unlikely]] {
+    return stream->submit_timed(execution->tag, std::max(effort.bytes, effort.work()),
+                                simulation().library_ns(2 * effort.products, effort.bytes),
+                                command);
+  }
+  return stream->submit(execution->tag, effort.work(), command);
 } catch (const std::exception& error) {
   return fail(GRAFT_INTERNAL, error.what());
 }
@@ -169,6 +200,10 @@ graft_status extension(const char* name, uint32_t version, const void** out_tabl
   std::string_view wanted = name;
   if (wanted == "graft.profiler" && version == 1) {
     *out_table = &kProfiler;
+    return GRAFT_OK;
+  }
+  if (wanted == "graft.collectives" && version == 1) {
+    *out_table = &kCollectives;
     return GRAFT_OK;
   }
   bool blas = wanted == "graft.blas", dnn = wanted == "graft.dnn";

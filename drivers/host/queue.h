@@ -17,7 +17,7 @@ namespace graft::host {
 // A failed command says why.
 struct Outcome {
   graft_status status = GRAFT_OK;
-  const char* text = "";  // a string literal
+  const char* text = "";  // stays until the thread runs its next command
 };
 
 // One command: any callable that returns an Outcome, kept in place when it is small.

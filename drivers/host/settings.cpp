@@ -64,9 +64,11 @@ Settings read() {
   s.threads = uint32_t(std::clamp<uint64_t>(threads, 1, 1024));
   s.view = number("GRAFT_HOST_VIEW", 1) != 0;
   s.library = number("GRAFT_HOST_LIBRARY", 1) != 0;
+  s.share = number("GRAFT_HOST_SHARE", 1) != 0;
   s.isa = text("GRAFT_HOST_ISA", "");
   s.compiler = text("GRAFT_CC", "cc");
   s.faults = text("GRAFT_HOST_FAULTS", "");
+  s.simulate = text("GRAFT_HOST_SIMULATE", "");
   return s;
 }
 

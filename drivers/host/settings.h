@@ -23,9 +23,11 @@ struct Settings {
   uint32_t threads;       // GRAFT_HOST_THREADS, else the processors this process may use
   bool view;              // GRAFT_HOST_VIEW=0 leaves memory_host_view out
   bool library;           // GRAFT_HOST_LIBRARY=0 leaves oneDNN out
+  bool share;             // GRAFT_HOST_SHARE=0 leaves memory_export and its like out
   std::string isa;        // GRAFT_HOST_ISA
   std::string compiler;   // GRAFT_CC
   std::string faults;     // GRAFT_HOST_FAULTS
+  std::string simulate;   // GRAFT_HOST_SIMULATE
 };
 
 // The settings of this process. Thread-safe.

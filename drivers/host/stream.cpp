@@ -15,6 +15,8 @@ namespace {
 // Up to some 100 us of work: waking a worker and being woken by it costs 5 to 20.
 constexpr uint64_t kSmallBytes = 4 << 20;
 constexpr int kNicePerPriority = 5;
+// With compute=skip, what is smaller still runs: sizes, counters and flags that a program looks at.
+constexpr uint64_t kSkippedBytes = 64 << 10;
 
 }  // namespace
 
@@ -71,6 +73,8 @@ void graft_stream_s::note(const graft::host::Outcome& outcome, uint32_t tag) {
 
 namespace graft::host {
 
+bool is_skipped(uint64_t bytes) { return simulation().skip && bytes > kSkippedBytes; }
+
 graft_status stream_create(graft_device device, int32_t priority, graft_stream* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_create: no place given");
@@ -93,6 +97,7 @@ graft_status stream_synchronize(graft_stream stream) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_synchronize: no stream");
   if ((detours.load(std::memory_order_relaxed) & kDetourForked) == 0) stream->queue.wait_idle();
   if (graft_status status = check_device(stream->device); status != GRAFT_OK) return status;
+  if (simulated()) host_waited(stream->clock.now());
   return stream->failure->take();
 }
 
@@ -100,6 +105,10 @@ graft_status stream_query(graft_stream stream) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_query: no stream given");
   if (graft_status status = check_device(stream->device); status != GRAFT_OK) return status;
   if (!stream->queue.settled()) return GRAFT_BUSY;
+  if (simulated() && stream->clock.now() > host_time()) {
+    host_asked();
+    return GRAFT_BUSY;
+  }
   return stream->failure->take();
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "arena.h"
@@ -15,7 +16,9 @@
 #include "graft/driver.h"
 #include "queue.h"
 #include "settings.h"
+#include "simulation.h"
 #include "trace.h"
+#include "virtual_clock.h"
 
 // Calls on one stream are serialised by the caller (driver.h, rule 4).
 struct graft_stream_s {
@@ -44,6 +47,10 @@ struct graft_stream_s {
     return GRAFT_OK;
   }
 
+  // The same in a simulation: the command takes cost_ns of the stream's time.
+  template <class F>
+  graft_status submit_timed(uint32_t tag, uint64_t bytes, int64_t cost_ns, F&& function);
+
   // OK when a command may enter; counts it for the planted loss of the device.
   graft_status admit();
   bool runs_here(uint64_t bytes) const;
@@ -54,6 +61,7 @@ struct graft_stream_s {
   const int32_t priority;
   graft::host::Queue queue;
   const std::shared_ptr<graft::host::Failure> failure;
+  graft::host::VirtualClock clock;  // stands still without a simulation
   graft::host::Arena::Known known;  // where copies and fills last were; of the calling side
 
  private:
@@ -65,6 +73,23 @@ struct graft_stream_s {
 
 namespace graft::host {
 
+// A command in simulated time; one that is skipped does nothing else.
+template <class F>
+struct Timed {
+  graft_stream stream;
+  int64_t issued_ns, cost_ns;
+  bool skipped;
+  F function;
+
+  Outcome operator()() {
+    stream->clock.end(stream->clock.begin(issued_ns) + cost_ns);
+    return skipped ? Outcome{} : function();
+  }
+};
+
+// Whether a command of that size takes time and does nothing.
+bool is_skipped(uint64_t bytes);
+
 graft_status stream_create(graft_device device, int32_t priority, graft_stream* out);
 graft_status stream_destroy(graft_stream stream);
 graft_status stream_synchronize(graft_stream stream);
@@ -75,5 +100,15 @@ graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle);
 graft_status host_callback(graft_stream stream, void (*function)(void* context), void* context);
 
 }  // namespace graft::host
+
+template <class F>
+graft_status graft_stream_s::submit_timed(uint32_t tag, uint64_t bytes, int64_t cost_ns,
+                                          F&& function) {
+  using graft::host::Timed;
+  const bool skipped = graft::host::is_skipped(bytes);
+  return submit(tag, skipped ? 0 : bytes,
+                Timed<std::decay_t<F>>{this, graft::host::host_gives_command(), cost_ns, skipped,
+                                       std::forward<F>(function)});
+}
 
 #endif  // GRAFT_DRIVERS_HOST_STREAM_H_

@@ -33,6 +33,7 @@ graft_status trace_start(graft_device device, graft_emit_trace emit, void* conte
   if (device->trace.emit != nullptr) return fail(GRAFT_BUSY, "the device is traced already");
   device->trace.emit = emit;
   device->trace.context = context;
+  device->trace.base_ns = now_ns() - latest_time();
   count_traced(1);
   return GRAFT_OK;
 }
@@ -57,9 +58,13 @@ void TracedRun::begin(graft_stream stream, uint32_t tag) {
 }
 
 void TracedRun::end() const {
-  const graft_trace_event event = {sizeof event, tag_, stream_, start_ns_, now_ns(), nullptr};
+  graft_trace_event event = {sizeof event, tag_, stream_, start_ns_, now_ns(), nullptr};
   Trace& trace = stream_->device->trace;
   std::lock_guard lock(trace.mutex);
+  if (simulated()) {
+    event.start_ns = trace.base_ns + stream_->clock.begun();
+    event.end_ns = trace.base_ns + stream_->clock.now();
+  }
   if (trace.emit != nullptr) trace.emit(trace.context, &event, 1);
 }
 

@@ -15,6 +15,7 @@ struct Trace {
   std::mutex mutex;  // held while emit runs; guards what follows
   graft_emit_trace emit = nullptr;
   void* context = nullptr;
+  int64_t base_ns = 0;  // since the epoch: what simulated time counts from
 };
 
 extern const graft_profiler_table kProfiler;

@@ -92,12 +92,16 @@ char* device_bytes(graft_stream stream, graft_device device, graft_address addre
   return static_cast<char*>(pointer);
 }
 
+// cost_ns: in simulated time. always: even where large commands are skipped.
 graft_status enqueue_copy(graft_stream stream, char* to, const char* from, uint64_t bytes,
-                          uint32_t tag) {
+                          uint32_t tag, int64_t cost_ns, bool always) {
   if (strikes(Fault::kCopy)) {
     return stream->submit(tag, bytes, [] {
       return Outcome{GRAFT_INTERNAL, "copy failed: planted by GRAFT_HOST_FAULTS"};
     });
+  }
+  if (simulated()) [[unlikely]] {
+    return stream->submit_timed(tag, always ? 0 : bytes, cost_ns, Copy{to, from, bytes});
   }
   return stream->submit(tag, bytes, Copy{to, from, bytes});
 }
@@ -121,7 +125,9 @@ graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t byte
     if (to == 0 || from == 0) return fail(GRAFT_INVALID_ARGUMENT, "copy: an address is 0");
     return GRAFT_INVALID_ARGUMENT;
   }
-  return enqueue_copy(stream, target, source, bytes, tag);
+  return enqueue_copy(stream, target, source, bytes, tag,
+                      simulated() ? simulation().copy_ns(kind, bytes) : 0,
+                      kind != GRAFT_DEVICE_TO_DEVICE);
 }
 
 graft_status fill(graft_stream stream, graft_address to, uint64_t bytes, const void* pattern,
@@ -137,6 +143,9 @@ graft_status fill(graft_stream stream, graft_address to, uint64_t bytes, const v
   if (target == nullptr) return GRAFT_INVALID_ARGUMENT;
   Fill command = {target, bytes, pattern_bytes, {}};
   repeat(command.pattern, pattern, pattern_bytes);
+  if (simulated()) [[unlikely]] {
+    return stream->submit_timed(tag, bytes, simulation().kernel_ns(bytes), command);
+  }
   return stream->submit(tag, bytes, command);
 }
 
@@ -150,7 +159,8 @@ graft_status peer_copy(graft_stream stream, graft_address to, graft_device from_
   char* target = device_bytes(stream, stream->device, to, bytes, "peer_copy");
   char* source = device_bytes(stream, from_device, from, bytes, "peer_copy");
   if (target == nullptr || source == nullptr) return GRAFT_INVALID_ARGUMENT;
-  return enqueue_copy(stream, target, source, bytes, tag);
+  return enqueue_copy(stream, target, source, bytes, tag,
+                      simulated() ? simulation().peer_copy_ns(bytes) : 0, false);
 }
 
 }  // namespace graft::host

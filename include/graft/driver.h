@@ -38,7 +38,7 @@ extern "C" {
 
 /* Another major never works together. A newer minor adds slots at the end of the list. */
 #define GRAFT_ABI_MAJOR 0u
-#define GRAFT_ABI_MINOR 1u
+#define GRAFT_ABI_MINOR 2u
 
 #if defined(_WIN32)
 #define GRAFT_DRIVER_EXPORT __declspec(dllexport)
@@ -96,6 +96,9 @@ typedef struct graft_kernel_s* graft_kernel;
 
 /* An address in device memory, see rule 6. */
 typedef uint64_t graft_address;
+
+/* What memory_export writes: any bytes that the driver understands in another process. */
+#define GRAFT_MEMORY_HANDLE_BYTES 128
 
 /* How kernels are shaped for a device: see docs/kernels.md. */
 typedef enum graft_device_class {
@@ -273,7 +276,19 @@ typedef struct graft_sink {
        (graft_device device, graft_program program, const char* name, graft_kernel* out))       \
   /* Enqueues a launch; arguments are copied at the call. Default: no kernels run here. */      \
   SLOT(OPTIONAL, kernel_launch,                                                                 \
-       (graft_stream stream, graft_kernel kernel, const graft_launch* launch))
+       (graft_stream stream, graft_kernel kernel, const graft_launch* launch))                  \
+  /* GRAFT_MEMORY_HANDLE_BYTES by which other processes of this machine import the allocation   \
+   * around address, and where it begins. Graft frees it when they are done with it.            \
+   * Default: tensors go to other processes through host memory. */                             \
+  SLOT(OPTIONAL, memory_export,                                                                 \
+       (graft_device device, graft_address address, uint8_t * out_handle,                       \
+        graft_address * out_begin))                                                             \
+  /* Where the allocation of a handle begins in this process; device has the ordinal of the     \
+   * exporting one; it stays when that ends. NOT_FOUND: it had. Required with memory_export. */ \
+  SLOT(OPTIONAL, memory_import,                                                                 \
+       (graft_device device, const uint8_t* handle, graft_address* out_address))                \
+  /* Ends memory_import's address, which no command uses. Required with memory_export. */       \
+  SLOT(OPTIONAL, memory_release, (graft_device device, graft_address address))
 
 /* The table. Graft sets abi_major, abi_minor and slot_count to what it knows and calls
  * graft_driver_query; the driver fills the common prefix and sets them to what it filled. */

@@ -151,6 +151,85 @@ typedef struct graft_profiler_table {
   graft_status (*trace_stop)(graft_device device);
 } graft_profiler_table;
 
+/* The processes (or devices of one process) that compute together; each is a rank of the group. */
+typedef struct graft_group_s* graft_group;
+
+#define GRAFT_GROUP_ID_BYTES 128
+
+/* How elements of several ranks become one. On BOOL, SUM and MAX are "or", PRODUCT and MIN "and";
+ * complex numbers know SUM, PRODUCT and AVERAGE; BIT_ needs integers or BOOL. */
+typedef enum graft_reduction {
+  GRAFT_REDUCE_SUM = 0,
+  GRAFT_REDUCE_PRODUCT = 1,
+  GRAFT_REDUCE_MIN = 2,
+  GRAFT_REDUCE_MAX = 3,
+  GRAFT_REDUCE_AVERAGE = 4, /* the sum divided by the number of ranks */
+  GRAFT_REDUCE_BIT_AND = 5,
+  GRAFT_REDUCE_BIT_OR = 6,
+  GRAFT_REDUCE_BIT_XOR = 7
+} graft_reduction;
+
+/* Extension "graft.collectives", version 1.
+ *
+ * Commands are enqueued, never waited for, and every rank enqueues the same ones in the same order
+ * (of sends and receives: those between the same two ranks). A group serves one stream at a time: a
+ * command on another stream runs after the group's commands before it, by an event. Addresses are
+ * of the stream's device and may be 0 where count is 0 or the rank has no part in them. Buffers do
+ * not overlap, but a command may work in place: send equals receive or, in all_gather and
+ * reduce_scatter, the shorter of both is the rank's own place in the longer. The results of a
+ * reduction are the same, bit for bit, on every rank that gets them.
+ *
+ * Late errors: INVALID_ARGUMENT where two ranks' commands differ (kind, count, dtype, reduction,
+ * root), with both sides; TIMEOUT where a rank died, left, aborted or was too late, with its
+ * number. After one of them every command of the group fails. UNSUPPORTED at the call, the same on
+ * all ranks, for a dtype or reduction that the library cannot take. */
+typedef struct graft_collectives_table {
+  uint32_t slot_count; /* 13 */
+  uint32_t unused;
+  /* A fresh id, GRAFT_GROUP_ID_BYTES. Rank 0 makes it; the caller brings it to the others. */
+  graft_status (*group_id)(graft_device device, uint8_t* out_id);
+  /* Blocks until all ranks have called it. TIMEOUT when the time is over first: last_message names
+   * the missing ranks. timeout_ns also bounds each later command, from when it starts to run.
+   * UNSUPPORTED where the library cannot reach all ranks. */
+  graft_status (*group_create)(graft_device device, const uint8_t* id, uint32_t rank, uint32_t size,
+                               int64_t timeout_ns, graft_group* out_group);
+  /* Any thread. Commands under way and later ones fail late, on all ranks. */
+  graft_status (*group_abort)(graft_group group);
+  /* No command of this rank that uses it is left on any stream. */
+  graft_status (*group_destroy)(graft_group group);
+  /* receive = the reduction of all ranks' send. */
+  graft_status (*all_reduce)(graft_stream stream, graft_group group, graft_address send,
+                             graft_address receive, uint64_t count, uint32_t dtype,
+                             uint32_t reduction, uint32_t tag);
+  /* The same; only root's receive is written. */
+  graft_status (*reduce)(graft_stream stream, graft_group group, graft_address send,
+                         graft_address receive, uint64_t count, uint32_t dtype, uint32_t reduction,
+                         uint32_t root, uint32_t tag);
+  /* receive = root's send, on root too; only root's send is read. */
+  graft_status (*broadcast)(graft_stream stream, graft_group group, graft_address send,
+                            graft_address receive, uint64_t count, uint32_t dtype, uint32_t root,
+                            uint32_t tag);
+  /* receive, of size * count elements = every rank's send, in the order of the ranks. */
+  graft_status (*all_gather)(graft_stream stream, graft_group group, graft_address send,
+                             graft_address receive, uint64_t count, uint32_t dtype, uint32_t tag);
+  /* receive = the rank's part of the reduction of all ranks' send, of size * count elements. */
+  graft_status (*reduce_scatter)(graft_stream stream, graft_group group, graft_address send,
+                                 graft_address receive, uint64_t count, uint32_t dtype,
+                                 uint32_t reduction, uint32_t tag);
+  /* peer receives the same count and dtype. A rank reaches itself in a batch alone. */
+  graft_status (*send)(graft_stream stream, graft_group group, graft_address address,
+                       uint64_t count, uint32_t dtype, uint32_t peer, uint32_t tag);
+  graft_status (*receive)(graft_stream stream, graft_group group, graft_address address,
+                          uint64_t count, uint32_t dtype, uint32_t peer, uint32_t tag);
+  /* The sends and receives up to batch_end, by the same thread on one stream, are one command with
+   * the first one's tag, in which none waits for another. The group takes no other command in
+   * between. batch_end counts as a call on that stream (rule 4). */
+  graft_status (*batch_begin)(graft_group group);
+  graft_status (*batch_end)(graft_group group);
+} graft_collectives_table;
+
+GRAFT_STATIC_ASSERT(sizeof(graft_collectives_table) == 8 + 8 * 13, "slots are dense");
+
 #ifdef __cplusplus
 }
 #endif

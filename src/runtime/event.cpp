@@ -81,6 +81,7 @@ void Event::synchronize() {
   const TracedCall traced(*stream, current_tag(), {TracedKind::kWait});
   const graft_status status = wait();
   if (status != GRAFT_OK) stream->throw_late(status);
+  stream->concerns().ask();
 }
 
 void Event::settle() noexcept {

@@ -212,6 +212,7 @@ void Stream::wait(Event& event) {
   if (table_.stream_wait_event == nullptr || !same_driver) return event.synchronize();
   command("stream_wait_event",
           [&] { return Driver::call(table_.stream_wait_event, handle_, event.handle()); });
+  if (Stream* other = event.stream()) concerns_.take_over(other->concerns_);
 }
 
 void Stream::callback(std::function<void()> function) {
@@ -293,6 +294,7 @@ void Stream::throw_kept(std::unique_lock<std::mutex>& lock) {
   const uint64_t more = std::exchange(unread_, 0);
   kept_.reset();
   lock.unlock();
+  concerns_.ask();  // a command elsewhere that failed says more than what failed because of it
   if (more == 0) throw error;
   throw Error(error.status(), error.what() + (". After it " + std::to_string(more)) +
                                   " more failed on this stream, before this one was read");
@@ -301,11 +303,17 @@ void Stream::throw_kept(std::unique_lock<std::mutex>& lock) {
 void Stream::finish_wait(std::unique_lock<std::mutex>& lock, graft_status status) {
   if (status != GRAFT_OK) keep(status);
   if (kept_) throw_kept(lock);
-  if (check_ == nullptr) return;
   const Check check = std::exchange(check_, nullptr);
   void* const context = check_context_;
   lock.unlock();
-  check(*this, context);
+  if (check != nullptr) check(*this, context);
+  concerns_.ask();
+}
+
+std::optional<Error> Stream::take_late() noexcept {
+  const std::lock_guard lock(mutex_);
+  unread_ = 0;
+  return std::exchange(kept_, std::nullopt);
 }
 
 void Stream::throw_recording(std::string_view what) const {

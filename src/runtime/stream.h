@@ -13,6 +13,7 @@
 #include "graft/driver.h"
 #include "runtime/command_counts.h"
 #include "runtime/command_trace.h"
+#include "runtime/concerns.h"
 #include "runtime/driver_library.h"
 #include "runtime/error.h"
 #include "runtime/export.h"
@@ -127,6 +128,14 @@ class GRAFT_EXPORT Stream {
   using Check = void (*)(Stream& stream, void* context);
   void arm(Check check, void* context);
 
+  // Asked after every wait for this stream, or for a mark in it, that found no late error; streams
+  // that wait for a mark in this one take the questions over. They throw Error.
+  Concerns& concerns() { return concerns_; }
+
+  // The late error that nobody has read, as Error; none where there is none. Never blocks, and asks
+  // the driver nothing: settle() and Event::settle() bring errors here.
+  std::optional<Error> take_late() noexcept;
+
   // From now on commands are added to the recording and do not run, and memory that is allocated
   // for this stream comes from the recording's pool. Streams that wait for an event marked here
   // record too. Until the end, what waits for the device throws Error INVALID_ARGUMENT and changes
@@ -190,6 +199,7 @@ class GRAFT_EXPORT Stream {
   graft_stream handle_ = nullptr;
   const graft_driver_table& table_;
   AtomicCounts counts_;
+  Concerns concerns_;
 
   mutable std::mutex mutex_;   // orders slot calls; guards what follows
   std::optional<Error> kept_;  // the first late error that nobody has read

@@ -58,6 +58,13 @@ TEST(DriverCheck, PassesTheTinyDriver) {
   EXPECT_EQ(outcome.code, 0) << outcome.report;
 }
 
+// The worked example of docs/collectives.md.
+TEST(DriverCheck, PassesAVendorsCollectives) {
+  const Outcome outcome = check(kBinary / "tests" / "graft_vendor.so", " --only graft.collectives");
+  EXPECT_EQ(outcome.code, 0) << outcome.report;
+  EXPECT_NE(outcome.report.find("0 failed, 0 skipped"), std::string::npos) << outcome.report;
+}
+
 TEST(DriverCheck, ListsWhatTheNullDriverOmitsAndThatItComputesNothing) {
   const Outcome outcome = check(kDrivers / "graft_null.so", "");
   EXPECT_EQ(outcome.code, 1) << outcome.report;

@@ -34,6 +34,8 @@ def test_every_slot_has_a_contract() -> None:
             or slot.name
             in (
                 "host_free",
+                "memory_import",
+                "memory_release",
                 "program_load",
                 "program_unload",
             )

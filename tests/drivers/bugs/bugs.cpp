@@ -6,6 +6,7 @@
 #include <string>
 
 #include "graft/driver.h"
+#include "graft/extensions.h"
 
 #define GRAFT_STRING(x) #x
 #define GRAFT_NAME_OF(x) GRAFT_STRING(x)
@@ -33,7 +34,29 @@ graft_driver_table base;
   BUG(lost_item, kernel_launch, "kernel: every work-item runs once")                      \
   BUG(swallowed_error, stream_synchronize, "late error: synchronize returns it once")     \
   BUG(one_handle, stream_native_handle, "stream: two streams have two native handles")    \
-  BUG(throwing, host_callback, "stream: host_callback runs once, in order")
+  BUG(throwing, host_callback, "stream: host_callback runs once, in order")               \
+  BUG(greatest_sum, extension, "graft.collectives: reductions of two ranks")              \
+  BUG(private_import, memory_import, "export: another process sees the bytes and changes them")
+
+graft_collectives_table base_collectives;
+
+// Reduces as the host driver does, but for sums.
+graft_status no_sum(graft_stream stream, graft_group group, graft_address send,
+                    graft_address receive, uint64_t count, uint32_t dtype, uint32_t reduction,
+                    uint32_t tag) {
+  if (reduction == GRAFT_REDUCE_SUM) reduction = GRAFT_REDUCE_MAX;
+  return base_collectives.all_reduce(stream, group, send, receive, count, dtype, reduction, tag);
+}
+
+graft_status greatest_sum(const char* name, uint32_t version, const void** out_table) {
+  static graft_collectives_table mine;
+  const graft_status status = base.extension(name, version, out_table);
+  if (status != GRAFT_OK || std::strcmp(name, "graft.collectives") != 0) return status;
+  base_collectives = mine = *static_cast<const graft_collectives_table*>(*out_table);
+  mine.all_reduce = no_sum;
+  *out_table = &mine;
+  return GRAFT_OK;
+}
 
 graft_status misaligned(graft_device device, uint64_t bytes, graft_address* out) {
   const graft_status status = base.memory_allocate(device, bytes + 8, out);
@@ -121,6 +144,10 @@ graft_status swallowed_error(graft_stream stream) {
 
 graft_status throwing(graft_stream, void (*)(void*), void*) {
   throw std::string("a C++ exception left the driver");
+}
+
+graft_status private_import(graft_device device, const uint8_t*, graft_address* out_address) {
+  return base.memory_allocate(device, 1 << 20, out_address);
 }
 
 struct Bug {

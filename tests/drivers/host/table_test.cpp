@@ -16,6 +16,17 @@ TEST(HostTable, LeavesTheViewOfDeviceMemoryOut) {
   EXPECT_TRUE(reran({"GRAFT_HOST_VIEW=0"}));
 }
 
+TEST(HostTable, LeavesMemoryOfOtherProcessesOut) {
+  if (is_rerun()) {
+    EXPECT_EQ(driver().memory_export, nullptr);
+    EXPECT_EQ(driver().memory_import, nullptr);
+    EXPECT_EQ(driver().memory_release, nullptr);
+    return;
+  }
+  EXPECT_NE(driver().memory_export, nullptr);
+  EXPECT_TRUE(reran({"GRAFT_HOST_SHARE=0"}));
+}
+
 TEST(HostTable, HasEveryRequiredSlotAndItsName) {
   EXPECT_STREQ(driver().name, "host");
   EXPECT_EQ(driver().slot_count, GRAFT_SLOT_COUNT);
