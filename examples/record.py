@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -106,7 +106,11 @@ class Side:
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Returns function(device, *arguments), computed in the side's process."""
-        return self._pool.submit(function, self.device, *arguments).result()
+        return self.begin(function, *arguments).result()
+
+    def begin(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """The same without waiting for it."""
+        return self._pool.submit(function, self.device, *arguments)
 
 
 def default_device() -> str:

@@ -1,4 +1,4 @@
-# python/torch_graft/__main__.py: the command line: python -m torch_graft doctor.
+# python/torch_graft/__main__.py: the command line: python -m torch_graft doctor, simulate.
 """Commands of the package."""
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="torch_graft", description="Attaches devices to PyTorch.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="says what was found, loaded and refused, and what to do")
-    parser.parse_args(arguments)
+    simulate = commands.add_parser("simulate", help="runs a script as one of many simulated ranks")
+    simulate.add_argument("settings", help="such as ranks=256,bandwidth=25G,latency=5us")
+    simulate.add_argument("script")
+    simulate.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+    options = parser.parse_args(arguments)
+    if options.command == "simulate":
+        from torch_graft import simulation
+
+        simulation.run(options.settings, options.script, options.arguments)
+        return 0
     from torch_graft import doctor
 
     return doctor.examine()

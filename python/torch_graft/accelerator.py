@@ -43,6 +43,7 @@ from torch_graft.memory import (
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )
+from torch_graft.multiprocessing import ipc_collect
 from torch_graft.pools import MemPool, use_mem_pool
 from torch_graft.random import (
     get_rng_state,
@@ -63,7 +64,7 @@ __all__ = [
     "dump_memory_snapshot", "empty_cache",
     "fallback", "get_amp_supported_dtype", "get_device_capability", "get_device_name",
     "get_device_properties", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
-    "get_sync_debug_mode", "graph", "graph_pool_handle", "host_memory_stats", "host_memory_stats_as_nested_dict", "init", "initial_seed", "is_available", "is_bf16_supported", "is_current_stream_capturing",
+    "get_sync_debug_mode", "graph", "graph_pool_handle", "host_memory_stats", "host_memory_stats_as_nested_dict", "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_current_stream_capturing",
     "is_initialized", "load_driver", "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
     "memory", "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats", "memory_summary",
     "random", "record_memory_history", "refusals", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",

@@ -39,7 +39,7 @@ def attach() -> None:
             stacklevel=3,
         )
         return
-    from torch_graft import _C, higher_order
+    from torch_graft import _C, distributed, higher_order, multiprocessing
 
     offered = drivers.offers()
     name = naming.choose([(o.device_name, f"driver package '{o.entry}'") for o in offered
@@ -52,6 +52,8 @@ def attach() -> None:
     torch._register_device_module(name, _device_module())
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     higher_order.register()
+    multiprocessing.register()
+    distributed.register(name)
     atexit.register(_C.shutdown)
 
 

@@ -12,6 +12,7 @@
 #include "runtime/device.h"
 #include "runtime/event.h"
 #include "runtime/platform.h"
+#include "runtime/shared_memory.h"
 #include "torch/attach.h"
 #include "torch/current.h"
 #include "torch/errors.h"
@@ -61,7 +62,21 @@ void tell_out_of_memory(Device& device, size_t wanted) noexcept {
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
   report(*block, -static_cast<int64_t>(block->capacity));
-  block->device->allocator().free(block);
+  shared_memory().free(block);
+}
+
+// Once more when blocks that other processes had are free again.
+Block* allocate_or_collect(Stream& stream, size_t bytes) {
+  for (bool again = false;; again = true) {
+    try {
+      return stream.device().allocator().allocate(bytes, stream);
+    } catch (const Error& error) {
+      if (error.status() != GRAFT_OUT_OF_MEMORY) throw;
+      if (!again && shared_memory().collect() != 0) continue;
+      tell_out_of_memory(stream.device(), bytes);
+      throw;
+    }
+  }
 }
 
 c10::CachingAllocator::StatArray converted(const PooledStatistic& stat) {
@@ -88,6 +103,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
   bool initialized() override { return platform().any_device_open(); }
   void emptyCache(c10::MempoolId_t) override {
     translate([] {
+      shared_memory().collect();
       for (int i = 0; i < device_count(); ++i) {
         if (Device* device = platform().open_device(i)) device->allocator().empty_cache();
       }
@@ -140,14 +156,7 @@ c10::DataPtr allocate_on(c10::DeviceIndex index, size_t bytes) {
   index = resolve(index);
   if (bytes == 0) return {nullptr, device_of(index)};
   return translate([&]() -> c10::DataPtr {
-    Stream& stream = current_stream(index);
-    Block* block = nullptr;
-    try {
-      block = stream.device().allocator().allocate(bytes, stream);
-    } catch (const Error& error) {
-      if (error.status() == GRAFT_OUT_OF_MEMORY) tell_out_of_memory(stream.device(), bytes);
-      throw;
-    }
+    Block* block = allocate_or_collect(current_stream(index), bytes);
     report(*block, static_cast<int64_t>(block->capacity));
     return {reinterpret_cast<void*>(block->address), block, &free_block, device_of(index)};
   });
@@ -160,9 +169,13 @@ void observe_out_of_memory(OutOfMemoryObserver observer) {
   observers().all.push_back(std::make_shared<const OutOfMemoryObserver>(std::move(observer)));
 }
 
+Block* block_of(const c10::DataPtr& data) {
+  return data.get_deleter() == &free_block ? static_cast<Block*>(data.get_context()) : nullptr;
+}
+
 void record_stream(const c10::DataPtr& data, Stream& stream) {
-  if (data.get_deleter() != &free_block) return;
-  auto* block = static_cast<Block*>(data.get_context());
+  Block* block = block_of(data);
+  if (block == nullptr) return;
   if (block->device == &stream.device()) {
     block->device->allocator().record_stream(block, stream);
   } else {  // a stream of another device: the block's own stream waits for it instead

@@ -69,6 +69,8 @@ PYBIND11_MODULE(_C, module) {
   define(module, "op_table_json", &graft::op_table_json);
   bind_devices(module);
   bind_memory(module);
+  bind_sharing(module);
   bind_fallback(module);
   bind_graphs(module);
+  bind_distributed(module);
 }

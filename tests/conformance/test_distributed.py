@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+import torch
 
 from torch_graft.conformance import SetupError
 from torch_graft.conformance.distributed import add_distributed_tests
@@ -46,7 +47,7 @@ def test_distributed_cases_on_a_backend_that_pytorch_never_heard_of(tmp_path):
     (tmp_path / "relay_package.py").write_text(RELAY.replace("{device}", DEVICES[1]))
     source = f"""
         from torch_graft.conformance.distributed import add_distributed_tests
-        add_distributed_tests(globals(), "{DEVICES[1]}", world_size=2, plugin="relay_package",
+        add_distributed_tests(globals(), "{DEVICES[1]}", "relay", world_size=2, plugin="relay_package",
             tests=["test_all_reduce_sum", "test_get_backend", "test_all_reduce_sum_cuda"])
     """
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
@@ -55,7 +56,8 @@ def test_distributed_cases_on_a_backend_that_pytorch_never_heard_of(tmp_path):
     assert "Only Gloo and NCCL backends will have CUDA allReduce tested" in output
 
 
-def test_device_without_a_backend_says_so():
+def test_device_without_a_backend_says_so(monkeypatch):
+    monkeypatch.delitem(torch.distributed.Backend.default_device_backend_map, DEVICES[1])
     added = add_distributed_tests(scope(), DEVICES[1])
     (text,) = ran(added).values()
     assert f"'{DEVICES[1]}' has no backend of torch.distributed" in text

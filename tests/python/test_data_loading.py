@@ -21,6 +21,8 @@ from torch.utils.data import (
 )
 from torch.utils.data._utils.pin_memory import pin_memory
 
+from other_process import MadeByWorkers, stacked_and_pinned
+
 Pair = collections.namedtuple("Pair", "tensor text")
 ROWS = TensorDataset(torch.arange(20.0), torch.arange(20))
 
@@ -59,6 +61,44 @@ def test_pinned_batches_arrive_whole(device, workers):
             # The pinned batch dies here, before the copy may have run.
             del x, y
         assert torch.cat(doubled).tolist() == [2.0 * n for n in range(20)]
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_workers_that_are_started_afresh_may_pin_themselves(device, method):
+    """Such workers may use the device; their batches arrive in shared memory and are pinned there."""
+    torch.ones(1, device=device)
+    loader = DataLoader(
+        ROWS,
+        10,
+        num_workers=1,
+        pin_memory=True,
+        collate_fn=stacked_and_pinned,
+        multiprocessing_context=method,
+    )
+    seen = []
+    for x in loader:
+        assert x.is_pinned()
+        seen.append(x.to(device, non_blocking=True) * 2)
+        del x
+    assert torch.cat(seen).tolist() == [2.0 * n for n in range(20)]
+
+
+def test_workers_that_are_forked_after_the_device_was_used_may_not_use_it(device):
+    used = torch.ones(2, device=device)
+    for dataset, collate in ((ROWS, stacked_and_pinned), (MadeByWorkers(device), None)):
+        loader = DataLoader(
+            dataset, 2, num_workers=1, collate_fn=collate, multiprocessing_context="fork"
+        )
+        with pytest.raises(RuntimeError, match="Cannot re-initialize Graft in forked subprocess"):
+            list(loader)
+    assert used.add(1).tolist() == [2, 2]
+
+
+def test_spawned_workers_may_send_tensors_of_the_device(device):
+    loader = DataLoader(MadeByWorkers(device), None, num_workers=1, multiprocessing_context="spawn")
+    rows = list(loader)
+    assert [x.device.type for x in rows] == [device] * 4
+    assert torch.stack(rows).tolist() == [[float(n)] * 3 for n in range(4)]
 
 
 def test_workers_of_an_iterable_dataset(device):
@@ -162,11 +202,15 @@ def test_an_error_of_a_dataset_reaches_the_caller(workers):
         list(DataLoader(Failing(), 2, num_workers=workers, pin_memory=True))
 
 
+def pinning_threads():
+    return {thread for thread in threading.enumerate() if "_pin_memory_loop" in thread.name}
+
+
 def test_the_thread_that_pins_ends_with_its_loader(device):
-    before = set(threading.enumerate())
+    before = pinning_threads()
     iterator = iter(DataLoader(ROWS, 4, num_workers=1, pin_memory=True))
     next(iterator)[0].to(device, non_blocking=True)
-    assert set(threading.enumerate()) - before
+    assert pinning_threads() - before
     del iterator
     gc.collect()
-    assert not set(threading.enumerate()) - before
+    assert not pinning_threads() - before
