@@ -26,7 +26,7 @@ def median_interval(values: list[float], confidence: float = 0.95) -> tuple[floa
 
 @dataclass
 class Row:
-    """One line of the table. value, low and high are ratios, or a difference in `unit` ("s", "points")."""
+    """One line of the table. value, low and high are ratios, or in `unit`: a difference, or bytes."""
 
     name: str
     goal: float

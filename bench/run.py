@@ -23,7 +23,9 @@ import torch  # noqa: E402
 
 import cases  # noqa: E402
 import chart  # noqa: E402
+import distributed_rows  # noqa: E402
 import kernel_cases  # noqa: E402
+import loading  # noqa: E402
 import report  # noqa: E402
 import worker  # noqa: E402
 from pairs import Row, difference_row, ratio_row  # noqa: E402
@@ -32,6 +34,12 @@ from record import Side, default_device  # noqa: E402
 Sampler = Callable[[], float]
 Wanted = Callable[[str], object]
 IMPORT_GOAL = 0.15
+# Where the rows of a table go, and the page that shows them.
+TABLES = {
+    "all": ("results.json", "README.md"),
+    "kernels": ("kernels.json", "docs/kernel-speed.md"),
+    "distributed": ("distributed.json", "docs/distributed-speed.md"),
+}
 PROFILED, PROFILER_ROW, PROFILER_GOAL = "digits training epoch", "profiling the digits training", 10
 
 
@@ -150,12 +158,24 @@ def measure_rest(bench: Bench, wanted: Wanted, show: Callable[[Row], None]) -> N
         show(import_row(bench.quick))
 
 
-def publish(rows: list[Row], table: str, kernels: bool) -> None:
+def publish(rows: list[Row], table: str, kind: str) -> None:
     """Puts the table into its page, and the kernels' picture beside it."""
-    page = HERE.parent / ("docs/kernel-speed.md" if kernels else "README.md")
+    page = HERE.parent / TABLES[kind][1]
     page.write_text(report.put_between(page.read_text(), table))
-    if kernels:
+    if kind == "kernels":
         chart.draw(rows, page.with_suffix(".png"))
+
+
+def measure(bench: Bench, kind: str, wanted: Wanted, show: Callable[[Row], None]) -> None:
+    """Shows the wanted rows of a table."""
+    if kind == "kernels":
+        measure_cases(bench, kernel_cases.KERNELS, wanted, show)
+    elif kind == "distributed":
+        distributed_rows.measure(bench.device, bench.quick, wanted, show)
+        measure_cases(bench, loading.LOADING, wanted, show)
+    else:
+        measure_cases(bench, cases.CASES, wanted, show)
+        measure_rest(bench, wanted, show)
 
 
 def main() -> int:
@@ -167,11 +187,11 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="3 pairs per case")
     parser.add_argument("--tiny", action="store_true", help="break the one-element call down")
     parser.add_argument("--kernels", action="store_true", help="kernel by kernel, for docs/")
+    parser.add_argument("--distributed", action="store_true", help="several processes, for docs/")
     parser.add_argument("--publish", action="store_true", help="put the table where readers look")
-    parser.add_argument(
-        "--out", type=Path, help="default: results.json or kernels.json beside this"
-    )
+    parser.add_argument("--out", type=Path, help="default: beside this, by the kind of table")
     options = parser.parse_args()
+    kind = "kernels" if options.kernels else "distributed" if options.distributed else "all"
     rows: list[Row] = []
 
     def show(row: Row) -> None:
@@ -187,16 +207,11 @@ def main() -> int:
         if options.tiny:
             print(breakdown(bench))
             return 0
-        wanted = re.compile(options.pattern).search
-        table_of_cases = kernel_cases.KERNELS if options.kernels else cases.CASES
-        measure_cases(bench, table_of_cases, wanted, show)
-        if not options.kernels:
-            measure_rest(bench, wanted, show)
+        measure(bench, kind, re.compile(options.pattern).search, show)
     table = report.markdown(rows, facts)
-    out = options.out or HERE / ("kernels.json" if options.kernels else "results.json")
-    report.write_json(out, rows, facts)
+    report.write_json(options.out or HERE / TABLES[kind][0], rows, facts)
     if options.publish:
-        publish(rows, table, options.kernels)
+        publish(rows, table, kind)
     print(table.splitlines()[-1])
     return 0
 

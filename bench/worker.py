@@ -14,6 +14,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import cases
 import kernel_cases
+import loading
 from record import synchronize
 
 SAMPLE_SECONDS = 0.03
@@ -26,7 +27,7 @@ def prepare(device: str, name: str, threads: int, seconds: float = SAMPLE_SECOND
     _work.clear()
     gc.collect()
     made = name.removeprefix("layer ")
-    known = cases.CASES | kernel_cases.KERNELS
+    known = cases.CASES | kernel_cases.KERNELS | loading.LOADING
     call = cases.layer(made, device) if made != name else known[name].make(device)
     _work.update(call=call, count=1)
     for _ in range(3):
