@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -14,6 +13,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from record import synchronize
+from timing import seconds_per_call
 
 SAMPLE_SECONDS = 0.05
 WIDTH, ROWS = 1024, 4
@@ -74,16 +74,9 @@ def part(device: str) -> None:
 
 def timed(where: str, call: Callable[[], Any], count: int) -> float:
     """Seconds per call, the last synchronisation included; the ranks begin together."""
-    gc.disable()
     synchronize(where)
     dist.barrier()
-    start = time.perf_counter()
-    for _ in range(count):
-        call()
-    synchronize(where)
-    took = (time.perf_counter() - start) / count
-    gc.enable()
-    return took
+    return seconds_per_call(where, call, count)
 
 
 def prepare(device: str, name: str, where: str) -> None:

@@ -16,6 +16,7 @@ import cases
 import kernel_cases
 import loading
 from record import synchronize
+from timing import seconds_per_call
 
 SAMPLE_SECONDS = 0.03
 _work: dict[str, Any] = {}
@@ -40,16 +41,7 @@ def prepare(device: str, name: str, threads: int, seconds: float = SAMPLE_SECOND
 
 def sample(device: str) -> float:
     """Seconds per call, the last synchronisation included."""
-    call, count = _work["call"], _work["count"]
-    gc.disable()
-    synchronize(device)
-    start = time.perf_counter()
-    for _ in range(count):
-        call()
-    synchronize(device)
-    took = (time.perf_counter() - start) / count
-    gc.enable()
-    return took
+    return seconds_per_call(device, _work["call"], _work["count"])
 
 
 def profiled(device: str, activities: list[str]) -> float:

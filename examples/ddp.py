@@ -5,10 +5,7 @@ torchrun --nproc-per-node 2 examples/ddp.py
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -16,6 +13,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
+import ranks
 from digits import BATCH, Net, correct, load, logits_of
 
 GOAL = 0.93
@@ -52,15 +50,8 @@ def spread(model: nn.Module) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--out", type=Path, default=Path("demo"))
-    options = parser.parse_args()
-    kind = torch.accelerator.current_accelerator()
-    module = torch.get_device_module(kind)
-    module.set_device(int(os.environ["LOCAL_RANK"]) % module.device_count())
-    dist.init_process_group()
-    accuracy, apart = train(torch.device(kind.type, module.current_device()), options.epochs)
+    options, device = ranks.begin(__doc__, epochs=6)
+    accuracy, apart = train(device, options.epochs)
     if dist.get_rank() == 0:
         options.out.mkdir(parents=True, exist_ok=True)
         found = {"ranks": dist.get_world_size(), "accuracy": accuracy, "apart": apart}

@@ -5,10 +5,7 @@ torchrun --nproc-per-node 2 examples/fsdp2.py
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -17,6 +14,7 @@ from torch import nn
 from torch.distributed.checkpoint.state_dict import get_model_state_dict
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
+import ranks
 from digits import BATCH, load
 
 GOAL = 0.90
@@ -58,15 +56,7 @@ def train(model: nn.Module, device: torch.device, epochs: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--out", type=Path, default=Path("demo"))
-    options = parser.parse_args()
-    kind = torch.accelerator.current_accelerator()
-    module = torch.get_device_module(kind)
-    module.set_device(int(os.environ["LOCAL_RANK"]) % module.device_count())
-    dist.init_process_group()
-    device = torch.device(kind.type, module.current_device())
+    options, device = ranks.begin(__doc__, epochs=8)
     model = sharded(device)
     accuracy = train(model, device, options.epochs)
     dcp.save(get_model_state_dict(model), checkpoint_id=options.out / "fsdp2")

@@ -73,20 +73,27 @@ ASYNCHRONOUS = """
     torch.accelerator.synchronize()
 
     from torch.profiler import ProfilerActivity, profile
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as profiled:
-        busy(D, 20)
-        with side:
-            for _ in range(8):  # one alone may fit between two kernels of a busy machine
-                target.copy_(host, non_blocking=True)
-        torch.accelerator.synchronize()
-    profiled.export_chrome_trace(os.environ["TRACE"])
-    events = [e for e in json.load(open(os.environ["TRACE"]))["traceEvents"] if "dur" in e]
-    spans = {kind: [(e["ts"], e["ts"] + e["dur"], e["args"]["stream"]) for e in events
-                    if e.get("cat") == kind] for kind in ("kernel", "gpu_memcpy")}
-    found["overlap in the trace"] = [
-        len(spans["gpu_memcpy"]),
-        any(start < until and begin < end and one != other
-            for start, end, one in spans["gpu_memcpy"] for begin, until, other in spans["kernel"])]
+    def spans_of_a_run():
+        activities = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+        with profile(activities=activities) as profiled:
+            busy(D, 20)
+            with side:
+                for _ in range(8):
+                    target.copy_(host, non_blocking=True)
+            torch.accelerator.synchronize()
+        profiled.export_chrome_trace(os.environ["TRACE"])
+        events = [e for e in json.load(open(os.environ["TRACE"]))["traceEvents"] if "dur" in e]
+        return [[(e["ts"], e["ts"] + e["dur"], e["args"]["stream"]) for e in events
+                 if e.get("cat") == kind] for kind in ("kernel", "gpu_memcpy")]
+    traced = []
+    for _ in range(10):  # a busy machine may give the copies no turn before the kernels are done
+        kernels, copies = spans_of_a_run()
+        overlaps = sum(start < until and begin < end and one != other
+                       for start, end, one in copies for begin, until, other in kernels)
+        traced.append([len(kernels), len(copies), overlaps])
+        if overlaps:
+            break
+    found["overlap in the trace"] = traced
 
     busy(D, 40)
     left = threading.Event()
@@ -140,7 +147,9 @@ def test_copies_overlap_with_compute(asynchronous):
 
 
 def test_the_trace_shows_a_copy_beside_kernels_of_another_stream(asynchronous):
-    assert asynchronous["overlap in the trace"] == [8, True]
+    runs = asynchronous["overlap in the trace"]
+    assert all(kernels >= 40 and copies == 8 for kernels, copies, _ in runs), runs
+    assert runs[-1][2] > 0, runs
 
 
 def test_a_wait_lets_other_threads_run(asynchronous):

@@ -3,15 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/drivers/check/other_process.h"
 #include "tests/runtime/fake_driver.h"
-#include "tests/runtime/other_process.h"
 
 namespace graft {
 namespace {
 
+using check::OtherProcess;
 using fake::error_of;
 using fake::has;
-using fake::OtherProcess;
 
 TEST(LedgerTest, ARowStaysOpenWhileAMessageIsUnread) {
   Ledger ledger;

@@ -3,22 +3,24 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/fork.h"
+#include "tests/drivers/check/other_process.h"
 #include "tests/runtime/fake_driver.h"
-#include "tests/runtime/other_process.h"
 
 namespace graft {
 namespace {
 
+using check::OtherProcess;
 using fake::controls;
 using fake::error_of;
 using fake::has;
-using fake::OtherProcess;
 
 constexpr graft_address kElsewhere = 0x700000;  // where every import lies
 std::atomic<int> imports{0}, releases{0};
 
 // Gives the fake driver the three slots. Its imports can be counted, not read.
 void share() {
+  fork_state::child.store(false);  // what a child inherits open is not used in it
   imports = releases = 0;
   fake::table().memory_export = [](graft_device, graft_address address, uint8_t* handle,
                                    graft_address* begin) {

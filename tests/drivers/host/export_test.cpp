@@ -1,17 +1,17 @@
 // tests/drivers/host/export_test.cpp: device memory that another process imports by a handle.
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
 
 #include "host_driver.h"
+#include "tests/drivers/check/other_process.h"
 
 namespace graft::host_test {
 namespace {
+
+using check::OtherProcess;
 
 constexpr char kFresh[] = "GRAFT_HOST_THREADS=1";
 constexpr uint64_t kOffset = 4096 * 3 + 8;
@@ -19,51 +19,6 @@ constexpr uint64_t kOffset = 4096 * 3 + 8;
 struct Parcel {
   uint8_t handle[GRAFT_MEMORY_HANDLE_BYTES];
   uint64_t offset;
-};
-
-// A process that runs body; forked before this one opens a device. The two exchange plain values.
-class Other {
- public:
-  template <class Body>
-  explicit Other(Body body) {
-    int ends[2] = {-1, -1};
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    id_ = fork();
-    end_ = ends[id_ == 0 ? 1 : 0];
-    close(ends[id_ == 0 ? 0 : 1]);
-    if (id_ != 0) return;
-    body(*this);
-    _exit(0);
-  }
-  ~Other() {
-    close(end_);
-    wait();
-  }
-  Other(const Other&) = delete;
-  Other& operator=(const Other&) = delete;
-
-  template <class T>
-  void send(const T& value) {
-    EXPECT_EQ(::send(end_, &value, sizeof value, MSG_NOSIGNAL), ssize_t(sizeof value));
-  }
-  template <class T>
-  T receive() {
-    T value = {};
-    EXPECT_EQ(recv(end_, &value, sizeof value, MSG_WAITALL), ssize_t(sizeof value));
-    return value;
-  }
-  void wait() {
-    if (id_ > 0) waitpid(id_, nullptr, 0);
-    id_ = -1;
-  }
-  void kill() {
-    ::kill(id_, SIGKILL);
-    wait();
-  }
-
- private:
-  pid_t id_ = -1;
-  int end_ = -1;
 };
 
 Parcel exported(Session& s, graft_address address) {
@@ -93,7 +48,7 @@ void write_number(Session& s, graft_address address, uint64_t value) {
 }
 
 // Writes 42, exports and ends when it is told to.
-void lend(Other& parent) {
+void lend(OtherProcess& parent) {
   Session s;
   const graft_address address = s.allocate(1 << 16);
   write_number(s, address + kOffset, 42);
@@ -104,7 +59,7 @@ void lend(Other& parent) {
 
 TEST(HostExport, AnotherProcessSeesAndChangesTheBytes) {
   if (reran({kFresh, "GRAFT_HOST_PROTECT=0", "GRAFT_HOST_MODE=async"})) return;
-  Other borrower([](Other& parent) {
+  OtherProcess borrower([](OtherProcess& parent) {
     Session s;
     const Parcel parcel = parent.receive<Parcel>();
     const graft_address address = imported(s, parcel) + parcel.offset;
@@ -126,7 +81,7 @@ TEST(HostExport, AnotherProcessSeesAndChangesTheBytes) {
 
 TEST(HostExport, StaysWhenItsOwnerEnds) {
   if (reran({kFresh})) return;
-  Other owner(lend);
+  OtherProcess owner(lend);
   Session s;
   const Parcel parcel = owner.receive<Parcel>();
   const graft_address begin = imported(s, parcel);
@@ -140,7 +95,7 @@ TEST(HostExport, StaysWhenItsOwnerEnds) {
 
 TEST(HostExport, OfAnOwnerThatEndedIsRefused) {
   if (reran({kFresh})) return;
-  Other owner(lend);
+  OtherProcess owner(lend);
   Session s;
   const Parcel parcel = owner.receive<Parcel>();
   owner.send(char(1));
@@ -153,7 +108,7 @@ TEST(HostExport, OfAnOwnerThatEndedIsRefused) {
 
 TEST(HostExport, OwnerGoesOnWhenABorrowerIsKilled) {
   if (reran({kFresh})) return;
-  Other borrower([](Other& parent) {
+  OtherProcess borrower([](OtherProcess& parent) {
     Session s;
     imported(s, parent.receive<Parcel>());
     parent.send(char(1));
