@@ -122,6 +122,13 @@ class Training:
     def ddp(self) -> None:
         self._compare(self._train(DistributedDataParallel(model().to(D))))
 
+    def ddp_measures_its_steps_on_the_device(self) -> None:
+        wrapped = DistributedDataParallel(model().to(D))
+        self._train(wrapped)
+        measured = wrapped._get_ddp_logging_data()
+        for part in ("forward_compute", "backward_compute", "backward_comm"):
+            assert measured[f"avg_{part}_time"] > 0, (part, measured)
+
     def ddp_in_many_buckets(self) -> None:
         wrapped = DistributedDataParallel(
             model().to(D), bucket_cap_mb=0.002, gradient_as_bucket_view=True
