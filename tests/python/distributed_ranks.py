@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import multiprocessing
 import os
 import pickle
+import random
 import socket
 import time
 import traceback
@@ -29,10 +31,20 @@ class Rank:
     exit_code: int | None = None
 
 
+# Below the ports that the system gives to whoever asks for any: what is free stays free until it is
+# used. Tests that run at once (pytest-xdist) take different ones.
+_STARTS = range(10_000, 32_000, 64)
+_ports = itertools.cycle(random.SystemRandom().sample(_STARTS, len(_STARTS)))
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of this machine on which nobody listens, and that was not returned lately."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    while True:
+        port = next(_ports) + worker
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def run_ranks(

@@ -3,7 +3,6 @@
 import concurrent.futures
 import re
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -27,14 +26,12 @@ ENGINES = ["auto", "staged"]
 
 def test_a_killed_rank_is_named_twenty_times_in_a_row():
     """At another moment each time; five groups at once, for most of the time is waiting."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(20)]
+    ports = [free_port() for _ in range(20)]
 
     def once(number):
-        port = held[number].getsockname()[1]
-        held[number].close()
         return run_ranks(
             2, faults.killed_at, 0.004 * number, number % 4 > 1, timeout=100,
-            GRAFT_COLLECTIVES=ENGINES[number % 2], MASTER_PORT=str(port),
+            GRAFT_COLLECTIVES=ENGINES[number % 2], MASTER_PORT=str(ports[number]),
         )  # fmt: skip
 
     with concurrent.futures.ThreadPoolExecutor(5) as pool:
