@@ -17,21 +17,22 @@ class GpuLike : public Dialect {
   explicit GpuLike(const char* name) : Dialect(name, Family::kGpuLike) {}
 
   std::string open_kernel(const Kernel& kernel) const override {
-    std::string text = std::string(kernel_qualifier()) + "void " + kernel.name + "(", scalars;
+    std::string text = std::string(kernel_qualifier()) + "void " + kernel.name + "(", setup;
     for (size_t i = 0; i < kernel.parameters.size(); ++i) {
       const Parameter& parameter = kernel.parameters[i];
       const std::string p = "p" + std::to_string(i), bits = p + "_bits";
       const std::string stored = storage_type(parameter.dtype);
       if (parameter.is_address) {
-        text += std::string(address_space()) + stored + "* " + p + ", ";
+        text += this->parameter(stored, i) + ", ";
+        setup += bound(stored, i);
         continue;
       }
       text += stored + " " + bits + ", ";
-      scalars += std::string("  const ") + name_of(compute_type(parameter.dtype)) + " " + p +
-                 " = " + loaded(parameter.dtype, bits) + ";\n";
+      setup += std::string("  const ") + name_of(compute_type(parameter.dtype)) + " " + p + " = " +
+               loaded(parameter.dtype, bits) + ";\n";
     }
     return text + "u64 items) {\n  const i64 item = " + std::string(grid_item()) +
-           ";\n  if (item >= (i64)items) return;\n" + scalars;
+           ";\n  if (item >= (i64)items) return;\n" + setup;
   }
 
   // The language's own where math.h has no definition, whose bounds its float32 need not keep.
@@ -43,6 +44,14 @@ class GpuLike : public Dialect {
   std::string far_math(Math function) const override { return name_of(function); }
 
  protected:
+  // An address among the parameters, and the line that makes p<i> of it where it is not p<i> yet.
+  virtual std::string parameter(const std::string& type, size_t i) const {
+    return type + "* p" + std::to_string(i);
+  }
+  virtual std::string bound(const std::string& type, size_t i) const {
+    (void)type, (void)i;
+    return "";
+  }
   virtual std::string_view kernel_qualifier() const = 0;
   virtual std::string_view grid_item() const = 0;  // index of the work-item, any type
 };
