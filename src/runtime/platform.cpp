@@ -240,6 +240,19 @@ std::vector<DeviceDescription> Platform::descriptions() {
   return devices;
 }
 
+std::vector<DeviceDescription> Platform::found() {
+  std::lock_guard lock(mutex_);
+  discover();
+  std::vector<DeviceDescription> devices = found_;
+  for (DeviceDescription& device : devices) {
+    for (const auto& entry : entries_) {
+      const DeviceDescription& one = entry->description;
+      if (one.driver == device.driver && one.ordinal == device.ordinal) device.index = one.index;
+    }
+  }
+  return devices;
+}
+
 Device* Platform::open_device(int index) const {
   if (index < 0 || index >= kMostDevices) return nullptr;
   return open_[index].load(std::memory_order_acquire);

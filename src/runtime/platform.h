@@ -56,6 +56,9 @@ class GRAFT_EXPORT Platform {
   std::vector<Refusal> refusals();
   std::vector<DeviceDescription> descriptions();
 
+  // Every device of the drivers that were asked, also those that do not count, whose index is -1.
+  std::vector<DeviceDescription> found();
+
   // The device if it is open, else null. Opens and loads nothing.
   Device* open_device(int index) const;
   bool any_device_open() const;

@@ -85,6 +85,10 @@ TEST_F(PlatformTest, ADriverThatTheListDoesNotNameIsNotAsked) {
   platform_.add_driver_path(files_.driver("good", "rest"));
   EXPECT_EQ(platform_.device_count(), 1);
   EXPECT_EQ(platform_.drivers().size(), 2u);
+  const auto found = platform_.found();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].index, -1);
+  EXPECT_EQ(found[1].index, 0);
   EXPECT_TRUE(platform_.refusals().empty()) << only_refusal();
 }
 
