@@ -114,6 +114,7 @@ typedef enum graft_device_class {
 #define GRAFT_FEATURE_FLOAT16 0x4u            /* kernels may compute in float16 */
 #define GRAFT_FEATURE_INT64_ATOMICS 0x8u      /* 64-bit atomics on global memory */
 #define GRAFT_FEATURE_SIMULATED 0x10u         /* no hardware: a default only when nothing else is */
+#define GRAFT_FEATURE_ONLY_NAMED 0x20u        /* counts only when GRAFT_DEVICES names it */
 
 /* What a device is. The caller zeroes the struct and sets struct_size. */
 typedef struct graft_device_properties {
