@@ -250,7 +250,8 @@ typedef struct graft_sink {
        (graft_stream stream, graft_address to, graft_device from_device, graft_address from,    \
         uint64_t bytes, uint32_t tag))                                                          \
   /* A host pointer to the same bytes, valid until the memory is freed. The caller orders its   \
-   * accesses with the streams. Default: copies. */                                             \
+   * accesses with the streams. UNSUPPORTED where the host does not see this device's memory.   \
+   * Default: copies. */                                                                        \
   SLOT(OPTIONAL, memory_host_view,                                                              \
        (graft_device device, graft_address address, uint64_t bytes, void** out_pointer))        \
   /* Calls function(context) on some thread once earlier commands are done; later ones wait for \
