@@ -9,9 +9,9 @@
 
 namespace graft::ir {
 
-// A kernel takes its parameters in order, scalars by their bits, and then "u64 items": the number
-// of work-items of the grid, which a driver may round up to whole groups. Kernels with a barrier
-// are launched on whole groups only, because the work-items beyond leave at once.
+// A kernel takes its parameters in order, scalars by their bits. Where a launch is always whole
+// groups "u64 items" follows, the number of work-items of the grid, which a driver may round up.
+// Kernels with a barrier are launched on whole groups, because the work-items beyond leave at once.
 class GpuLike : public Dialect {
  public:
   explicit GpuLike(const char* name) : Dialect(name, Family::kGpuLike) {}
@@ -31,8 +31,12 @@ class GpuLike : public Dialect {
       setup += std::string("  const ") + name_of(compute_type(parameter.dtype)) + " " + p + " = " +
                loaded(parameter.dtype, bits) + ";\n";
     }
-    return text + "u64 items) {\n  const i64 item = " + std::string(grid_item()) +
-           ";\n  if (item >= (i64)items) return;\n" + setup;
+    if (rounds_up()) {
+      text += "u64 items, ";
+      setup = "  if (item >= (i64)items) return;\n" + setup;
+    }
+    if (text.ends_with(", ")) text.resize(text.size() - 2);
+    return text + ") {\n  const i64 item = " + std::string(grid_item()) + ";\n" + setup;
   }
 
   // The language's own where math.h has no definition, whose bounds its float32 need not keep.
@@ -52,6 +56,7 @@ class GpuLike : public Dialect {
     (void)type, (void)i;
     return "";
   }
+  virtual bool rounds_up() const { return true; }
   virtual std::string_view kernel_qualifier() const = 0;
   virtual std::string_view grid_item() const = 0;  // index of the work-item, any type
 };

@@ -34,6 +34,7 @@ class OpenclC final : public GpuLike {
   std::string_view address_space() const override { return "__global "; }
 
  protected:
+  bool rounds_up() const override { return false; }
   std::string_view kernel_qualifier() const override { return "__kernel "; }
   std::string_view grid_item() const override { return "get_global_id(0)"; }
   std::string parameter(const std::string& type, size_t i) const override {
