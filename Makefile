@@ -22,7 +22,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
 help:
-	@echo 'make demo    train and run the example models on device="graft"'
+	@echo 'make demo    train and run the example models on device="graft" (DEVICE=opencl: on that driver)'
 	@echo 'make test    lint, torch-free tests (plain and under the sanitizers), pytest'
 	@echo 'make bench   measure against torch on the CPU, write bench/results.json'
 	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
@@ -42,8 +42,9 @@ setup: .venv/graft.stamp
 	$(BIN)/python -m pip install --no-build-isolation --no-deps .
 	touch $@
 
+# DEVICE=opencl: on that driver's devices instead of the default one.
 demo: .venv/graft.stamp
-	$(BIN)/python examples/demo.py
+	$(if $(DEVICE),GRAFT_DEVICES=$(DEVICE) )$(BIN)/python examples/demo.py
 
 bench: .venv/graft.stamp
 	$(BIN)/python bench/run.py --publish

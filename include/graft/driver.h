@@ -114,6 +114,7 @@ typedef enum graft_device_class {
 #define GRAFT_FEATURE_FLOAT16 0x4u            /* kernels may compute in float16 */
 #define GRAFT_FEATURE_INT64_ATOMICS 0x8u      /* 64-bit atomics on global memory */
 #define GRAFT_FEATURE_SIMULATED 0x10u         /* no hardware: a default only when nothing else is */
+#define GRAFT_FEATURE_ONLY_NAMED 0x20u        /* counts only when GRAFT_DEVICES names it */
 
 /* What a device is. The caller zeroes the struct and sets struct_size. */
 typedef struct graft_device_properties {
@@ -249,7 +250,8 @@ typedef struct graft_sink {
        (graft_stream stream, graft_address to, graft_device from_device, graft_address from,    \
         uint64_t bytes, uint32_t tag))                                                          \
   /* A host pointer to the same bytes, valid until the memory is freed. The caller orders its   \
-   * accesses with the streams. Default: copies. */                                             \
+   * accesses with the streams. UNSUPPORTED where the host does not see this device's memory.   \
+   * Default: copies. */                                                                        \
   SLOT(OPTIONAL, memory_host_view,                                                              \
        (graft_device device, graft_address address, uint64_t bytes, void** out_pointer))        \
   /* Calls function(context) on some thread once earlier commands are done; later ones wait for \

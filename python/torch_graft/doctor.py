@@ -20,8 +20,10 @@ SETTINGS = {
     "GRAFT_FALLBACK": "off, warn or forbid: operators without a kernel",
     "GRAFT_CC": "the C compiler for kernels that were not built ahead of time",
     "GRAFT_CACHE_DIR": "where compiled kernels are kept",
+    "GRAFT_PROGRESS": "1 or 0: a line while kernels are compiled (not set: on a terminal)",
     "GRAFT_NO_CACHING": "1: no caching of device memory",
     "GRAFT_HOST_DEVICES": "number of devices of the host driver",
+    "GRAFT_OPENCL_DEVICES": "which OpenCL devices the opencl driver lists",
     "TORCH_DEVICE_BACKEND_AUTOLOAD": "0: Graft is not attached at import",
 }
 
@@ -77,8 +79,19 @@ def _drivers(report: Report) -> None:
         report.say(f"  named    {path} (by GRAFT_DRIVER_PATH)")
     for offer in drivers.offers():
         report.say(f"  offered  {offer.path} (by the package entry '{offer.entry}')")
+    listed = os.environ.get("GRAFT_DEVICES", "")
+    named = {item.split(":")[0].strip() for item in listed.split(",")} - {""}
     for name, path in _C.drivers():
         report.good(f"'{name}' loaded from {path}")
+        if named and name not in named:
+            report.say("           not asked for devices: GRAFT_DEVICES does not name it")
+            continue
+        found = [device for device in _C.found_devices() if device[0] == name]
+        if not found:
+            report.say("           it finds no device on this machine")
+        for driver, ordinal, device, index in found:
+            state = "not used; GRAFT_DEVICES may name it" if index < 0 else f"number {index}"
+            report.say(f"           {driver}:{ordinal} is '{device}' ({state})")
     for path, reason in _C.refusals():
         report.problem(f"{path} was refused", reason)
 

@@ -2,7 +2,7 @@
 """Finds drivers by the entry-point group "graft.drivers".
 
 Each entry point is a function that returns the absolute path of a driver library, or a pair of
-that path and the name that the device shall have.
+that path and the name that the device shall have, or None where it has no driver for this machine.
 """
 
 from __future__ import annotations
@@ -24,9 +24,22 @@ class Offer:
     device_name: str | None
 
 
+def _built(name: str) -> Path:
+    return Path(__file__).absolute().parent / "drivers" / f"graft_{name}.so"
+
+
 def host() -> str:
     """The driver that simulates an accelerator on the CPU; part of this package."""
-    return str(Path(__file__).absolute().parent / "drivers" / "graft_host.so")
+    return str(_built("host"))
+
+
+def opencl() -> str | None:
+    """The driver of OpenCL's devices; None where this package was built without OpenCL's headers.
+
+    It finds OpenCL itself when it is asked for devices, and has none on a machine without it.
+    """
+    path = _built("opencl")
+    return str(path) if path.exists() else None
 
 
 def offers() -> list[Offer]:
@@ -35,6 +48,8 @@ def offers() -> list[Offer]:
     for entry in entry_points(group=GROUP):
         try:
             given = entry.load()()
+            if given is None:
+                continue
             path, name = given if isinstance(given, tuple) else (given, None)
             found.append(Offer(entry.name, str(path), name))
         except Exception as error:

@@ -48,6 +48,7 @@ class Body {
   std::string own_function(const Instruction& it) const {
     if (it.opcode != Opcode::kMath || it.type != Type::kF32) return "";
     const Math function = static_cast<Math>(it.index);
+    if (it.bits == kOwnFunction) return "";
     return std::isinf(largest_argument(function)) ? "" : dialect_.far_math(function);
   }
 
@@ -308,6 +309,7 @@ class Body {
     std::string name = is_integer(it.type) ? "" : dialect_.math(function, it.type);
     const std::string own = own_function(it);
     if (!own.empty() && reach_ != Reach::kNear) name = own;
+    if (it.bits == kOwnFunction) name = dialect_.far_math(function);
     if (name.empty()) name = fmt::format("graft_{}_{}", name_of(function), name_of(it.type));
     std::string text = name + "(";
     for (int i = 0; i < arity_of(function); ++i) text += (i == 0 ? "" : ", ") + v(it.operands[i]);

@@ -142,6 +142,9 @@ class Builder {
     close();
   }
 
+  // What is computed in float64 here may not be computed in float32 on a device that lacks float64.
+  void keep_float64() { kernel_.keeps_float64 = true; }
+
   // GPU-like only.
   Value local_item();
   void barrier() { append({Opcode::kBarrier}); }

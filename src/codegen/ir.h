@@ -124,7 +124,7 @@ int arity_of(Math function);
   OPCODE(kSelect, 3, "select") /* condition, then, else */                                         \
   OPCODE(kCast, 1, "cast")     /* C's rules; float to integer saturates nothing */                 \
   OPCODE(kBitcast, 1, "bitcast")                                                                   \
-  OPCODE(kMath, 3, "math")         /* index: Math */                                               \
+  OPCODE(kMath, 3, "math")         /* index: Math; bits: kOwnFunction or 0 */                      \
   OPCODE(kPick, 1, "pick")         /* one of bits parameters, the first index; a: which, an i64 */ \
   OPCODE(kLoad, 1, "load")         /* index: parameter; a: element; b: a kPick in its place */     \
   OPCODE(kStore, 2, "store")       /* index: parameter; a: element, b: value; c: a kPick */        \
@@ -150,6 +150,9 @@ enum class Opcode : uint8_t { GRAFT_IR_OPCODES(GRAFT_ENUMERATE) };
 
 const char* name_of(Opcode opcode);
 int operands_of(Opcode opcode);
+
+// kMath of f32 that calls the language's own function and not the definition in math.h.
+inline constexpr uint64_t kOwnFunction = 1;
 
 // Names an instruction of the same kernel: its position.
 using Id = uint32_t;
@@ -183,6 +186,7 @@ struct Kernel {
   Type result = Type::kVoid;
   std::vector<Parameter> parameters;
   std::vector<Instruction> body;
+  bool keeps_float64 = false;  // float32 in its place would be wrong: without_float64.h
 };
 
 }  // namespace graft::ir

@@ -46,7 +46,7 @@ class Functions {
       if (tiles) add_tiles(parameter.dtype);
     }
     for (const Instruction& it : kernel.body) {
-      if (it.opcode != Opcode::kMath) continue;
+      if (it.opcode != Opcode::kMath || it.bits == kOwnFunction) continue;
       const Math function = static_cast<Math>(it.index);
       const bool printed =
           is_float(it.type) ? dialect_.math(function, it.type).empty() : function != Math::k_abs;

@@ -5,14 +5,17 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
 
 #include "codegen/blob_store.h"
+#include "codegen/compile_progress.h"
 #include "codegen/printer.h"
 #include "codegen/source_dump.h"
+#include "codegen/without_float64.h"
 #include "runtime/command_trace.h"
 #include "runtime/error.h"
 
@@ -37,21 +40,56 @@ std::string hash_text(const std::string& text) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
+// A compiler's log may hold the whole source, line by line.
+std::string first_lines(const std::string& text) {
+  size_t end = 0;
+  for (int line = 0; line < 8 && end != std::string::npos; ++line) {
+    end = text.find('\n', end == 0 ? 0 : end + 1);
+  }
+  end = std::min({end, text.size(), size_t{1500}});
+  if (end == text.size()) return text;
+  return text.substr(0, end) + "\n... (GRAFT_DUMP_KERNELS=<folder> writes the source)";
+}
+
+// The kernel as the device can run it.
+ir::Kernel fit(ir::Kernel kernel, const Device& device, const std::string& key) {
+  const graft_device_properties& has = device.properties();
+  uint64_t local = 0;
+  for (const ir::Instruction& it : kernel.body) {
+    if (it.opcode == ir::Opcode::kLocalMemory) local += it.bits * ir::bytes_of(it.type);
+  }
+  if (local > has.local_memory_bytes) {
+    throw Error(
+        GRAFT_UNSUPPORTED,
+        fmt::format("{} has {} of local memory for a group, but the kernel {} takes {}",
+                    device.label(), bytes_text(has.local_memory_bytes), key, bytes_text(local)));
+  }
+  if (has.features & GRAFT_FEATURE_FLOAT64) return kernel;
+  std::optional<ir::Kernel> narrow = ir::without_float64(kernel);
+  if (!narrow) {
+    throw Error(GRAFT_UNSUPPORTED,
+                fmt::format("dtype float64 is not supported by device {}, '{}'; convert to float32 "
+                            "(the kernel {} needs it)",
+                            device.label(), has.name, key));
+  }
+  return *std::move(narrow);
+}
+
 class Entry {
  public:
   graft_kernel get(Device& device, const std::string& key,
                    const std::function<ir::Kernel()>& make) {
     const std::lock_guard lock(mutex_);
-    if (kernel_ == nullptr && unsupported_.empty()) {
+    if (kernel_ == nullptr && failure_ == nullptr) {
       try {
         find(device, key, make);
         name_kernel(kernel_, key);
       } catch (const Error& error) {
-        if (error.status() != GRAFT_UNSUPPORTED) throw;
-        unsupported_ = error.what();
+        if (!error.lacks_kernel()) throw;
+        failure_ = std::make_unique<Error>(error);
       }
     }
-    if (kernel_ == nullptr) throw Error(GRAFT_UNSUPPORTED, unsupported_);
+    if (kernel_ == nullptr) throw Error(*failure_);
     return kernel_;
   }
 
@@ -64,7 +102,7 @@ class Entry {
                   fmt::format("{} runs no generated kernels: its dialect is \"{}\"", device.label(),
                               device.properties().dialect));
     }
-    const ir::Kernel kernel = make();
+    const ir::Kernel kernel = fit(make(), device, key);
     dump_sources(key, kernel);
     const Program program = make_program(key, kernel, *dialect);
     if (table.kernel_find(device.handle(), nullptr, program.name.c_str(), &kernel_) == GRAFT_OK) {
@@ -87,13 +125,15 @@ class Entry {
   }
 
   std::string compile(Device& device, const Program& program) {
+    const CompileProgress progress(device.label());
     std::string blob;
     const graft_status status = device.driver().table().program_compile(
         device.handle(), program.source.data(), program.source.size(), "",
         {&blob, append_to_string});
-    if (status != GRAFT_OK) {
-      const std::string what = "compiling " + program.name;
-      device.check(status, what.c_str());
+    try {
+      device.check(status, "compiling " + program.name);
+    } catch (const Error& error) {
+      throw Error(error.status(), first_lines(error.what()));
     }
     return blob;
   }
@@ -110,7 +150,7 @@ class Entry {
   std::mutex mutex_;
   graft_kernel kernel_ = nullptr;    // guarded by mutex_, as are the next
   graft_program program_ = nullptr;  // the kernel's, never unloaded; null for one of the pack
-  std::string unsupported_;
+  std::unique_ptr<Error> failure_;
 };
 
 std::vector<PackEntry::Enumerate>& pack_entries() {

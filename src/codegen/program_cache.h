@@ -17,8 +17,11 @@ namespace graft {
 // keys. Asked in order: this process, the driver's pack, the disk, the driver's compiler; make is
 // called at the first call only. Thread-safe: different keys compile side by side, one key once.
 // A call costs a hash of the key and a lock: keep the handle.
-// Throws Error: UNSUPPORTED when the driver has neither the kernel nor a compiler or no dialect of
-// ours, COMPILE_ERROR with the log. UNSUPPORTED is remembered, other failures are tried again.
+// On a device without float64 it is what without_float64.h makes of it. Throws Error: UNSUPPORTED
+// when the driver has neither the kernel nor a compiler or no dialect of ours, or the kernel needs
+// float64 or more local memory than the device has; COMPILE_ERROR with the log's first lines. These
+// two are remembered, other failures are tried again. What takes more than two seconds shows a line
+// of compile_progress.h.
 GRAFT_EXPORT graft_kernel get_kernel(Device& device, const std::string& key,
                                      const std::function<ir::Kernel()>& make);
 

@@ -77,6 +77,7 @@ Value unit_float(Value word, int bits) {
 }
 
 Value unit_double(Value wide_word) {
+  wide_word.builder().keep_float64();  // in float32 it could be 1
   const Value number = cast(Type::kI64, wide_word >> 11);
   return cast(Type::kF64, number) * std::ldexp(1.0, -53);
 }

@@ -24,7 +24,9 @@ class Writer {
         complex_(is_complex(static_cast<graft_dtype>(spec.compute))),
         bits_(works_on_bits(spec)),
         type_(ir::compute_type(bits_ ? GRAFT_INT16 : static_cast<graft_dtype>(spec.compute))),
-        b_(pointwise_key(spec)) {}
+        b_(pointwise_key(spec)) {
+    b_.keep_float64();  // formulas take it for their accuracy
+  }
 
   ir::Kernel write() {
     declare();

@@ -87,6 +87,7 @@ std::string ListKernel::key() const {
 
 ir::Kernel ListKernel::build() const {
   Builder b(key());
+  b.keep_float64();  // formulas take it for their accuracy
   const ir::Type type = ir::compute_type(compute);
   const GroupList outputs(b, output, GRAFT_ACCESS_WRITE);
   std::vector<Declared> declared;

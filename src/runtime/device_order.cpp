@@ -46,20 +46,31 @@ std::string names_of(const std::vector<DeviceDescription>& found) {
   return names.empty() ? "none" : names;
 }
 
-bool simulated(const DeviceDescription& device) {
-  return (device.properties.features & GRAFT_FEATURE_SIMULATED) != 0;
+bool has(const DeviceDescription& device, uint32_t feature) {
+  return (device.properties.features & feature) != 0;
 }
 
 std::vector<size_t> default_order(const std::vector<DeviceDescription>& found) {
-  const bool hardware = !std::all_of(found.begin(), found.end(), simulated);
-  std::vector<size_t> order;
+  std::vector<size_t> hardware, simulated;
   for (size_t i = 0; i < found.size(); ++i) {
-    if (!hardware || !simulated(found[i])) order.push_back(i);
+    if (has(found[i], GRAFT_FEATURE_ONLY_NAMED)) continue;
+    (has(found[i], GRAFT_FEATURE_SIMULATED) ? simulated : hardware).push_back(i);
   }
-  return order;
+  return hardware.empty() ? simulated : hardware;
 }
 
 }  // namespace
+
+bool may_count(const std::string& driver, const char* list) {
+  std::string_view rest = list == nullptr ? "" : list;
+  if (trimmed(rest).empty()) return true;
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    if (parse(trimmed(rest.substr(0, comma))).driver == driver) return true;
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return false;
+}
 
 std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found, const char* list,
                                   std::vector<Refusal>& problems) {

@@ -29,9 +29,13 @@ struct DeviceDescription {
 // memory, an alignment that is no power of two, ...). Strings end in a zero byte whatever it wrote.
 graft_device_properties read_properties(const Driver& driver, uint32_t ordinal);
 
+// Whether a device of the driver can count under such a list: if not, its driver need not be asked.
+bool may_count(const std::string& driver, const char* list);
+
 // Picks from found by a list as GRAFT_DEVICES has it ("cuda,opencl:1,host"); null or empty: all of
-// them, but simulated ones only when there is no other. An item that matches nothing is added to
-// problems, a device that is named twice counts once. Returns positions in found.
+// them, but simulated ones only when there is no other and GRAFT_FEATURE_ONLY_NAMED's never. An
+// item that matches nothing is added to problems, a device that is named twice counts once. Returns
+// positions in found.
 std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found, const char* list,
                                   std::vector<Refusal>& problems);
 

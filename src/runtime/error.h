@@ -18,6 +18,11 @@ class GRAFT_EXPORT Error : public std::runtime_error {
 
   graft_status status() const noexcept { return status_; }
 
+  // The device has no kernel for this, or its compiler builds none: the work can be done elsewhere.
+  bool lacks_kernel() const noexcept {
+    return status_ == GRAFT_UNSUPPORTED || status_ == GRAFT_COMPILE_ERROR;
+  }
+
  private:
   graft_status status_;
 };

@@ -68,7 +68,7 @@ void Platform::describe(Driver& driver) {
   }
 }
 
-Driver* Platform::add_driver(const std::string& path) {
+Driver* Platform::add_driver(const std::string& path, const char* list) {
   const bool absolute = !path.empty() && path[0] == '/';
   const std::string real = absolute ? real_path(path) : path;
   for (const auto& driver : drivers_) {
@@ -82,7 +82,7 @@ Driver* Platform::add_driver(const std::string& path) {
                       "' is loaded already, from '" + other->path() + "'. Name only one of them.");
     }
   }
-  describe(*driver);
+  if (may_count(driver->name(), list)) describe(*driver);
   drivers_.push_back(std::move(driver));
   return drivers_.back().get();
 }
@@ -104,7 +104,7 @@ void Platform::discover() {
   discovered_ = true;
   for (const std::string& path : paths) {
     try {
-      add_driver(path);
+      add_driver(path, std::getenv("GRAFT_DEVICES"));
     } catch (const Error& error) {
       refuse(path, error.what());
     }
@@ -157,7 +157,7 @@ Driver& Platform::load_driver(const std::string& absolute_path) {
   std::lock_guard lock(mutex_);
   refuse_frozen(absolute_path);
   discover();
-  Driver& driver = *add_driver(absolute_path);
+  Driver& driver = *add_driver(absolute_path, nullptr);
   number_devices();
   return driver;
 }
@@ -237,6 +237,19 @@ std::vector<DeviceDescription> Platform::descriptions() {
   discover();
   std::vector<DeviceDescription> devices;
   for (const auto& entry : entries_) devices.push_back(entry->description);
+  return devices;
+}
+
+std::vector<DeviceDescription> Platform::found() {
+  std::lock_guard lock(mutex_);
+  discover();
+  std::vector<DeviceDescription> devices = found_;
+  for (DeviceDescription& device : devices) {
+    for (const auto& entry : entries_) {
+      const DeviceDescription& one = entry->description;
+      if (one.driver == device.driver && one.ordinal == device.ordinal) device.index = one.index;
+    }
+  }
   return devices;
 }
 

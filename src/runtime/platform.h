@@ -20,7 +20,9 @@ namespace graft {
 // ':' between them), then from add_driver_path, and are loaded at the first question; a driver that
 // cannot be used is a refusal, never an exception, and the rest work. Devices are numbered in the
 // order of GRAFT_DEVICES ("cuda,opencl:1,host": a driver's name, or one of its devices); unset, in
-// the order of the drivers, and simulated devices only when there is no other.
+// the order of the drivers, simulated devices only when there is no other, and those that want to
+// be named not at all. A driver of GRAFT_DRIVER_PATH or add_driver_path of which GRAFT_DEVICES
+// names nothing is loaded, but not asked for its devices.
 class GRAFT_EXPORT Platform {
  public:
   Platform() = default;
@@ -54,6 +56,9 @@ class GRAFT_EXPORT Platform {
   std::vector<Refusal> refusals();
   std::vector<DeviceDescription> descriptions();
 
+  // Every device of the drivers that were asked, also those that do not count, whose index is -1.
+  std::vector<DeviceDescription> found();
+
   // The device if it is open, else null. Opens and loads nothing.
   Device* open_device(int index) const;
   bool any_device_open() const;
@@ -77,7 +82,8 @@ class GRAFT_EXPORT Platform {
 
   // REQUIRES for all below: mutex_ is held.
   void discover();
-  Driver* add_driver(const std::string& path);
+  // Asks the driver for its devices where the list, as GRAFT_DEVICES has it, may count one.
+  Driver* add_driver(const std::string& path, const char* list);
   void describe(Driver& driver);
   void number_devices();
   void refuse(const std::string& path, const std::string& reason);

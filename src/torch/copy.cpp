@@ -17,6 +17,7 @@
 #include "runtime/op_tag.h"
 #include "runtime/pinned_allocator.h"
 #include "torch/errors.h"
+#include "torch/fallback.h"
 #include "torch/pinned.h"
 #include "torch/sync_debug.h"
 #include "torch/view.h"
@@ -99,7 +100,8 @@ void copy_within(const at::Tensor& to, const at::Tensor& from, Bits bits) {
     graft::copy(current_stream(index), as_bits ? view_as(to, raw) : view_of(to),
                 as_bits ? view_as(from, raw) : view_of(from), bits.conj, bits.neg);
   } catch (const Error& error) {
-    if (error.status() != GRAFT_UNSUPPORTED) throw;
+    if (!error.lacks_kernel()) throw;
+    explain_fallback(error);
     through_the_host(to, from, bits);
   }
 }

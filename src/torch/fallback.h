@@ -46,8 +46,9 @@ void reset_fallback_counts();
 // the policy: warns or throws like it.
 void count_fallback(const std::string& op, uint64_t bytes, double seconds);
 
-// Warns once in the process of what keeps kernels from being built (no compiler): why is the text
-// of the UNSUPPORTED error.
+// Warns once in the process of what keeps kernels from being built (no compiler, no float64 on the
+// device), and once of each kernel that the device's compiler rejects, with its log's first lines.
+// why: an error that lacks_kernel().
 void explain_fallback(const Error& why);
 
 }  // namespace graft::binding

@@ -4,6 +4,8 @@
 #include <c10/util/Exception.h>
 
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <unordered_map>
 
 #include "torch/device_type.h"
@@ -132,9 +134,18 @@ void count_fallback(const std::string& op, uint64_t bytes, double seconds) {
 }
 
 void explain_fallback(const Error& why) {
-  static std::atomic<bool> told{false};
+  static std::mutex mutex;
+  static auto& told = *new std::set<std::string>();
   const std::string text = why.what();
-  if (text.find("GRAFT_CC") == std::string::npos || told.exchange(true)) return;
+  std::string reason = why.status() == GRAFT_COMPILE_ERROR ? text : "";
+  for (const char* one : {"GRAFT_CC", "float64 is not supported"}) {
+    if (text.find(one) != std::string::npos) reason = one;
+  }
+  if (reason.empty()) return;
+  {
+    const std::lock_guard lock(mutex);
+    if (!told.insert(reason).second) return;
+  }
   TORCH_WARN(text);
 }
 

@@ -30,8 +30,8 @@ const std::string& qualified_name() {
 }
 
 // Calls function with the op's tag set. Where a kernel under it throws UNSUPPORTED (no such kernel,
-// no compiler) before it wrote anything, the call is done again by the counted fallback; every
-// other Error of the runtime becomes PyTorch's.
+// no compiler) or COMPILE_ERROR before it wrote anything, the call is done again by the counted
+// fallback; every other Error of the runtime becomes PyTorch's.
 template <class Op, auto function, class Pointer = decltype(function)>
 struct Guarded;
 
@@ -42,7 +42,7 @@ struct Guarded<Op, function, Result (*)(Arguments...)> {
     try {
       return function(arguments...);
     } catch (const Error& error) {
-      if (error.status() != GRAFT_UNSUPPORTED) throw_as_torch(error);
+      if (!error.lacks_kernel()) throw_as_torch(error);
       explain_fallback(error);
     }
     return fall_back(arguments...);

@@ -10,6 +10,7 @@
 #include "torch/dense_list.h"
 #include "torch/device_scope.h"
 #include "torch/device_type.h"
+#include "torch/fallback.h"
 
 namespace graft::binding {
 
@@ -28,7 +29,8 @@ bool done_by(Run run, const at::Tensor& first) {
   try {
     return run();
   } catch (const Error& error) {
-    if (error.status() != GRAFT_UNSUPPORTED) throw;
+    if (!error.lacks_kernel()) throw;
+    explain_fallback(error);
     return false;
   }
 }

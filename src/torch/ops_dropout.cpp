@@ -22,7 +22,8 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(native_dropout)(const at::Tens
   try {
     dropout(stream_of(input), view_of(output), view_of(mask), view_of(input), {seed, offset}, p);
   } catch (const Error& error) {
-    if (error.status() != GRAFT_UNSUPPORTED) throw;
+    if (!error.lacks_kernel()) throw;
+    explain_fallback(error);
     // The fallback runs no random operator without a generator; bernoulli_ has one.
     mask.bernoulli_(1 - p);
     output.copy_(input.mul(mask).mul_(p < 1 ? 1 / (1 - p) : 0.0));

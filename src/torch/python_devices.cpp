@@ -88,6 +88,16 @@ std::vector<std::tuple<std::string, std::string>> driver_names() {
   return found;
 }
 
+// Driver, number in the driver, name, index or -1.
+using Found = std::tuple<std::string, uint32_t, std::string, int>;
+std::vector<Found> found_devices() {
+  std::vector<Found> found;
+  for (const DeviceDescription& one : platform().found()) {
+    found.emplace_back(one.driver->name(), one.ordinal, one.properties.name, one.index);
+  }
+  return found;
+}
+
 std::vector<std::tuple<std::string, std::string>> refused_drivers() {
   std::vector<std::tuple<std::string, std::string>> found;
   for (const Refusal& refusal : platform().refusals()) {
@@ -150,6 +160,7 @@ void bind_devices(py::module& module) {
       module, "load_driver", +[](const std::string& path) { load_driver(path); });
   define(module, "drivers", &driver_names);
   define(module, "refusals", &refused_drivers);
+  define(module, "found_devices", &found_devices);
   define(
       module, "seed_all", +[](uint64_t seed) { seed_all(seed); });
   define(

@@ -29,9 +29,10 @@ Kernel scale() {
 
 TEST(OpenclC, PrintsKernels) {
   EXPECT_EQ(body(scale(), "opencl-c"),
-            R"(__kernel void scale(__global f32* p0, __global f32* p1, f32 p2_bits, u64 items) {
+            R"(__kernel void scale(GRAFT_ADDRESS(f32, 0), GRAFT_ADDRESS(f32, 1), f32 p2_bits) {
   const i64 item = get_global_id(0);
-  if (item >= (i64)items) return;
+  GRAFT_BIND(f32, 0)
+  GRAFT_BIND(f32, 1)
   const f32 p2 = p2_bits;
   const f32 v0 = p2;
   const i64 v1 = item;
@@ -97,9 +98,11 @@ void expect_parses(const char* dialect, const std::string& prelude, const std::s
 
 // clang's own OpenCL C; it comes with the set-up's clang-tidy.
 TEST(OpenclC, ProgramsParse) {
-  expect_parses("opencl-c", "",
-                "clang-14 -x cl -cl-std=CL1.2 -target spir64 -Xclang -finclude-default-header "
-                "-Wno-constant-logical-operand");
+  const std::string command =
+      "clang-14 -x cl -cl-std=CL1.2 -target spir64 -Xclang -finclude-default-header "
+      "-Wno-constant-logical-operand";
+  expect_parses("opencl-c", "", command);
+  expect_parses("opencl-c", "", command + " -DGRAFT_MEMORY_OFFSETS=1");
 }
 
 TEST(CudaC, ProgramsParse) {

@@ -1,4 +1,5 @@
-// tests/kernels/device_tensor.h: a tensor on the host device, filled and read back as doubles.
+// tests/kernels/device_tensor.h: a tensor on the device under test, filled and read back as
+// doubles.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +14,8 @@
 
 namespace graft::test {
 
-// The first device of the built host driver; opened once per process.
+// The first device of the built driver that GRAFT_TEST_DRIVER names ("opencl"; unset: "host");
+// opened once per process.
 Device& device();
 Stream& stream();
 

@@ -2,7 +2,9 @@
 #include "tests/kernels/device_tensor.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "kernels/axes.h"
 #include "runtime/allocator.h"
@@ -123,7 +125,11 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& sizes) {
 
 Device& device() {
   static Device& opened = []() -> Device& {
-    setenv("GRAFT_DRIVER_PATH", GRAFT_TEST_DRIVER_DIR "/graft_host.so", 1);
+    const char* chosen = std::getenv("GRAFT_TEST_DRIVER");
+    const std::string driver = chosen == nullptr ? "host" : chosen;
+    const std::string path = GRAFT_TEST_DRIVER_DIR "/graft_" + driver + ".so";
+    setenv("GRAFT_DRIVER_PATH", path.c_str(), 1);
+    setenv("GRAFT_DEVICES", driver.c_str(), 1);
     return platform().device(0);
   }();
   return opened;

@@ -44,6 +44,23 @@ TEST_F(DeviceOrderTest, HardwareHidesSimulatedDevices) {
   EXPECT_EQ(order(""), Order{});
 }
 
+TEST_F(DeviceOrderTest, DevicesThatWantToBeNamedCountOnlyThen) {
+  found_[1].properties.features = found_[2].properties.features = GRAFT_FEATURE_ONLY_NAMED;
+  EXPECT_EQ(order(nullptr), (Order{0, 3})) << "they hide no simulated device either";
+  EXPECT_EQ(order("chip"), (Order{1, 2}));
+  EXPECT_EQ(order("host,chip:1"), (Order{0, 3, 2}));
+  found_.erase(found_.begin());
+  found_.pop_back();
+  EXPECT_EQ(order(""), Order{});
+}
+
+TEST(MayCount, AListRulesOutTheDriversThatItDoesNotName) {
+  EXPECT_TRUE(may_count("chip", nullptr));
+  EXPECT_TRUE(may_count("chip", " "));
+  EXPECT_TRUE(may_count("chip", "host, chip:1"));
+  EXPECT_FALSE(may_count("chip", "host,chips"));
+}
+
 TEST_F(DeviceOrderTest, ListPicksAndOrders) {
   EXPECT_EQ(order("chip:1, host"), (Order{2, 0, 3}));
   EXPECT_EQ(order("host:1,,chip,host:1,"), (Order{3, 1, 2}));

@@ -79,6 +79,19 @@ TEST_F(PlatformTest, BadStartsAreReportedAndTheRestWorks) {
   }
 }
 
+TEST_F(PlatformTest, ADriverThatTheListDoesNotNameIsNotAsked) {
+  ::setenv("GRAFT_DEVICES", "rest:1", 1);
+  platform_.add_driver_path(files_.driver("throws_in_count", "bad"));
+  platform_.add_driver_path(files_.driver("good", "rest"));
+  EXPECT_EQ(platform_.device_count(), 1);
+  EXPECT_EQ(platform_.drivers().size(), 2u);
+  const auto found = platform_.found();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].index, -1);
+  EXPECT_EQ(found[1].index, 0);
+  EXPECT_TRUE(platform_.refusals().empty()) << only_refusal();
+}
+
 TEST_F(PlatformTest, BadDevicesAreLeftOut) {
   platform_.add_driver_path(files_.driver("second_fails"));
   EXPECT_EQ(platform_.device_count(), 1);

@@ -1,44 +1,48 @@
 // src/codegen/dialects/opencl_c.cpp: OpenCL C 1.2, as driver.h's dialect "opencl-c".
 #include "codegen/dialects/gpu_like.h"
+#include "codegen/dialects/opencl_c_prelude.h"
 
 namespace graft::ir {
 namespace {
 
+// What the language calls a type in as_<type>().
+const char* own_name(Type type) {
+  static constexpr const char* names[] = {"void", "bool", "char", "uchar", "short", "ushort",
+                                          "int",  "uint", "long", "ulong", "float", "double"};
+  static_assert(static_cast<int>(Type::kF64) == 11);
+  return names[static_cast<int>(type)];
+}
+
+// Devices that are CPUs run kernels of both families: a work-item that takes a whole tile has
+// vector loops inside. Which family a kernel is of follows the device's class, not the dialect.
 class OpenclC final : public GpuLike {
  public:
   OpenclC() : GpuLike("opencl-c") {}
 
-  std::string_view head() const override {
-    return R"(typedef char i8;
-typedef uchar u8;
-typedef short i16;
-typedef ushort u16;
-typedef int i32;
-typedef uint u32;
-typedef long i64;
-typedef ulong u64;
-typedef float f32;
-#ifdef cl_khr_fp64
-typedef double f64;
-#endif
-)";
-  }
-
+  std::string_view head() const override { return kOpenclPrelude; }
   std::string_view function_qualifier() const override { return "static "; }
+  std::string_view vector_loop() const override { return "GRAFT_VECTOR_LOOP\n"; }
+  std::string vector_maximum(const std::string&) const override { return "GRAFT_VECTOR_LOOP\n"; }
 
-  std::string bitcast(Type to, Type from, const std::string& value) const override {
-    return std::string("((union { ") + name_of(from) + " from; " + name_of(to) + " to; }){" +
-           value + "}).to";
+  std::string bitcast(Type to, Type, const std::string& value) const override {
+    return std::string("as_") + own_name(to) + "(" + value + ")";
   }
 
   std::string_view barrier() const override { return "barrier(CLK_LOCAL_MEM_FENCE);"; }
   std::string_view local_item() const override { return "get_local_id(0)"; }
   std::string_view local_memory() const override { return "__local "; }
+  std::string_view address_space() const override { return "__global "; }
 
  protected:
+  bool rounds_up() const override { return false; }
   std::string_view kernel_qualifier() const override { return "__kernel "; }
-  std::string_view address_space() const override { return "__global "; }
   std::string_view grid_item() const override { return "get_global_id(0)"; }
+  std::string parameter(const std::string& type, size_t i) const override {
+    return "GRAFT_ADDRESS(" + type + ", " + std::to_string(i) + ")";
+  }
+  std::string bound(const std::string& type, size_t i) const override {
+    return "  GRAFT_BIND(" + type + ", " + std::to_string(i) + ")\n";
+  }
 };
 
 const OpenclC opencl_c;

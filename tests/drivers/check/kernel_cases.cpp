@@ -22,7 +22,14 @@ const char* source_for(const std::string& dialect) {
            "}\n";
   }
   if (dialect == "opencl-c") {
-    return "__kernel void add_n(__global int* x, int n) { x[get_global_id(0)] += n; }\n";
+    return "#ifdef GRAFT_MEMORY_OFFSETS\n"
+           "__kernel void add_n(__global char* b, ulong o, int n) {\n"
+           "  __global int* x = (__global int*)(b + o);\n"
+           "#else\n"
+           "__kernel void add_n(__global int* x, int n) {\n"
+           "#endif\n"
+           "  x[get_global_id(0)] += n;\n"
+           "}\n";
   }
   if (dialect == "cuda-c") {
     return "extern \"C\" __global__ void add_n(int* x, int n) {\n"

@@ -5,6 +5,7 @@
 
 #include "check/cases.h"
 
+using graft::check::Omitted;
 using graft::check::pattern;
 
 DRIVER_CASE(alignment, "memory: addresses are aligned as the properties say", "", kOpen) {
@@ -106,8 +107,10 @@ DRIVER_CASE(host_view, "host view: shows the device's bytes both ways", "memory_
   const auto bytes = pattern(5000, 5);
   session.upload(stream, address, bytes);
   void* view = nullptr;
-  session.expect(session.table.memory_host_view(session.device, address + 10, 4990, &view),
-                 GRAFT_OK, "memory_host_view");
+  const graft_status status =
+      session.table.memory_host_view(session.device, address + 10, 4990, &view);
+  if (status == GRAFT_UNSUPPORTED) throw Omitted("a host view of this device's memory");
+  session.expect(status, GRAFT_OK, "memory_host_view");
   session.require(std::memcmp(view, bytes.data() + 10, 4990) == 0,
                   "the host view shows other bytes");
   std::memset(view, 7, 4990);

@@ -1,0 +1,131 @@
+// drivers/opencl/kernel.cpp: launches kernels.
+#include "kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "device.h"
+#include "memory.h"
+#include "message.h"
+#include "status.h"
+#include "stream.h"
+
+using graft::opencl::cl;
+using graft::opencl::fail;
+using graft::opencl::Memory;
+
+namespace {
+
+std::string triple(uint64_t x, uint64_t y, uint64_t z) {
+  return "{" + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) + "}";
+}
+
+// Sizes of 0 count as 1, but for the first.
+struct Range {
+  cl_uint dimensions = 1;
+  size_t global[3], local[3];
+
+  explicit Range(const graft_launch& launch) {
+    for (cl_uint i = 0; i < 3; ++i) {
+      local[i] = std::max(1u, launch.group[i]);
+      global[i] = std::max<uint64_t>(1, launch.grid[i]) * local[i];
+      if (global[i] > 1) dimensions = i + 1;
+    }
+  }
+};
+
+}  // namespace
+
+graft_kernel_s::graft_kernel_s(graft_device device, std::string name, cl_kernel handle)
+    : device(device), name(std::move(name)), handle(handle) {
+  cl().GetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof slots, &slots, nullptr);
+}
+
+graft_kernel_s::~graft_kernel_s() { cl().ReleaseKernel(handle); }
+
+graft_status graft_kernel_s::set_arguments(const graft_launch& launch) {
+  Memory& memory = *device->memory;
+  if (const uint64_t now = memory.generation(); now != generation) {
+    if (const cl_int code = memory.announce(handle); code != CL_SUCCESS) {
+      return device->failed(code, "naming the memory of " + name, GRAFT_LAUNCH_FAILED);
+    }
+    arguments.assign(arguments.size(), {});
+    generation = now;
+  }
+  if (arguments.size() < launch.argument_count) arguments.resize(launch.argument_count);
+  cl_uint index = 0;
+  for (uint32_t i = 0; i < launch.argument_count; ++i) {
+    const graft_argument& given = launch.arguments[i];
+    Argument& set = arguments[i];
+    const bool address = given.kind == GRAFT_ARGUMENT_ADDRESS;
+    const cl_uint at = index;
+    index += address ? memory.arguments_per_address() : 1;
+    if (set.kind == given.kind && set.value == given.value &&
+        (address || set.bytes == given.bytes)) {
+      continue;
+    }
+    set.kind = ~0u;
+    cl_int code = CL_INVALID_ARG_VALUE;
+    if (address) {
+      code = memory.set_argument(handle, at, given.value);
+    } else if (given.kind == GRAFT_ARGUMENT_SCALAR && given.bytes <= sizeof given.value) {
+      code = cl().SetKernelArg(handle, at, given.bytes, &given.value);
+    } else if (given.kind == GRAFT_ARGUMENT_LOCAL) {
+      code = cl().SetKernelArg(handle, at, given.bytes, nullptr);
+    }
+    if (code != CL_SUCCESS) {
+      return device->failed(code,
+                            "kernel " + name + ": argument " + std::to_string(i) + " of kind " +
+                                std::to_string(given.kind) + " and " + std::to_string(given.bytes) +
+                                " bytes",
+                            GRAFT_INVALID_ARGUMENT);
+    }
+    set = {given.kind, given.value, given.bytes};
+  }
+  if (index == slots) return GRAFT_OK;
+  return fail(GRAFT_INVALID_ARGUMENT, "kernel " + name + " takes " + std::to_string(slots) +
+                                          " OpenCL arguments, the launch gives " +
+                                          std::to_string(index));
+}
+
+graft_status graft_kernel_s::refuse(cl_int code, const graft_launch& launch) const {
+  const cl_device_id id = device->listed.device;
+  size_t most = 0;
+  cl_ulong local = 0;
+  cl().GetKernelWorkGroupInfo(handle, id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr);
+  cl().GetKernelWorkGroupInfo(handle, id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, nullptr);
+  std::string what = "kernel " + name + " on a grid of " +
+                     triple(launch.grid[0], launch.grid[1], launch.grid[2]) + " groups of " +
+                     triple(launch.group[0], launch.group[1], launch.group[2]);
+  if (most != 0) what += " (groups up to " + std::to_string(most) + " fit)";
+  if (local != 0) what += " with " + std::to_string(local) + " bytes of local memory";
+  return device->failed(code, what, GRAFT_LAUNCH_FAILED);
+}
+
+graft_status graft_kernel_s::launch(graft_stream stream, const graft_launch& launch) {
+  const Range range(launch);
+  cl_event event = nullptr;
+  {
+    std::lock_guard lock(mutex);
+    if (graft_status status = set_arguments(launch); status != GRAFT_OK) return status;
+    const cl_int code =
+        cl().EnqueueNDRangeKernel(stream->queue->handle, handle, range.dimensions, nullptr,
+                                  range.global, range.local, 0, nullptr, &event);
+    if (code != CL_SUCCESS) return refuse(code, launch);
+  }
+  stream->queue->note(event, launch.tag, true);
+  return GRAFT_OK;
+}
+
+namespace graft::opencl {
+
+graft_status kernel_launch(graft_stream stream, graft_kernel kernel, const graft_launch* launch) {
+  if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
+  if (kernel == nullptr || launch == nullptr ||
+      (launch->argument_count != 0 && launch->arguments == nullptr)) {
+    return fail(GRAFT_INVALID_ARGUMENT, "kernel_launch: kernel, launch or arguments missing");
+  }
+  return launch->grid[0] == 0 ? GRAFT_OK : kernel->launch(stream, *launch);
+}
+
+}  // namespace graft::opencl

@@ -1,0 +1,50 @@
+// drivers/opencl/kernel.h: launches kernels.
+#ifndef GRAFT_DRIVERS_OPENCL_KERNEL_H_
+#define GRAFT_DRIVERS_OPENCL_KERNEL_H_
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "api.h"
+#include "graft/driver.h"
+
+// A kernel and the arguments that it has. OpenCL's kernels hold their arguments, so a launch sets
+// those that differ from the last one's and enqueues, under a lock.
+struct graft_kernel_s {
+  // Takes over handle.
+  graft_kernel_s(graft_device device, std::string name, cl_kernel handle);
+  ~graft_kernel_s();
+
+  // Enqueues on a stream of the kernel's device. Thread-safe.
+  graft_status launch(graft_stream stream, const graft_launch& launch);
+
+ private:
+  // As set last; kind is no graft_argument_kind as long as nothing is.
+  struct Argument {
+    uint32_t kind = ~0u;
+    uint64_t value = 0;
+    uint64_t bytes = 0;
+  };
+
+  graft_status set_arguments(const graft_launch& launch);
+  graft_status refuse(cl_int code, const graft_launch& launch) const;
+
+  const graft_device device;
+  const std::string name;
+  const cl_kernel handle;
+  cl_uint slots = 0;  // arguments that OpenCL counts
+
+  std::mutex mutex;  // guards what follows
+  std::vector<Argument> arguments;
+  uint64_t generation = 0;  // of the memory that the arguments were set for
+};
+
+namespace graft::opencl {
+
+graft_status kernel_launch(graft_stream stream, graft_kernel kernel, const graft_launch* launch);
+
+}  // namespace graft::opencl
+
+#endif  // GRAFT_DRIVERS_OPENCL_KERNEL_H_

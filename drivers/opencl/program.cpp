@@ -1,0 +1,172 @@
+// drivers/opencl/program.cpp: compiles, loads and searches programs.
+#include "program.h"
+
+#include <string_view>
+#include <vector>
+
+#include "blob.h"
+#include "device.h"
+#include "message.h"
+#include "status.h"
+
+namespace graft::opencl {
+namespace {
+
+// As much of a build log as helps.
+constexpr size_t kLogBytes = 6000;
+
+struct Program {
+  cl_program handle = nullptr;
+  ~Program() {
+    if (handle != nullptr) cl().ReleaseProgram(handle);
+  }
+};
+
+std::string build_log(graft_device device, cl_program program) {
+  const cl_device_id id = device->listed.device;
+  size_t bytes = 0;
+  cl().GetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
+  std::string log(bytes, '\0');
+  if (bytes != 0) {
+    cl().GetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
+  }
+  while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
+  if (log.size() <= kLogBytes) return log;
+  const std::string cut = std::to_string(log.size() - kLogBytes);
+  log.resize(kLogBytes);
+  return log + "\n... and " + cut + " bytes more";
+}
+
+bool is_build_error(cl_int code) {
+  return code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_PROGRAM ||
+         code == CL_COMPILE_PROGRAM_FAILURE || code == CL_LINK_PROGRAM_FAILURE ||
+         code == CL_INVALID_BUILD_OPTIONS;
+}
+
+cl_int read_binary(cl_program program, std::vector<unsigned char>* out) {
+  size_t bytes = 0;
+  cl_int code =
+      cl().GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr);
+  if (code != CL_SUCCESS) return code;
+  if (bytes == 0) return CL_INVALID_BINARY;
+  out->resize(bytes);
+  unsigned char* place = out->data();
+  return cl().GetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof place, &place, nullptr);
+}
+
+// What a blob depends on.
+std::string identity_of(graft_device device) {
+  const Capabilities& known = device->listed.capabilities;
+  return "opencl 1; " + known.identity + "; " + known.options + "; " + name_of(known.memory);
+}
+
+}  // namespace
+
+graft_status program_compile(graft_device device, const char* source, size_t source_bytes,
+                             const char* options, graft_sink blob) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (source == nullptr || blob.write == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "program_compile: no source or no sink given");
+  }
+  const Capabilities& known = device->listed.capabilities;
+  if (!known.compiler) {
+    return fail(GRAFT_UNSUPPORTED, "the device " + known.name + " compiles nothing from source");
+  }
+  std::string words = options != nullptr ? options : "";
+  if (words.find("-cl-std=") == std::string::npos) words = known.options + " " + words;
+  cl_int code = CL_SUCCESS;
+  Program program;
+  program.handle = cl().CreateProgramWithSource(device->context, 1, &source, &source_bytes, &code);
+  if (code != CL_SUCCESS) return device->failed(code, "program_compile", GRAFT_INTERNAL);
+  code =
+      cl().BuildProgram(program.handle, 1, &device->listed.device, words.c_str(), nullptr, nullptr);
+  if (is_build_error(code)) {
+    return fail(GRAFT_COMPILE_ERROR, "the OpenCL compiler of " + known.name + " said " +
+                                         code_name(code) + " with the options " + words + "\n" +
+                                         build_log(device, program.handle));
+  }
+  if (code != CL_SUCCESS) return device->failed(code, "program_compile", GRAFT_COMPILE_ERROR);
+  std::vector<unsigned char> binary;
+  code = read_binary(program.handle, &binary);
+  if (code != CL_SUCCESS) return device->failed(code, "reading a binary", GRAFT_COMPILE_ERROR);
+  write_blob({reinterpret_cast<const char*>(binary.data()), binary.size()}, identity_of(device),
+             blob);
+  return GRAFT_OK;
+}
+
+graft_status program_load(graft_device device, const void* blob, size_t bytes,
+                          graft_program* out_program) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (blob == nullptr || out_program == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no place given");
+  }
+  std::string_view binary;
+  graft_status status =
+      read_blob({static_cast<const char*>(blob), bytes}, identity_of(device), &binary);
+  if (status != GRAFT_OK) return status;
+  const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
+  const size_t size = binary.size();
+  cl_int code = CL_SUCCESS, accepted = CL_SUCCESS;
+  Program program;
+  program.handle = cl().CreateProgramWithBinary(device->context, 1, &device->listed.device, &size,
+                                                &data, &accepted, &code);
+  if (code == CL_SUCCESS) code = accepted;
+  if (code == CL_SUCCESS) {
+    code = cl().BuildProgram(program.handle, 1, &device->listed.device, "", nullptr, nullptr);
+  }
+  if (code != CL_SUCCESS) {
+    return device->failed(code, "program_load: the device refuses its own binary",
+                          GRAFT_INVALID_ARGUMENT);
+  }
+  *out_program = new graft_program_s(device, program.handle);
+  program.handle = nullptr;
+  return GRAFT_OK;
+}
+
+graft_status program_unload(graft_program program) {
+  if (program == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "program_unload: no program given");
+  if (!forked()) delete program;
+  return GRAFT_OK;
+}
+
+graft_status toolchain_fingerprint(graft_device device, graft_sink text) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (text.write == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "toolchain_fingerprint: no sink");
+  const std::string identity = identity_of(device);
+  text.write(text.context, identity.data(), identity.size());
+  return GRAFT_OK;
+}
+
+graft_status kernel_find(graft_device device, graft_program program, const char* name,
+                         graft_kernel* out) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (name == nullptr || out == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "kernel_find: no name or no place given");
+  }
+  if (program != nullptr) return program->find(name, out);
+  return fail(GRAFT_NOT_FOUND,
+              "the OpenCL driver has no kernels of its own, so no " + std::string(name));
+}
+
+}  // namespace graft::opencl
+
+graft_program_s::~graft_program_s() {
+  kernels.clear();
+  graft::opencl::cl().ReleaseProgram(handle);
+}
+
+graft_status graft_program_s::find(const char* name, graft_kernel* out) {
+  std::lock_guard lock(mutex);
+  auto& kernel = kernels[name];
+  if (kernel == nullptr) {
+    cl_int code = CL_SUCCESS;
+    const cl_kernel made = graft::opencl::cl().CreateKernel(handle, name, &code);
+    if (code != CL_SUCCESS) {
+      kernels.erase(name);
+      return device->failed(code, "the kernel " + std::string(name), GRAFT_LAUNCH_FAILED);
+    }
+    kernel = std::make_unique<graft_kernel_s>(device, name, made);
+  }
+  *out = kernel.get();
+  return GRAFT_OK;
+}

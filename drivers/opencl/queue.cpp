@@ -1,0 +1,175 @@
+// drivers/opencl/queue.cpp: an in-order command queue that knows how each of its commands ended.
+#include "queue.h"
+
+#include <utility>
+
+#include "message.h"
+#include "status.h"
+
+namespace graft::opencl {
+namespace {
+
+// How many commands a busy device may not know of yet.
+constexpr uint32_t kUnsent = 16;
+// How many commands pass between two looks at which are done.
+constexpr uint64_t kReapEvery = 64;
+
+cl_int status_now(cl_event event) {
+  cl_int status = CL_COMPLETE;
+  const cl_int code =
+      cl().GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  return code == CL_SUCCESS ? status : code;
+}
+
+}  // namespace
+
+Mark::~Mark() {
+  if (event != nullptr && !forked()) cl().ReleaseEvent(event);
+}
+
+graft_status Mark::query() const {
+  if (event == nullptr) return GRAFT_OK;
+  if (status_now(event) <= CL_COMPLETE) return GRAFT_OK;
+  queue->flush();
+  return GRAFT_BUSY;
+}
+
+void Mark::wait() const {
+  if (event == nullptr) return;
+  queue->flush();
+  cl().WaitForEvents(1, &event);
+}
+
+LateError Mark::error() const {
+  queue->reap();
+  return queue->failure.inherited(number, told);
+}
+
+Queue::~Queue() {
+  if (forked()) return;
+  for (size_t i = first_; i < commands_.size(); ++i) cl().ReleaseEvent(commands_[i].event);
+  cl().ReleaseCommandQueue(handle);
+}
+
+void Queue::note(cl_event event, uint32_t tag, bool work, std::shared_ptr<Mark> waited) {
+  const bool traced = work && device->trace.active();
+  bool look = false, send = false;
+  {
+    std::lock_guard lock(mutex_);
+    const bool idle = first_ == commands_.size();
+    if (idle) {
+      commands_.clear();
+      first_ = 0;
+    }
+    commands_.push_back({event, tag, traced, std::move(waited)});
+    look = ++noted_ % kReapEvery == 0;
+    send = ++unsent_ >= kUnsent || idle;
+    if (send) unsent_ = 0;
+  }
+  if (send) cl().Flush(handle);
+  if (look) reap();
+}
+
+cl_event Queue::last_event() {
+  if (first_ == commands_.size()) return nullptr;
+  cl_event event = commands_.back().event;
+  cl().RetainEvent(event);
+  return event;
+}
+
+graft_status Queue::mark(bool timed, std::shared_ptr<Mark>* out) {
+  auto mark = std::make_shared<Mark>();
+  mark->queue = shared_from_this();
+  if (timed) {
+    const cl_int code = cl().EnqueueMarkerWithWaitList(handle, 0, nullptr, &mark->event);
+    if (code != CL_SUCCESS) return device->failed(code, "event_record", GRAFT_INTERNAL);
+    cl().RetainEvent(mark->event);
+    note(mark->event, 0, false);
+  }
+  {
+    std::lock_guard lock(mutex_);
+    if (!timed) mark->event = last_event();
+    mark->number = noted_;
+    mark->told = failure.told();
+  }
+  flush();
+  *out = std::move(mark);
+  return GRAFT_OK;
+}
+
+LateError Queue::outcome(const Command& command, cl_int status) const {
+  LateError error;
+  error.tag = command.tag;
+  error.number = noted_ - (commands_.size() - 1 - first_);
+  if (status >= CL_COMPLETE) return error;
+  error.status = status_of(status, GRAFT_LAUNCH_FAILED);
+  error.text = "a command failed on the device: " + code_name(status);
+  return error;
+}
+
+void Queue::close(const Command& command, cl_int status) {
+  if (status < 0) {
+    const bool follows = status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    const LateError error = outcome(command, status);
+    if (error.status == GRAFT_DEVICE_LOST) device->lost.store(true);
+    if (!follows || (command.waited == nullptr && !failure.any())) failure.set(error);
+  }
+  if (command.traced) device->trace.add(command.event, command.tag, stream);
+  cl().ReleaseEvent(command.event);
+}
+
+bool Queue::reap() {
+  std::vector<std::pair<std::shared_ptr<Mark>, LateError>> waited;
+  bool idle = false;
+  {
+    std::lock_guard lock(mutex_);
+    for (; first_ < commands_.size(); ++first_) {
+      Command& command = commands_[first_];
+      const cl_int status = status_now(command.event);
+      if (status > CL_COMPLETE) break;
+      close(command, status);
+      if (command.waited != nullptr) {
+        waited.emplace_back(std::move(command.waited), outcome(command, status));
+      }
+    }
+    idle = first_ == commands_.size();
+    if (first_ > 1024 && first_ > commands_.size() / 2) {
+      commands_.erase(commands_.begin(), commands_.begin() + ptrdiff_t(first_));
+      first_ = 0;
+    }
+  }
+  for (auto& [mark, at] : waited) {
+    LateError error = mark->error();
+    if (error.status == GRAFT_OK) error = at;
+    error.number = at.number;
+    if (error.status != GRAFT_OK) failure.set(error);
+  }
+  return idle;
+}
+
+void Queue::flush() {
+  {
+    std::lock_guard lock(mutex_);
+    if (unsent_ == 0) return;
+    unsent_ = 0;
+  }
+  cl().Flush(handle);
+}
+
+graft_status Queue::finish() {
+  {
+    std::lock_guard lock(mutex_);
+    unsent_ = 0;
+  }
+  const cl_int code = cl().Finish(handle);
+  if (!reap()) {
+    std::shared_ptr<Mark> all;
+    if (mark(false, &all) == GRAFT_OK) all->wait();
+    reap();
+  }
+  const bool told = code == CL_SUCCESS || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+  if (told || (failure.any() && code != CL_DEVICE_NOT_AVAILABLE)) return GRAFT_OK;
+  return device->failed(code, "waiting for a stream", GRAFT_LAUNCH_FAILED);
+}
+
+}  // namespace graft::opencl

@@ -1,0 +1,86 @@
+// drivers/opencl/queue.h: an in-order command queue that knows how each of its commands ended.
+#ifndef GRAFT_DRIVERS_OPENCL_QUEUE_H_
+#define GRAFT_DRIVERS_OPENCL_QUEUE_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "api.h"
+#include "device.h"
+#include "failure.h"
+#include "graft/driver.h"
+
+namespace graft::opencl {
+
+class Queue;
+
+// A point in a queue: after its first commands, of which the last has that number.
+struct Mark {
+  ~Mark();
+  // BUSY until the point is passed; never blocks. Sends the queue's commands off.
+  graft_status query() const;
+  void wait() const;
+  // The error that whoever waited for the point inherits. REQUIRES: the point is passed.
+  LateError error() const;
+
+  std::shared_ptr<Queue> queue;
+  cl_event event = nullptr;  // of the command before the point; null: it was done already
+  uint64_t number = 0;
+  uint64_t told = 0;  // errors that the queue had told by then
+};
+
+// Calls that enqueue are serialised by the caller, all others may come from any thread. Marks keep
+// it alive longer than its stream.
+class Queue : public std::enable_shared_from_this<Queue> {
+ public:
+  // Takes over handle.
+  Queue(graft_device device, graft_stream stream, cl_command_queue handle)
+      : device(device), stream(stream), handle(handle) {}
+  ~Queue();
+
+  // Takes over the event of a command that was enqueued, and sends it off if need be. work: not
+  // for the driver's own commands. waited: what the command waits for in another queue.
+  void note(cl_event event, uint32_t tag, bool work, std::shared_ptr<Mark> waited = nullptr);
+
+  // The point after all commands; timed: with a command of its own, whose event has the time.
+  graft_status mark(bool timed, std::shared_ptr<Mark>* out);
+
+  // Looks which commands are done and keeps their errors; true when all are.
+  bool reap();
+
+  // Sends every command to the device.
+  void flush();
+
+  // Waits for every command. An error is kept for the caller to take.
+  graft_status finish();
+
+  const graft_device device;
+  const graft_stream stream;  // which may be gone
+  const cl_command_queue handle;
+  Failure failure;
+
+ private:
+  struct Command {
+    cl_event event;
+    uint32_t tag;
+    bool traced;
+    std::shared_ptr<Mark> waited;
+  };
+
+  cl_event last_event();
+  // Of commands_[first_].
+  LateError outcome(const Command& command, cl_int status) const;
+  void close(const Command& command, cl_int status);
+
+  std::mutex mutex_;               // guards what follows
+  std::vector<Command> commands_;  // those before first_ are seen to be done
+  size_t first_ = 0;
+  uint64_t noted_ = 0;  // commands ever; the last one's number
+  uint32_t unsent_ = 0;
+};
+
+}  // namespace graft::opencl
+
+#endif  // GRAFT_DRIVERS_OPENCL_QUEUE_H_

@@ -1,0 +1,39 @@
+// drivers/opencl/trace.h: tells a profiler when the device ran each command (graft.profiler).
+#ifndef GRAFT_DRIVERS_OPENCL_TRACE_H_
+#define GRAFT_DRIVERS_OPENCL_TRACE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "api.h"
+#include "graft/extensions.h"
+
+namespace graft::opencl {
+
+// Of one device. Thread-safe.
+class Trace {
+ public:
+  // offset_ns: what is added to the device's times to make them the host's CLOCK_REALTIME. False
+  // when it is on already.
+  bool start(graft_emit_trace emit, void* context, int64_t offset_ns);
+  void stop();
+  bool active() const { return active_.load(std::memory_order_relaxed); }
+
+  // Tells of a command that is done.
+  void add(cl_event event, uint32_t tag, graft_stream stream);
+
+ private:
+  std::atomic<bool> active_{false};
+  std::mutex mutex_;  // guards what follows
+  graft_emit_trace emit_ = nullptr;
+  void* context_ = nullptr;
+  int64_t offset_ns_ = 0;
+};
+
+// Slot of the table; the one extension is graft.profiler.
+graft_status extension(const char* name, uint32_t version, const void** out_table);
+
+}  // namespace graft::opencl
+
+#endif  // GRAFT_DRIVERS_OPENCL_TRACE_H_
