@@ -8,6 +8,7 @@ that path and the name that the device shall have, or None where it has no drive
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -24,22 +25,18 @@ class Offer:
     device_name: str | None
 
 
-def _built(name: str) -> Path:
-    return Path(__file__).absolute().parent / "drivers" / f"graft_{name}.so"
+FOLDER = Path(__file__).absolute().parent / "drivers"
 
 
-def host() -> str:
-    """The driver that simulates an accelerator on the CPU; part of this package."""
-    return str(_built("host"))
+def __getattr__(driver: str) -> Callable[[], str | None]:
+    """The entry point of a driver in this package, by its name: gives the library's path.
 
-
-def opencl() -> str | None:
-    """The driver of OpenCL's devices; None where this package was built without OpenCL's headers.
-
-    It finds OpenCL itself when it is asked for devices, and has none on a machine without it.
+    None where the package was built without it, because its vendor's headers were missing.
     """
-    path = _built("opencl")
-    return str(path) if path.exists() else None
+    if driver.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {driver!r}")
+    path = FOLDER / f"graft_{driver}.so"
+    return lambda: str(path) if path.exists() else None
 
 
 def offers() -> list[Offer]:
