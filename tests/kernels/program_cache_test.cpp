@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -54,6 +57,43 @@ TEST(ProgramCache, FailuresPassThroughAndAreTriedAgain) {
   EXPECT_THROW(get_kernel(test::device(), "program_cache_test_failing", fail), Error);
   EXPECT_NE(get_kernel(test::device(), "program_cache_test_failing", [] { return one("x", 5); }),
             nullptr);
+}
+
+// What get_kernel throws; OK when nothing.
+graft_status refusal(const char* key, const std::function<ir::Kernel()>& make, std::string* text) {
+  try {
+    get_kernel(test::device(), key, make);
+  } catch (const Error& error) {
+    *text = error.what();
+    EXPECT_TRUE(error.lacks_kernel());
+    return error.status();
+  }
+  return GRAFT_OK;
+}
+
+TEST(ProgramCache, WhatTheCompilerRejectsIsRememberedWithTheLogsFirstLines) {
+  int made = 0;
+  const auto broken = [&made] { return ++made, one("x", 6); };
+  std::string first, second;
+  EXPECT_EQ(refusal("program cache test: no name in C", broken, &first), GRAFT_COMPILE_ERROR);
+  EXPECT_EQ(refusal("program cache test: no name in C", broken, &second), GRAFT_COMPILE_ERROR);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(first, second);
+  EXPECT_LE(std::count(first.begin(), first.end(), '\n'), 8) << first;
+  EXPECT_LT(first.size(), 2000u);
+}
+
+TEST(ProgramCache, MoreLocalMemoryThanAGroupHasIsUnsupported) {
+  const auto large = [] {
+    ir::Builder b("large", ir::Family::kGpuLike);
+    const ir::Address out = b.write(GRAFT_FLOAT32);
+    b.append({ir::Opcode::kLocalMemory, ir::Type::kF32, 0, {}, uint64_t{1} << 30});
+    out.store(b.item(), b.f32(1));
+    return b.finish();
+  };
+  std::string text;
+  EXPECT_EQ(refusal("program_cache_test_large", large, &text), GRAFT_UNSUPPORTED);
+  EXPECT_NE(text.find("takes 4.00 GiB"), std::string::npos) << text;
 }
 
 TEST(ProgramCache, PackEntriesAreLegalAndUnique) {

@@ -212,14 +212,25 @@ def test_compiler_missing(python, tmp_path):
 
 
 def test_compiler_failing(python, tmp_path):
-    cc = script(tmp_path / "cc", "#!/bin/sh\necho 'boom: no such flag' >&2\nexit 1\n")
+    count = tmp_path / "count"
+    log = "echo 'boom: no such flag' >&2\nfor i in $(seq 40); do echo line $i. >&2; done"
+    cc = script(tmp_path / "cc", f'#!/bin/sh\necho "$@" >> {count}\n{log}\nexit 1\n')
     ran = python(
-        "torch.hypot(*torch.ones(2, 5, dtype=torch.float64).to(D))",
+        """
+        two = torch.full((2, 5), 3.0, dtype=torch.float64)
+        for _ in range(3):
+            torch.testing.assert_close(torch.hypot(*two.to(D)).cpu(), torch.hypot(*two))
+        count = torch.get_device_module(D).fallback.counts()["aten::hypot"]
+        print(json.dumps(count.calls))
+        """,
         GRAFT_CC=cc, GRAFT_CACHE_DIR=str(tmp_path / "c"),
     )  # fmt: skip
-    assert ran.code == 1
-    assert "boom: no such flag" in ran.err
-    assert "RuntimeError" in ran.err
+    assert ran.value() == 3
+    assert ran.err.count("boom: no such flag") == 1, ran.err
+    assert "hypot" in ran.err
+    assert "line 5." in ran.err
+    assert "line 20." not in ran.err, "the log goes to the terminal whole"
+    assert count.read_text().count("kernel.c ") == 1, "a kernel that does not build is built again"
 
 
 def test_cache_kept_corrupted_and_unwritable(python, tmp_path):
