@@ -23,6 +23,8 @@ def quantity(value: float, unit: str) -> str:
         return f"{value:.0f} MiB"
     if unit == "bytes":
         return f"{value:.0f} B"
+    if unit == "µs":
+        return f"{value:.3g} µs"
     if unit == "points":
         return f"{value:.1f} %"
     for scale, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
@@ -32,7 +34,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    sign = {"s": " s", "points": " points", "bytes": " B"}.get(row.unit, "x")
+    sign = {"s": " s", "points": " points", "bytes": " B", "µs": " µs"}.get(row.unit, "x")
     return (
         row.name, f"≤ {row.goal:.2f}{sign}", f"{row.value:.2f}{sign}",
         f"{row.low:.2f} - {row.high:.2f}", quantity(row.device_min, row.unit),

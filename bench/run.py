@@ -26,6 +26,8 @@ import chart  # noqa: E402
 import distributed_rows  # noqa: E402
 import kernel_cases  # noqa: E402
 import loading  # noqa: E402
+import opencl_cases  # noqa: E402
+import opencl_rows  # noqa: E402
 import report  # noqa: E402
 import worker  # noqa: E402
 from pairs import Row, difference_row, ratio_row  # noqa: E402
@@ -39,6 +41,7 @@ TABLES = {
     "all": ("results.json", "README.md"),
     "kernels": ("kernels.json", "docs/kernel-speed.md"),
     "distributed": ("distributed.json", "docs/distributed-speed.md"),
+    "opencl": ("opencl.json", "docs/opencl-speed.md"),
 }
 PROFILED, PROFILER_ROW, PROFILER_GOAL = "digits training epoch", "profiling the digits training", 10
 
@@ -173,6 +176,9 @@ def measure(bench: Bench, kind: str, wanted: Wanted, show: Callable[[Row], None]
     elif kind == "distributed":
         distributed_rows.measure(bench.device, bench.quick, wanted, show)
         measure_cases(bench, loading.LOADING, wanted, show)
+    elif kind == "opencl":
+        measure_cases(bench, opencl_cases.OPENCL, wanted, show)
+        opencl_rows.measure(bench.device, bench.against, bench.threads, bench.quick, wanted, show)
     else:
         measure_cases(bench, cases.CASES, wanted, show)
         measure_rest(bench, wanted, show)
@@ -188,10 +194,11 @@ def main() -> int:
     parser.add_argument("--tiny", action="store_true", help="break the one-element call down")
     parser.add_argument("--kernels", action="store_true", help="kernel by kernel, for docs/")
     parser.add_argument("--distributed", action="store_true", help="several processes, for docs/")
+    parser.add_argument("--opencl", action="store_true", help="the OpenCL driver, for docs/")
     parser.add_argument("--publish", action="store_true", help="put the table where readers look")
     parser.add_argument("--out", type=Path, help="default: beside this, by the kind of table")
     options = parser.parse_args()
-    kind = "kernels" if options.kernels else "distributed" if options.distributed else "all"
+    kind = next((kind for kind in TABLES if getattr(options, kind, False)), "all")
     rows: list[Row] = []
 
     def show(row: Row) -> None:
@@ -202,7 +209,8 @@ def main() -> int:
               f"{verdict}{noise}", flush=True)  # fmt: skip
 
     facts = report.machine(options.threads, options.device, options.against)
-    with Side(options.device) as device, Side(options.against) as against:
+    environment = opencl_rows.DEVICES if kind == "opencl" else {}
+    with Side(options.device, environment) as device, Side(options.against) as against:
         bench = Bench(device, against, options.threads, options.quick)
         if options.tiny:
             print(breakdown(bench))

@@ -15,6 +15,7 @@ from torch.profiler import ProfilerActivity, profile
 import cases
 import kernel_cases
 import loading
+import opencl_cases
 from record import synchronize
 from timing import seconds_per_call
 
@@ -28,7 +29,7 @@ def prepare(device: str, name: str, threads: int, seconds: float = SAMPLE_SECOND
     _work.clear()
     gc.collect()
     made = name.removeprefix("layer ")
-    known = cases.CASES | kernel_cases.KERNELS | loading.LOADING
+    known = opencl_cases.OPENCL | cases.CASES | kernel_cases.KERNELS | loading.LOADING
     call = cases.layer(made, device) if made != name else known[name].make(device)
     _work.update(call=call, count=1)
     for _ in range(3):
@@ -42,6 +43,26 @@ def prepare(device: str, name: str, threads: int, seconds: float = SAMPLE_SECOND
 def sample(device: str) -> float:
     """Seconds per call, the last synchronisation included."""
     return seconds_per_call(device, _work["call"], _work["count"])
+
+
+def enqueued(device: str) -> float:
+    """Seconds per call of a few in a row, of which none waits: what a queue takes at once."""
+    call, count = _work["call"], 200
+    synchronize(device)
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    took = (time.perf_counter() - start) / count
+    synchronize(device)
+    return took
+
+
+def seconds_of(device: str, name: str) -> float:
+    """Seconds of the first call of a case in this process, all that it has to prepare included."""
+    start = time.perf_counter()
+    cases.CASES[name].make(device)()
+    synchronize(device)
+    return time.perf_counter() - start
 
 
 def profiled(device: str, activities: list[str]) -> float:
