@@ -31,13 +31,13 @@ graft_status CallbackThread::enqueue(Queue& queue, std::function<void()> functio
     return device->failed(code, "host_callback", GRAFT_INTERNAL);
   }
   queue.call_begins();
-  queue.note(barrier, 0, false, std::move(waited));
-  queue.flush();
   {
     std::lock_guard lock(mutex_);
     calls_.push_back(std::move(call));
   }
   changed_.notify_one();
+  queue.note(barrier, 0, false, std::move(waited));
+  queue.flush();
   return GRAFT_OK;
 }
 

@@ -63,8 +63,7 @@ bool matches(const std::string& word, size_t index, const Listed& one) {
     return word == std::to_string(index);
   }
   const Capabilities& known = one.capabilities;
-  return lower(known.name + " / " + known.vendor + " / " + known.platform).find(lower(word)) !=
-         std::string::npos;
+  return lower(known.vendor + "; " + known.identity).find(lower(word)) != std::string::npos;
 }
 
 std::vector<std::string> words_of(const std::string& list) {
@@ -83,15 +82,21 @@ std::vector<std::string> words_of(const std::string& list) {
 Catalog choose(const std::vector<Listed>& all, const std::string& list) {
   Catalog chosen;
   std::vector<bool> taken(all.size());
+  std::string unmatched;
   for (const std::string& word : words_of(list)) {
+    bool any = false;
     for (size_t i = 0; i < all.size(); ++i) {
-      if (taken[i] || !matches(word, i, all[i])) continue;
+      if (!matches(word, i, all[i])) continue;
+      any = true;
+      if (taken[i]) continue;
       taken[i] = true;
       chosen.devices.push_back(all[i]);
     }
+    if (!any) unmatched += (unmatched.empty() ? "" : ", ") + word;
   }
-  if (chosen.devices.empty()) {
-    chosen.problem = "GRAFT_OPENCL_DEVICES=" + list + " names none of the OpenCL devices:";
+  if (!unmatched.empty() || chosen.devices.empty()) {
+    chosen.problem = "GRAFT_OPENCL_DEVICES=" + list + ": " +
+                     (unmatched.empty() ? list : unmatched) + " names none of the OpenCL devices:";
     for (size_t i = 0; i < all.size(); ++i) {
       chosen.problem += (i == 0 ? " " : ", ") + std::to_string(i) + " " + all[i].capabilities.name +
                         " (" + all[i].capabilities.platform + ")";

@@ -39,6 +39,8 @@ struct Range {
 graft_kernel_s::graft_kernel_s(graft_device device, std::string name, cl_kernel handle)
     : device(device), name(std::move(name)), handle(handle) {
   cl().GetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof slots, &slots, nullptr);
+  cl().GetKernelWorkGroupInfo(handle, device->listed.device, CL_KERNEL_LOCAL_MEM_SIZE,
+                              sizeof own_local, &own_local, nullptr);
 }
 
 graft_kernel_s::~graft_kernel_s() { cl().ReleaseKernel(handle); }
@@ -54,11 +56,13 @@ graft_status graft_kernel_s::set_arguments(const graft_launch& launch) {
   }
   if (arguments.size() < launch.argument_count) arguments.resize(launch.argument_count);
   cl_uint index = 0;
+  uint64_t local = own_local;
   for (uint32_t i = 0; i < launch.argument_count; ++i) {
     const graft_argument& given = launch.arguments[i];
     Argument& set = arguments[i];
     const bool address = given.kind == GRAFT_ARGUMENT_ADDRESS;
     const cl_uint at = index;
+    if (given.kind == GRAFT_ARGUMENT_LOCAL) local += given.bytes;
     index += address ? memory.arguments_per_address() : 1;
     if (set.kind == given.kind && set.value == given.value &&
         (address || set.bytes == given.bytes)) {
@@ -82,6 +86,13 @@ graft_status graft_kernel_s::set_arguments(const graft_launch& launch) {
     }
     set = {given.kind, given.value, given.bytes};
   }
+  // Asked before OpenCL is, since there are implementations that abort.
+  if (const uint64_t room = device->listed.capabilities.properties.local_memory_bytes;
+      local > room) {
+    return fail(GRAFT_LAUNCH_FAILED, "kernel " + name + " wants " + std::to_string(local) +
+                                         " bytes of local memory, the device has " +
+                                         std::to_string(room));
+  }
   if (index == slots) return GRAFT_OK;
   return fail(GRAFT_INVALID_ARGUMENT, "kernel " + name + " takes " + std::to_string(slots) +
                                           " OpenCL arguments, the launch gives " +
@@ -91,14 +102,11 @@ graft_status graft_kernel_s::set_arguments(const graft_launch& launch) {
 graft_status graft_kernel_s::refuse(cl_int code, const graft_launch& launch) const {
   const cl_device_id id = device->listed.device;
   size_t most = 0;
-  cl_ulong local = 0;
   cl().GetKernelWorkGroupInfo(handle, id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr);
-  cl().GetKernelWorkGroupInfo(handle, id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, nullptr);
   std::string what = "kernel " + name + " on a grid of " +
                      triple(launch.grid[0], launch.grid[1], launch.grid[2]) + " groups of " +
                      triple(launch.group[0], launch.group[1], launch.group[2]);
   if (most != 0) what += " (groups up to " + std::to_string(most) + " fit)";
-  if (local != 0) what += " with " + std::to_string(local) + " bytes of local memory";
   return device->failed(code, what, GRAFT_LAUNCH_FAILED);
 }
 

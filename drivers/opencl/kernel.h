@@ -34,7 +34,8 @@ struct graft_kernel_s {
   const graft_device device;
   const std::string name;
   const cl_kernel handle;
-  cl_uint slots = 0;  // arguments that OpenCL counts
+  cl_uint slots = 0;       // arguments that OpenCL counts
+  cl_ulong own_local = 0;  // bytes of local memory beside its arguments
 
   std::mutex mutex;  // guards what follows
   std::vector<Argument> arguments;
