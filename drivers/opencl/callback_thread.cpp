@@ -30,6 +30,7 @@ graft_status CallbackThread::enqueue(Queue& queue, std::function<void()> functio
     cl().ReleaseEvent(call.done);
     return device->failed(code, "host_callback", GRAFT_INTERNAL);
   }
+  queue.call_begins();
   queue.note(barrier, 0, false, std::move(waited));
   queue.flush();
   {
@@ -54,6 +55,7 @@ void CallbackThread::work() {
     call.function();
     cl().SetUserEventStatus(call.done, CL_COMPLETE);
     cl().ReleaseEvent(call.done);
+    call.after->queue->call_done();
   }
 }
 

@@ -30,17 +30,26 @@ Version version_in(const std::string& text, const char* format) {
   return version;
 }
 
+// Work-items that work together, beyond what OpenCL C 1.2 has.
+bool has_collectives(cl_device_id device) {
+  const auto features = ask_list<cl_name_version>(device, CL_DEVICE_OPENCL_C_FEATURES);
+  return std::any_of(features.begin(), features.end(), [](const cl_name_version& one) {
+    const std::string name = one.name;
+    return name == "__opencl_c_subgroups" || name == "__opencl_c_work_group_collective_functions";
+  });
+}
+
+// What the device compiles by default; OpenCL C 3.0 only where it is listed and brings something,
+// since the rest of it is optional and some compilers list what they cannot compile.
 std::string standard_of(cl_device_id device) {
   if (!settings().standard.empty()) return settings().standard;
   const std::string text = ask_text(device, CL_DEVICE_OPENCL_C_VERSION);
   Version best = version_in(text, "OpenCL C %d.%d");
-  for (const cl_name_version& one :
-       ask_list<cl_name_version>(device, CL_DEVICE_OPENCL_C_ALL_VERSIONS)) {
-    const Version other = {int(CL_VERSION_MAJOR(one.version)), int(CL_VERSION_MINOR(one.version))};
-    if (other.major > best.major || (other.major == best.major && other.minor > best.minor)) {
-      best = other;
-    }
-  }
+  const auto listed = ask_list<cl_name_version>(device, CL_DEVICE_OPENCL_C_ALL_VERSIONS);
+  const bool newer = std::any_of(listed.begin(), listed.end(), [](const cl_name_version& one) {
+    return CL_VERSION_MAJOR(one.version) == 3;
+  });
+  if (newer && has_collectives(device)) best = {3, 0};
   return "CL" + std::to_string(best.major) + "." + std::to_string(best.minor);
 }
 
@@ -77,7 +86,8 @@ uint32_t features_of(cl_device_id device, const Capabilities& known) {
 
 graft_device_properties describe(cl_device_id device, const Capabilities& known, Version version) {
   graft_device_properties p = {};
-  const bool processor = (known.type & CL_DEVICE_TYPE_CPU) != 0;
+  const bool processor =
+      (known.type & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU)) == CL_DEVICE_TYPE_CPU;
   const std::string& wish = settings().device_class;
   p.device_class = wish == "gpu"   ? GRAFT_GPU_LIKE
                    : wish == "cpu" ? GRAFT_CPU_LIKE

@@ -37,6 +37,7 @@ graft_status Mark::query() const {
 void Mark::wait() const {
   if (event == nullptr) return;
   queue->flush();
+  queue->await_calls(calls);
   cl().WaitForEvents(1, &event);
 }
 
@@ -91,6 +92,7 @@ graft_status Queue::mark(bool timed, std::shared_ptr<Mark>* out) {
     if (!timed) mark->event = last_event();
     mark->number = noted_;
     mark->told = failure.told();
+    mark->calls = calls_begun_.load();
   }
   flush();
   *out = std::move(mark);
@@ -156,11 +158,22 @@ void Queue::flush() {
   cl().Flush(handle);
 }
 
-graft_status Queue::finish() {
-  {
-    std::lock_guard lock(mutex_);
-    unsent_ = 0;
+void Queue::call_begins() { calls_begun_.fetch_add(1); }
+
+void Queue::call_done() {
+  calls_done_.fetch_add(1);
+  calls_done_.notify_all();
+}
+
+void Queue::await_calls(uint64_t count) const {
+  for (uint64_t now = calls_done_.load(); now < count; now = calls_done_.load()) {
+    calls_done_.wait(now);
   }
+}
+
+graft_status Queue::finish() {
+  flush();
+  await_calls(calls_begun_.load());
   const cl_int code = cl().Finish(handle);
   if (!reap()) {
     std::shared_ptr<Mark> all;

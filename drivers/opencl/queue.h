@@ -2,6 +2,7 @@
 #ifndef GRAFT_DRIVERS_OPENCL_QUEUE_H_
 #define GRAFT_DRIVERS_OPENCL_QUEUE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -28,7 +29,8 @@ struct Mark {
   std::shared_ptr<Queue> queue;
   cl_event event = nullptr;  // of the command before the point; null: it was done already
   uint64_t number = 0;
-  uint64_t told = 0;  // errors that the queue had told by then
+  uint64_t told = 0;   // errors that the queue had told by then
+  uint64_t calls = 0;  // of the host that the queue had by then
 };
 
 // Calls that enqueue are serialised by the caller, all others may come from any thread. Marks keep
@@ -53,6 +55,13 @@ class Queue : public std::enable_shared_from_this<Queue> {
   // Sends every command to the device.
   void flush();
 
+  // The commands noted from here on wait for a call of the host, until call_done says that it is
+  // over. A wait on the host for the queue waits for its calls first, not inside OpenCL: there are
+  // implementations where nothing else gets through meanwhile, not even the end of the call.
+  void call_begins();
+  void call_done();
+  void await_calls(uint64_t count) const;
+
   // Waits for every command. An error is kept for the caller to take.
   graft_status finish();
 
@@ -74,6 +83,7 @@ class Queue : public std::enable_shared_from_this<Queue> {
   LateError outcome(const Command& command, cl_int status) const;
   void close(const Command& command, cl_int status);
 
+  std::atomic<uint64_t> calls_begun_{0}, calls_done_{0};
   std::mutex mutex_;               // guards what follows
   std::vector<Command> commands_;  // those before first_ are seen to be done
   size_t first_ = 0;

@@ -300,7 +300,7 @@ typedef struct graft_driver_table {
   uint32_t abi_minor;
   uint32_t slot_count;
   uint32_t unused;
-  const char* name; /* short and unique: "host", "opencl"; names the driver in GRAFT_DEVICES */
+  const char* name; /* short and unique, such as "host"; names the driver in GRAFT_DEVICES */
   GRAFT_DRIVER_SLOTS(GRAFT_DECLARE_SLOT)
 } graft_driver_table;
 #undef GRAFT_DECLARE_SLOT
