@@ -25,6 +25,10 @@
 #ifndef GRAFT_TESTS_DRIVERS_OPENCL_FAKE_ICD_H_
 #define GRAFT_TESTS_DRIVERS_OPENCL_FAKE_ICD_H_
 
+// As api.h has them, which the ICD's header would otherwise choose for both.
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl_icd.h>
 
 #include <atomic>
