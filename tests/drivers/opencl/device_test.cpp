@@ -20,8 +20,9 @@ void expect_open_fails(graft_status status, const std::string& text) {
   graft_device device = nullptr;
   EXPECT_EQ(driver().device_open(0, &device), status);
   EXPECT_EQ(device, nullptr);
-  EXPECT_NE(last_message().find(properties().name), std::string::npos) << last_message();
-  EXPECT_NE(last_message().find(text), std::string::npos) << last_message();
+  const std::string message = last_message();
+  EXPECT_NE(message.find(text), std::string::npos) << message;
+  EXPECT_NE(message.find("pthread-"), std::string::npos) << message;
 }
 
 TEST(OpenclDevice, AContextThatFailsNamesTheDevice) {
@@ -83,7 +84,8 @@ TEST(OpenclDevice, WithoutACompilerThereIsNoDialect) {
   EXPECT_STREQ(properties().dialect, "");
   Session s;
   EXPECT_EQ(s.compile(kKernels, GRAFT_UNSUPPORTED), "");
-  EXPECT_NE(last_message().find(properties().name), std::string::npos) << last_message();
+  const std::string message = last_message();
+  EXPECT_NE(message.find(properties().name), std::string::npos) << message;
   EXPECT_EQ(s.get(s.put({1, 2}), 2), (std::vector<int>{1, 2}));
 }
 

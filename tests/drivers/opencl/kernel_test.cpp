@@ -40,7 +40,7 @@ TEST(OpenclKernel, GroupsShareLocalMemory) {
   if (reran(every_memory())) return;
   Session s;
   const graft_address x = s.put({0, 1, 2, 3, 4, 5, 6, 7});
-  EXPECT_EQ(s.launch(s.kernel("rotate"), 2, {address(x, 32), local(16)}, 4), GRAFT_OK)
+  EXPECT_EQ(s.launch(s.kernel("turn"), 2, {address(x, 32), local(16)}, 4), GRAFT_OK)
       << last_message();
   EXPECT_EQ(s.get(x, 8), (std::vector<int>{3, 0, 1, 2, 7, 4, 5, 6}));
 }
@@ -83,9 +83,9 @@ TEST(OpenclKernel, AGroupThatIsTooLargeIsRefused) {
 TEST(OpenclKernel, TooMuchLocalMemoryIsRefused) {
   Session s;
   const graft_address x = s.put({1});
-  EXPECT_NE(s.launch(s.kernel("rotate"), 1, {address(x, 4), local(1ull << 40)}), GRAFT_OK);
-  EXPECT_NE(last_message().find("rotate"), std::string::npos) << last_message();
-  EXPECT_EQ(s.launch(s.kernel("rotate"), 1, {address(x, 4), local(4)}), GRAFT_OK);
+  EXPECT_NE(s.launch(s.kernel("turn"), 1, {address(x, 4), local(1ull << 40)}), GRAFT_OK);
+  EXPECT_NE(last_message().find("turn"), std::string::npos) << last_message();
+  EXPECT_EQ(s.launch(s.kernel("turn"), 1, {address(x, 4), local(4)}), GRAFT_OK);
   EXPECT_EQ(s.get(x, 1), std::vector<int>{1});
 }
 

@@ -18,7 +18,7 @@ const char kKernels[] =
     "#define OPEN\n"
     "#endif\n"
     "__kernel void add_n(ARRAY, int n) { OPEN x[get_global_id(0)] += n; }\n"
-    "__kernel void rotate(ARRAY, __local int* room) {\n"
+    "__kernel void turn(ARRAY, __local int* room) {\n"
     "  OPEN\n"
     "  const size_t i = get_local_id(0), n = get_local_size(0);\n"
     "  room[i] = x[get_global_id(0)];\n"

@@ -50,7 +50,7 @@ struct Session {
 
 // OpenCL C of the kernels below, for memory with addresses and without:
 //   add_n(int* x, int n)                x[i] += n
-//   rotate(int* x, local int* room)     each group's words move one on
+//   turn(int* x, local int* room)     each group's words move one on
 //   spin(int* x, int rounds)            takes long
 extern const char kKernels[];
 
