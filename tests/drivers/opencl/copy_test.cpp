@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "drivers/host/host_driver.h"
+#include "tests/drivers/host/host_driver.h"
 #include "opencl_driver.h"
 
 namespace graft::opencl_test {

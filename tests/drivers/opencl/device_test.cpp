@@ -1,7 +1,7 @@
 // tests/drivers/opencl/device_test.cpp: what devices say they can do, and devices that do not open.
 #include <gtest/gtest.h>
 
-#include "drivers/host/host_driver.h"
+#include "tests/drivers/host/host_driver.h"
 #include "opencl_driver.h"
 
 namespace graft::opencl_test {

@@ -1,7 +1,7 @@
 // tests/drivers/opencl/discovery_test.cpp: devices are found, ordered and chosen.
 #include <gtest/gtest.h>
 
-#include "drivers/host/host_driver.h"
+#include "tests/drivers/host/host_driver.h"
 #include "opencl_driver.h"
 
 namespace graft::opencl_test {

@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "drivers/host/host_driver.h"
+#include "tests/drivers/host/host_driver.h"
 #include "opencl_driver.h"
 
 namespace graft::opencl_test {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "drivers/host/host_driver.h"
+#include "tests/drivers/host/host_driver.h"
 #include "opencl_driver.h"
 
 namespace graft::opencl_test {
