@@ -4,8 +4,8 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/drivers/host/host_driver.h"
 #include "opencl_driver.h"
+#include "tests/drivers/host/host_driver.h"
 
 namespace graft::opencl_test {
 namespace {

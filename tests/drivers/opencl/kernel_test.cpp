@@ -3,8 +3,8 @@
 
 #include <numeric>
 
-#include "tests/drivers/host/host_driver.h"
 #include "opencl_driver.h"
+#include "tests/drivers/host/host_driver.h"
 
 namespace graft::opencl_test {
 namespace {
