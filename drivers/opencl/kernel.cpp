@@ -112,6 +112,17 @@ graft_status graft_kernel_s::refuse(cl_int code, const graft_launch& launch) con
 
 graft_status graft_kernel_s::launch(graft_stream stream, const graft_launch& launch) {
   const Range range(launch);
+  uint64_t local = 0;
+  const uint64_t most = device->listed.capabilities.properties.local_memory_bytes;
+  for (uint32_t i = 0; i < launch.argument_count; ++i) {
+    const graft_argument& given = launch.arguments[i];
+    if (given.kind == GRAFT_ARGUMENT_LOCAL) local += std::min(given.bytes, most + 1);
+  }
+  if (local > most) {
+    return fail(GRAFT_INVALID_ARGUMENT, "kernel " + name +
+                                            " asks for more local memory than the device has: " +
+                                            std::to_string(most) + " bytes");
+  }
   cl_event event = nullptr;
   {
     std::lock_guard lock(mutex);

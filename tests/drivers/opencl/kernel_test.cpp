@@ -1,0 +1,111 @@
+// tests/drivers/opencl/kernel_test.cpp: launches on every kind of memory, and those that fail.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "opencl_driver.h"
+#include "tests/drivers/host/host_driver.h"
+
+namespace graft::opencl_test {
+namespace {
+
+using host_test::reran;
+
+TEST(OpenclKernel, RunsEveryWorkItemOnce) {
+  if (reran(every_memory())) return;
+  Session s;
+  graft_kernel add = s.kernel("add_n");
+  for (int count : {1, 2, 1000}) {
+    std::vector<int> values(size_t(count), 0), expected;
+    std::iota(values.begin(), values.end(), 0);
+    for (int value : values) expected.push_back(value + 30);
+    const graft_address x = s.put(values);
+    const uint64_t bytes = uint64_t(count) * 4;
+    for (int n : {10, 20}) {
+      EXPECT_EQ(s.launch(add, uint64_t(count), {address(x, bytes), scalar(n)}), GRAFT_OK);
+    }
+    EXPECT_EQ(s.get(x, uint64_t(count)), expected);
+  }
+}
+
+TEST(OpenclKernel, TakesAddressesInsideAllocations) {
+  if (reran(every_memory())) return;
+  Session s;
+  const graft_address x = s.put({1, 2, 3, 4});
+  EXPECT_EQ(s.launch(s.kernel("add_n"), 2, {address(x + 4, 8), scalar(10)}), GRAFT_OK);
+  EXPECT_EQ(s.get(x, 4), (std::vector<int>{1, 12, 13, 4}));
+}
+
+TEST(OpenclKernel, GroupsShareLocalMemory) {
+  if (reran(every_memory())) return;
+  Session s;
+  const graft_address x = s.put({0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(s.launch(s.kernel("turn"), 2, {address(x, 32), local(16)}, 4), GRAFT_OK)
+      << last_message();
+  EXPECT_EQ(s.get(x, 8), (std::vector<int>{3, 0, 1, 2, 7, 4, 5, 6}));
+}
+
+// The driver keeps what it set; a new allocation at an old address is another buffer.
+TEST(OpenclKernel, ArgumentsFollowTheirMemory) {
+  if (reran(every_memory())) return;
+  Session s;
+  graft_kernel add = s.kernel("add_n");
+  for (int i = 0; i < 20; ++i) {
+    graft_address x = 0;
+    ASSERT_EQ(driver().memory_allocate(s.device, 4096, &x), GRAFT_OK);
+    EXPECT_EQ(s.upload(x, &i, 4), GRAFT_OK);
+    EXPECT_EQ(s.launch(add, 1, {address(x, 4), scalar(5)}), GRAFT_OK);
+    EXPECT_EQ(s.get(x, 1), std::vector<int>{i + 5});
+    EXPECT_EQ(driver().memory_free(s.device, x), GRAFT_OK);
+  }
+}
+
+TEST(OpenclKernel, AWrongNumberOfArgumentsIsRefused) {
+  Session s;
+  graft_kernel add = s.kernel("add_n");
+  const graft_address x = s.put({1});
+  EXPECT_EQ(s.launch(add, 1, {address(x, 4)}), GRAFT_INVALID_ARGUMENT);
+  EXPECT_NE(last_message().find("add_n"), std::string::npos) << last_message();
+  EXPECT_EQ(s.launch(add, 1, {address(x, 4), scalar(1), scalar(1)}), GRAFT_INVALID_ARGUMENT);
+  EXPECT_EQ(s.launch(add, 1, {address(x, 4), scalar(1)}), GRAFT_OK);
+  EXPECT_EQ(s.get(x, 1), std::vector<int>{2});
+}
+
+TEST(OpenclKernel, AGroupThatIsTooLargeIsRefused) {
+  Session s;
+  const graft_address x = s.allocate(1u << 22);
+  EXPECT_EQ(s.launch(s.kernel("add_n"), 1, {address(x, 1u << 22), scalar(1)}, 1u << 20),
+            GRAFT_INVALID_ARGUMENT);
+  EXPECT_NE(last_message().find("add_n"), std::string::npos) << last_message();
+  EXPECT_EQ(driver().stream_synchronize(s.stream), GRAFT_OK);
+}
+
+TEST(OpenclKernel, TooMuchLocalMemoryIsRefused) {
+  Session s;
+  const graft_address x = s.put({1});
+  EXPECT_NE(s.launch(s.kernel("turn"), 1, {address(x, 4), local(1ull << 40)}), GRAFT_OK);
+  EXPECT_NE(last_message().find("turn"), std::string::npos) << last_message();
+  EXPECT_EQ(s.launch(s.kernel("turn"), 1, {address(x, 4), local(4)}), GRAFT_OK);
+  EXPECT_EQ(s.get(x, 1), std::vector<int>{1});
+}
+
+TEST(OpenclKernel, OneRefusedLaunchIsOneFailedLaunch) {
+  if (reran({fake("fail:clEnqueueNDRangeKernel:2:-5"), fake("fail:clEnqueueNDRangeKernel:2:-52"),
+             fake("fail:clEnqueueNDRangeKernel:2:-6"), fake("fail:clSetKernelArgSVMPointer:2:-38"),
+             fake("no_svm,fail:clEnqueueNDRangeKernel:2:-5"),
+             fake("no_svm,fail:clSetKernelArg:4:-5")})) {
+    return;
+  }
+  Session s;
+  graft_kernel add = s.kernel("add_n");
+  const graft_address x = s.put({1}), y = s.put({1});
+  EXPECT_EQ(s.launch(add, 1, {address(x, 4), scalar(1)}), GRAFT_OK) << last_message();
+  EXPECT_NE(s.launch(add, 1, {address(y, 4), scalar(1)}), GRAFT_OK);
+  EXPECT_NE(last_message().find("add_n"), std::string::npos) << last_message();
+  EXPECT_EQ(s.launch(add, 1, {address(x, 4), scalar(1)}), GRAFT_OK) << last_message();
+  EXPECT_EQ(s.get(x, 1), std::vector<int>{3});
+  EXPECT_EQ(s.get(y, 1), std::vector<int>{1});
+}
+
+}  // namespace
+}  // namespace graft::opencl_test
