@@ -7,7 +7,8 @@
 namespace graft {
 
 // matmul() for every dtype, small integers too, and any strides: work-items compute blocks of a row
-// in the accumulator's type. Correct first: no packing, so large products are slow.
+// in the accumulator's type. Where fits_blocks() holds blocked_matmul() does it; elsewhere nothing is
+// packed, so large products are slow.
 void generated_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                       const TensorView& b, const MatmulEpilogue& epilogue);
 
