@@ -66,7 +66,8 @@ class Dialect {
     return "";
   }
 
-  virtual std::string bitcast(Type to, Type from, const std::string& value) const = 0;
+  // A union of C99 unless overridden.
+  virtual std::string bitcast(Type to, Type from, const std::string& value) const;
 
   virtual std::string_view barrier() const { return ""; }
   virtual std::string_view local_item() const { return ""; }

@@ -70,10 +70,6 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
     return dtype == GRAFT_FLOAT16 ? kFloat16Tiles : "";
   }
   std::string_view vectors() const override { return kHostVectors; }
-  std::string bitcast(Type to, Type from, const std::string& value) const override {
-    return std::string("((union { ") + name_of(from) + " from; " + name_of(to) + " to; }){" +
-           value + "}).to";
-  }
 };
 
 const HostC host_c;
