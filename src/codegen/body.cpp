@@ -190,12 +190,14 @@ class Body {
         return line(
             fmt::format("{}{} {}[{}];", dialect_.local_memory(), name_of(it.type), v(id), it.bits));
       case Opcode::kLaneStore:
+        if (is_vector(type_of(c))) return line(vector_store(type_of(c), v(a), v(b), v(c)));
         return line(fmt::format("{}[{}] = {};", v(a), v(b), v(c)));
       case Opcode::kLoad:
         return line(fmt::format("const {} {} = {};", name_of(it.type), v(id),
                                 lane(id).empty() ? expression(it) : lane(id)));
       case Opcode::kStore:
         if (!lane(id).empty()) return line(fmt::format("{} = {};", lane(id), v(b)));
+        if (is_vector(type_of(b))) return line(vector_store(type_of(b), memory(it, c), v(a), v(b)));
         return line(fmt::format("{}[{}] = {};", memory(it, c), v(a),
                                 stored(kernel_.parameters[it.index].dtype, v(b))));
       case Opcode::kPick:
@@ -260,7 +262,13 @@ class Body {
         return dialect_.bitcast(it.type, type_of(it.operands[0]), a);
       case Opcode::kMath:
         return call(it);
+      case Opcode::kSplat:
+        return fmt::format("graft_splat_{}({})", name_of(it.type), a);
       case Opcode::kLoad:
+        if (is_vector(it.type)) {
+          return fmt::format("graft_load_{}({} + {})", name_of(it.type), memory(it, it.operands[1]),
+                             a);
+        }
         return loaded(kernel_.parameters[it.index].dtype,
                       fmt::format("{}[{}]", memory(it, it.operands[1]), a));
       case Opcode::kGet:
@@ -288,6 +296,11 @@ class Body {
 
   static std::string memory(const Instruction& it, Id picked) {
     return picked == kNoId ? "p" + std::to_string(it.index) : v(picked);
+  }
+
+  static std::string vector_store(Type type, const std::string& array, const std::string& position,
+                                  const std::string& vector) {
+    return fmt::format("graft_store_{}({} + {}, {});", name_of(type), array, position, vector);
   }
 
   std::string pick(Id id, const Instruction& it) const {

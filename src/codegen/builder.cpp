@@ -36,8 +36,12 @@ Value Address::load(Value element) const {
       {Opcode::kLoad, compute_type(dtype), index, {element.id(), picked, kNoId}});
 }
 
+Value Address::load_vector(Type type, Value element) const {
+  return builder->append({Opcode::kLoad, type, index, {element.id(), picked, kNoId}});
+}
+
 void Address::store(Value element, Value value) const {
-  const Value converted = cast(compute_type(dtype), value);
+  const Value converted = is_vector(value.type()) ? value : cast(compute_type(dtype), value);
   builder->append({Opcode::kStore, Type::kVoid, index, {element.id(), converted.id(), picked}});
 }
 
@@ -91,7 +95,7 @@ Value Lanes::load(Value position) const {
 }
 
 void Lanes::store(Value position, Value value) const {
-  require_same("lane store", array_, value);
+  if (!is_vector(value.type())) require_same("lane store", array_, value);
   array_.builder().append(
       {Opcode::kLaneStore, Type::kVoid, 0, {array_.id(), position.id(), value.id()}});
 }
@@ -178,6 +182,10 @@ Value select(Value condition, Value then, Value otherwise) {
   require_same("select", then, otherwise);
   return then.builder().append(
       {Opcode::kSelect, then.type(), 0, {condition.id(), then.id(), otherwise.id()}});
+}
+
+Value splat(Type type, Value value) {
+  return value.builder().append({Opcode::kSplat, type, 0, {value.id(), kNoId, kNoId}});
 }
 
 Value cast(Type type, Value value) {

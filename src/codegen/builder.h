@@ -40,6 +40,9 @@ struct Address {
 
   Value load(Value element) const;               // element: i32 or i64 position
   void store(Value element, Value value) const;  // casts to dtype as PyTorch does
+
+  // Consecutive elements from there on, of any alignment. REQUIRES: dtype is float32.
+  Value load_vector(Type type, Value element) const;
 };
 
 // The address at position which (i64, in range) of several that were declared one after another
@@ -66,7 +69,7 @@ class Lanes {
  public:
   Lanes(Builder& builder, Type type, uint32_t count);
   Value load(Value position) const;
-  void store(Value position, Value value) const;
+  void store(Value position, Value value) const;  // a vector: into consecutive places
   uint32_t count() const { return count_; }
 
  private:
@@ -220,6 +223,7 @@ template <Number T>
 Value select(Value condition, T then, Value otherwise) {
   return select(condition, otherwise.builder().constant(otherwise.type(), then), otherwise);
 }
+Value splat(Type type, Value value);     // a vector of value in every lane
 Value cast(Type type, Value value);      // no instruction when the type is the same
 Value bitcast(Type type, Value value);   // REQUIRES: same size
 Value like(Value value, double number);  // a constant of value's type

@@ -16,6 +16,11 @@ Dialect::Dialect(const char* name, Family family) : name_(name), family_(family)
   dialects().push_back(this);
 }
 
+std::string Dialect::bitcast(Type to, Type from, const std::string& value) const {
+  return std::string("((union { ") + name_of(from) + " from; " + name_of(to) + " to; }){" + value +
+         "}).to";
+}
+
 const std::vector<const Dialect*>& all_dialects() { return dialects(); }
 
 const Dialect* find_dialect(std::string_view name) {

@@ -66,12 +66,18 @@ class Dialect {
     return "";
   }
 
-  virtual std::string bitcast(Type to, Type from, const std::string& value) const = 0;
+  // A union of C99 unless overridden.
+  virtual std::string bitcast(Type to, Type from, const std::string& value) const;
 
   virtual std::string_view barrier() const { return ""; }
   virtual std::string_view local_item() const { return ""; }
   virtual std::string_view local_memory() const { return ""; }   // "__local "
   virtual std::string_view address_space() const { return ""; }  // of parameters: "__global "
+
+  // Types f32x4, f32x8, f32x16 with + - *, and the functions (or macros) graft_splat_<type>(x),
+  // graft_load_<type>(pointer) and graft_store_<type>(pointer, vector), of any alignment. Printed
+  // into programs that use vectors; empty where the language has none.
+  virtual std::string_view vectors() const { return ""; }
 
  private:
   const char* name_;

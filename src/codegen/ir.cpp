@@ -22,6 +22,12 @@ bool is_signed(Type type) {
          type == Type::kI64;
 }
 
+Type element_of(Type type) { return is_vector(type) ? Type::kF32 : type; }
+
+Type vector_of(uint32_t lanes) {
+  return lanes == 16 ? Type::kF32x16 : lanes == 8 ? Type::kF32x8 : Type::kF32x4;
+}
+
 Type compute_type(graft_dtype dtype) {
   switch (dtype) {
     case GRAFT_BOOL:

@@ -10,7 +10,9 @@
 namespace graft::ir {
 
 // What kernels compute in. Storage dtypes (graft_dtype) become one of these when they are loaded:
-// float16 and bfloat16 become kF32, bool becomes kBool. Complex numbers are pairs of loads.
+// float16 and bfloat16 become kF32, bool becomes kBool. Complex numbers are pairs of loads. Vectors
+// are for kernels that block registers by hand: kSplat, loads, stores, sums and products only, in
+// dialects that have them (Dialect::vectors).
 // TYPE(enumerator, bytes, text)
 #define GRAFT_IR_TYPES(TYPE) \
   TYPE(kVoid, 0, "void")     \
@@ -24,7 +26,10 @@ namespace graft::ir {
   TYPE(kI64, 8, "i64")       \
   TYPE(kU64, 8, "u64")       \
   TYPE(kF32, 4, "f32")       \
-  TYPE(kF64, 8, "f64")
+  TYPE(kF64, 8, "f64")       \
+  TYPE(kF32x4, 16, "f32x4")  \
+  TYPE(kF32x8, 32, "f32x8")  \
+  TYPE(kF32x16, 64, "f32x16")
 #define GRAFT_ENUMERATE(name, bytes, text) name,
 enum class Type : uint8_t { GRAFT_IR_TYPES(GRAFT_ENUMERATE) };
 #undef GRAFT_ENUMERATE
@@ -33,7 +38,10 @@ const char* name_of(Type type);  // "f32"; static storage
 uint32_t bytes_of(Type type);
 inline bool is_float(Type type) { return type == Type::kF32 || type == Type::kF64; }
 inline bool is_integer(Type type) { return type >= Type::kI8 && type <= Type::kU64; }
-bool is_signed(Type type);  // integers and floats
+inline bool is_vector(Type type) { return type >= Type::kF32x4; }
+bool is_signed(Type type);       // integers and floats
+Type element_of(Type type);      // of a vector; other types are their own
+Type vector_of(uint32_t lanes);  // of f32; REQUIRES: 4, 8 or 16
 
 // The type in which values of a storage dtype are computed. For complex dtypes the part's type.
 Type compute_type(graft_dtype dtype);
@@ -143,7 +151,8 @@ int arity_of(Math function);
   OPCODE(kReturn, 1, "return")            /* functions only */                                     \
   OPCODE(kLocalItem, 0, "local_item")     /* i64: position in the group; GPU-like only */          \
   OPCODE(kLocalMemory, 0, "local_memory") /* array of bits elements per group; GPU-like only */    \
-  OPCODE(kBarrier, 0, "barrier")          /* GPU-like only */
+  OPCODE(kBarrier, 0, "barrier")          /* GPU-like only */                                      \
+  OPCODE(kSplat, 1, "splat")              /* a vector of a in every lane */
 #define GRAFT_ENUMERATE(name, operands, text) name,
 enum class Opcode : uint8_t { GRAFT_IR_OPCODES(GRAFT_ENUMERATE) };
 #undef GRAFT_ENUMERATE

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 
@@ -82,6 +83,18 @@ class Functions {
   std::string text_;
 };
 
+// What the program's vectors need; throws where the dialect has none.
+std::string_view vectors_of(const std::vector<Kernel>& kernels, const Dialect& dialect) {
+  for (const Kernel& kernel : kernels) {
+    const auto wide = [](const Instruction& it) { return is_vector(it.type); };
+    if (std::ranges::none_of(kernel.body, wide)) continue;
+    if (!dialect.vectors().empty()) return dialect.vectors();
+    throw std::logic_error("kernel " + kernel.name + " has vectors, dialect " + dialect.name() +
+                           " does not");
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string print(const std::vector<Kernel>& kernels, const Dialect& dialect) {
@@ -98,8 +111,8 @@ std::string print(const std::vector<Kernel>& kernels, const Dialect& dialect) {
     bodies += dialect.open_kernel(kernel) + print_body(kernel, dialect, indent);
     bodies += dialect.close_kernel();
   }
-  return fmt::format("{}{}{}{}", dialect.head(), dialect.invariant_division(), functions.text(),
-                     bodies);
+  return fmt::format("{}{}{}{}{}", dialect.head(), dialect.invariant_division(),
+                     vectors_of(kernels, dialect), functions.text(), bodies);
 }
 
 std::string print(const Kernel& kernel, const Dialect& dialect) {

@@ -13,6 +13,7 @@ namespace {
 // Sets of types.
 constexpr uint8_t kBools = 1, kIntegers = 2, kFloats = 4, kAny = kBools | kIntegers | kFloats;
 constexpr uint8_t kBits = kBools | kIntegers, kNumbers = kIntegers | kFloats;
+constexpr uint8_t kVectors = 8;  // of floats
 
 // How the types of an instruction and its operands go together.
 enum class Rule : uint8_t {
@@ -21,6 +22,7 @@ enum class Rule : uint8_t {
   kCompares,  // two operands of one type; the result is bool
   kSelects,   // bool, then two of the result's type
   kConverts,  // any operand
+  kSpreads,   // one operand, the vector's element
   kPicks,     // an i64; the parameters are addresses alike
   kIndexes,   // first operand is an i32 or i64 position; the result or value is what is stored
   kNames,     // first operand names a variable or an array of the same type
@@ -41,9 +43,9 @@ constexpr Legal kLegal[] = {
     {Opcode::kConstant, Rule::kLeaf, kAny},
     {Opcode::kItem, Rule::kLeaf, kIntegers},
     {Opcode::kScalar, Rule::kLeaf, kAny},
-    {Opcode::kAdd, Rule::kSame, kNumbers},
-    {Opcode::kSub, Rule::kSame, kNumbers},
-    {Opcode::kMul, Rule::kSame, kNumbers},
+    {Opcode::kAdd, Rule::kSame, kNumbers | kVectors},
+    {Opcode::kSub, Rule::kSame, kNumbers | kVectors},
+    {Opcode::kMul, Rule::kSame, kNumbers | kVectors},
     {Opcode::kDiv, Rule::kSame, kNumbers},
     {Opcode::kRem, Rule::kSame, kIntegers},
     {Opcode::kAnd, Rule::kSame, kBits},
@@ -62,14 +64,14 @@ constexpr Legal kLegal[] = {
     {Opcode::kBitcast, Rule::kConverts, kNumbers},
     {Opcode::kMath, Rule::kSame, kNumbers},
     {Opcode::kPick, Rule::kPicks, kAny},
-    {Opcode::kLoad, Rule::kIndexes, kAny},
-    {Opcode::kStore, Rule::kIndexes, kAny},
-    {Opcode::kVariable, Rule::kSame, kAny},
-    {Opcode::kGet, Rule::kNames, kAny},
-    {Opcode::kSet, Rule::kNames, kAny},
+    {Opcode::kLoad, Rule::kIndexes, kAny | kVectors},
+    {Opcode::kStore, Rule::kIndexes, kAny | kVectors},
+    {Opcode::kVariable, Rule::kSame, kAny | kVectors},
+    {Opcode::kGet, Rule::kNames, kAny | kVectors},
+    {Opcode::kSet, Rule::kNames, kAny | kVectors},
     {Opcode::kLanes, Rule::kLeaf, kAny},
     {Opcode::kLaneLoad, Rule::kNames, kAny},
-    {Opcode::kLaneStore, Rule::kNames, kAny},
+    {Opcode::kLaneStore, Rule::kNames, kAny | kVectors},
     {Opcode::kLoop, Rule::kLoops, kIntegers},
     {Opcode::kVectorLoop, Rule::kLoops, kIntegers},
     {Opcode::kBreak, Rule::kTests, kBools},
@@ -80,11 +82,13 @@ constexpr Legal kLegal[] = {
     {Opcode::kLocalItem, Rule::kLeaf, kIntegers, true},
     {Opcode::kLocalMemory, Rule::kLeaf, kAny, true},
     {Opcode::kBarrier, Rule::kMark, 0, true},
+    {Opcode::kSplat, Rule::kSpreads, kVectors},
 };
 
 uint8_t set_of(Type type) {
   if (type == Type::kBool) return kBools;
   if (is_integer(type)) return kIntegers;
+  if (is_vector(type)) return kVectors;
   return is_float(type) ? kFloats : 0;
 }
 
@@ -158,6 +162,9 @@ class Verifier {
         require(operand(it, 0) == Type::kBool, "the condition is not a bool");
         require(operand(it, 1) == type && operand(it, 2) == type, "operands' types differ");
         break;
+      case Rule::kSpreads:
+        require(operand(it, 0) == element_of(type), "the operand is not the vector's element");
+        break;
       case Rule::kPicks:
         alike(it);
         break;
@@ -181,7 +188,9 @@ class Verifier {
     const uint32_t access = it.opcode == Opcode::kLoad ? GRAFT_ACCESS_READ : GRAFT_ACCESS_WRITE;
     require(parameter.is_address && (parameter.access & access) != 0,
             "the parameter was not declared for this access");
-    require(compute_type(parameter.dtype) == type, "the value is not of the parameter's type");
+    require(compute_type(parameter.dtype) == element_of(type),
+            "the value is not of the parameter's type");
+    require(!is_vector(type) || parameter.dtype == GRAFT_FLOAT32, "vectors are of float32 only");
     require(operand(it, 0) == Type::kI64 || operand(it, 0) == Type::kI32,
             "positions are i64 or i32");
     const Id picked = it.operands[operands_of(it.opcode)];
@@ -210,7 +219,8 @@ class Verifier {
     const bool right = variable
                            ? named.opcode == Opcode::kVariable
                            : named.opcode == Opcode::kLanes || named.opcode == Opcode::kLocalMemory;
-    require(right && named.type == type, "not a variable or array of this type");
+    const Type held = it.opcode == Opcode::kLaneStore ? element_of(type) : type;
+    require(right && named.type == held, "not a variable or array of this type");
   }
 
   void nesting(const Instruction& it) {

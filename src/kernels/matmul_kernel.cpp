@@ -3,6 +3,7 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
+#include "kernels/blocked_matmul.h"
 #include "kernels/staging.h"
 #include "kernels/work_split.h"
 #include "runtime/dtype.h"
@@ -134,6 +135,11 @@ void generated_matmul(Stream& stream, const TensorView& output, const TensorView
   }
   if (output.count() == 0) return;
   const bool adds = epilogue.beta != 0.0 && epilogue.addend != nullptr;
+  if (fits_blocks(stream.device(), output, a, b)) {
+    MatmulEpilogue given = epilogue;
+    if (!adds) given.beta = 0.0;
+    return blocked_matmul(stream, output, a, b, given);
+  }
   const int last = output.rank - 1;
   const bool turned = b.strides[last] != 1 && b.sizes[last] > 1;
   StagedInput right(stream, b, turned);

@@ -136,6 +136,45 @@ TEST(Printer, PicksOneOfSeveralAddresses) {
   }
 }
 
+Kernel vector_kernel() {
+  Builder b("twice");
+  const Address out = b.write(GRAFT_FLOAT32), in = b.read(GRAFT_FLOAT32);
+  const Value x = in.load_vector(Type::kF32x8, b.i64(3));
+  const Variable sum(splat(Type::kF32x8, b.f32(1)));
+  sum = sum.get() + x * x;
+  out.store(b.i64(0), sum.get());
+  const Lanes lanes(b, Type::kF32, 8);
+  lanes.store(b.i64(0), sum.get());
+  return b.finish();
+}
+
+TEST(Printer, PrintsVectorsWhereTheDialectHasThem) {
+  const std::string c = print(vector_kernel(), *find_dialect("c"));
+  EXPECT_NE(c.find("const f32x8 v1 = graft_load_f32x8(p1 + v0);"), std::string::npos) << c;
+  EXPECT_NE(c.find("graft_splat_f32x8(v2)"), std::string::npos) << c;
+  EXPECT_NE(c.find("graft_store_f32x8(p0 + "), std::string::npos) << c;
+  const std::string opencl = print(vector_kernel(), *find_dialect("opencl-c"));
+  EXPECT_NE(opencl.find("typedef float8 f32x8;"), std::string::npos);
+  EXPECT_THROW(print(vector_kernel(), *find_dialect("cuda-c")), std::logic_error);
+}
+
+TEST(Verifier, KeepsVectorsToWhatIsDefined) {
+  const auto refused = [](auto build) {
+    Builder b("wrong");
+    build(b, b.update(GRAFT_FLOAT32), b.update(GRAFT_BFLOAT16));
+    EXPECT_THROW(b.finish(), std::logic_error);
+  };
+  refused([](Builder& b, Address in, Address) {
+    const Value x = in.load_vector(Type::kF32x4, b.i64(0));
+    x / x;
+  });
+  refused([](Builder& b, Address, Address half) { half.load_vector(Type::kF32x4, b.i64(0)); });
+  refused([](Builder& b, Address, Address) { splat(Type::kF32x4, b.i64(0)); });
+  refused([](Builder& b, Address, Address) {
+    Lanes(b, Type::kF64, 4).store(b.i64(0), splat(Type::kF32x4, b.f32(0)));
+  });
+}
+
 TEST(Verifier, NamesTheBrokenRule) {
   const auto has = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos && text.find("bad") != std::string::npos;

@@ -121,6 +121,44 @@ TEST(Convolution, LibraryAndKernelAgreeWithDirectSums) {
   }
 }
 
+// Large enough for the product of packed patches.
+TEST(Convolution, BlocksOfPatches) {
+  const Case cases[] = {
+      {2, 5, 13, 11, 9, 3, 3, {{2, 1, 1}, {1, 2, 0}, {1, 2, 1}, 1, false}},
+      {2, 40, 6, 7, 24, 1, 1, {}},
+  };
+  for (const Case& k : cases) {
+    for (bool channels_last : {false, true}) {
+      check(k, GRAFT_FLOAT32, channels_last, true);
+      check(k, GRAFT_BFLOAT16, channels_last, true);
+    }
+  }
+}
+
+TEST(Convolution, ManyImagesAreTakenInTurns) {
+  const int64_t images = 5, channels = 16, side = 76, outs = 4;
+  const std::vector<int64_t> one{1, channels, side, side}, result{1, outs, side, side};
+  const auto x = numbers(images * channels * side * side, 1), w = numbers(outs * channels * 49, 2);
+  DeviceTensor input({images, channels, side, side}, GRAFT_FLOAT32);
+  DeviceTensor weight({outs, channels, 7, 7}, GRAFT_FLOAT32);
+  DeviceTensor output({images, outs, side, side}, GRAFT_FLOAT32);
+  input.set(x), weight.set(w);
+  const ConvolutionParameters padded{{1, 1, 1}, {3, 3, 0}, {1, 1, 1}, 1, false};
+  generated_convolution(stream(), GRAFT_CONVOLUTION_FORWARD, {input, weight, output}, nullptr,
+                        padded);
+  std::vector<double> expected;
+  for (int64_t i = 0; i < images; ++i) {
+    DeviceTensor image(one, GRAFT_FLOAT32), single(result, GRAFT_FLOAT32);
+    image.set(
+        {x.begin() + i * channels * side * side, x.begin() + (i + 1) * channels * side * side});
+    generated_convolution(stream(), GRAFT_CONVOLUTION_FORWARD, {image, weight, single}, nullptr,
+                          padded);
+    const auto values = single.get();
+    expected.insert(expected.end(), values.begin(), values.end());
+  }
+  EXPECT_TRUE(near(output.get(), expected, 0, 0));
+}
+
 TEST(Convolution, TransposedIsTheGradient) {
   const Case k = {2, 3, 8, 8, 4, 3, 3, {{2, 2, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}};
   const auto g = numbers(k.outputs(), 3), w = numbers(k.weights(), 2), b = numbers(k.c, 5);

@@ -116,6 +116,43 @@ TEST_P(Matmul, Batches) {
   EXPECT_TRUE(near(c.get(), expected, 1e-5, 1e-5));
 }
 
+// Large enough for register blocks: edges of every kind, and strides that no panel copies at once.
+TEST_P(Matmul, EdgesOfBlocks) {
+  const int64_t shapes[][3] = {{8, 64, 32}, {9, 65, 33}, {23, 130, 70}, {4, 300, 40}, {70, 10, 31}};
+  for (auto& s : shapes) {
+    for (int swaps = 0; swaps < 4; ++swaps) {
+      check(GetParam(), GRAFT_FLOAT32, s[0], s[1], s[2], swaps & 1, swaps & 2);
+    }
+  }
+  for (auto dtype : {GRAFT_BFLOAT16, GRAFT_FLOAT16})
+    check(GetParam(), dtype, 23, 130, 70, true, false);
+}
+
+TEST_P(Matmul, BlocksOfABatchWithEpilogue) {
+  const int64_t batch = 3, m = 21, k = 50, n = 37;
+  const auto x = numbers(batch * m * k, 1), y = numbers(batch * k * n, 2), z = numbers(n, 3);
+  DeviceTensor a({batch, m, k}, {m * k + 3, 1, m}, GRAFT_FLOAT32);
+  DeviceTensor b({batch, k, n}, {2 * k * n, 2 * n, 2}, GRAFT_FLOAT32);
+  DeviceTensor c({batch, m, n}, {m * n, 1, m}, GRAFT_FLOAT32), row({1, 1, n}, GRAFT_FLOAT32);
+  a.set(x), b.set(y), row.set(z);
+  const TensorView bias = row.spread(c, {0, 1});
+  for (const bool shared : {false, true}) {
+    TensorView factor = b;
+    if (shared) factor.strides[0] = 0;
+    GetParam()(stream(), c, a, factor, {-0.5, 2.0, &bias, true});
+    std::vector<double> expected;
+    for (int64_t i = 0; i < batch; ++i) {
+      const int64_t j = shared ? 0 : i;
+      const auto one = expect({x.begin() + i * m * k, x.begin() + (i + 1) * m * k},
+                              {y.begin() + j * k * n, y.begin() + (j + 1) * k * n}, m, k, n);
+      for (size_t e = 0; e < one.size(); ++e) {
+        expected.push_back(std::max(0.0, -0.5 * one[e] + 2 * z[e % static_cast<size_t>(n)]));
+      }
+    }
+    EXPECT_TRUE(near(c.get(), expected, 1e-4, 1e-4)) << (shared ? "shared" : "own") << " factor";
+  }
+}
+
 TEST_P(Matmul, NothingToSum) {
   DeviceTensor a({2, 0}, GRAFT_FLOAT32), b({0, 3}, GRAFT_FLOAT32), c({2, 3}, GRAFT_FLOAT32);
   GetParam()(stream(), c, a, b, {});

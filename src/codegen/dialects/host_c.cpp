@@ -2,6 +2,7 @@
 #include "codegen/dialect.h"
 #include "codegen/dialects/host_c_division.h"
 #include "codegen/dialects/host_c_float16.h"
+#include "codegen/dialects/vector_types.h"
 #include "codegen/printer.h"
 
 namespace graft::ir {
@@ -68,10 +69,7 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
   std::string_view tile_functions(graft_dtype dtype) const override {
     return dtype == GRAFT_FLOAT16 ? kFloat16Tiles : "";
   }
-  std::string bitcast(Type to, Type from, const std::string& value) const override {
-    return std::string("((union { ") + name_of(from) + " from; " + name_of(to) + " to; }){" +
-           value + "}).to";
-  }
+  std::string_view vectors() const override { return kHostVectors; }
 };
 
 const HostC host_c;

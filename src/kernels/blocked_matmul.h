@@ -1,0 +1,29 @@
+// src/kernels/blocked_matmul.h: the generated matrix product in registers, for CPU-like devices.
+#pragma once
+
+#include "kernels/matmul.h"
+
+namespace graft {
+
+// Whether the device runs wide vectors and the product is large enough to pay for packing.
+bool fits_blocks(const Device& device, const TensorView& output, const TensorView& a,
+                 const TensorView& b);
+
+// matmul() for float32 and the half types with float32 sums: both factors are packed into panels
+// (panels.h), a work-item holds a block of the result in vector registers.
+// REQUIRES: fits_blocks(); addend is null when beta is 0.
+void blocked_matmul(Stream& stream, const TensorView& output, const TensorView& a,
+                    const TensorView& b, const MatmulEpilogue& epilogue);
+
+// The second factor, packed already: k deep, in panels of panel_columns() lines.
+struct PackedFactor {
+  graft_address address = 0;
+  uint64_t bytes = 0;
+  int64_t batch_stride = 0;  // in elements
+  int64_t k = 0;
+};
+int64_t panel_columns(const Device& device);
+void blocked_matmul(Stream& stream, const TensorView& output, const TensorView& a,
+                    const PackedFactor& b, const MatmulEpilogue& epilogue);
+
+}  // namespace graft
