@@ -100,23 +100,6 @@ NodeId Graph::add_node(std::string op, std::vector<Argument> arguments, const st
   return values[result].node;
 }
 
-void Graph::replace(ValueId from, ValueId to) {
-  auto swap = [&](ValueId& value) {
-    if (value == from) value = to;
-  };
-  for (NodeId id : order) {
-    each_value(nodes[id].arguments, swap);
-    for (ValueId& written : nodes[id].writes) swap(written);
-    swap(nodes[id].views);
-  }
-  for (Output& output : outputs) {
-    swap(output.value);
-    swap(output.alias);
-    swap(output.mutation);
-  }
-  for (Symbol& symbol : symbols) swap(symbol.value);
-}
-
 namespace {
 
 // Where each old position goes; kNone: nowhere.

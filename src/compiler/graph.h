@@ -124,9 +124,6 @@ struct Graph {
   NodeId add_node(std::string op, std::vector<Argument> arguments, const std::string& wished,
                   TensorType type, const std::string& source);
 
-  // Replaces every use of a value, in arguments, marks, outputs and symbols.
-  void replace(ValueId from, ValueId to);
-
   // Drops nodes that are not in the order, and values that nothing defines. Ids change.
   void compact();
 
