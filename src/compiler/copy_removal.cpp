@@ -50,16 +50,12 @@ class CopyRemoval {
   // The same memory seen the same way is the same value.
   std::string place_of(ValueId id) const {
     if (!offsets_[id]) return {};
-    const Effects& effects = replacement_.effects();
-    // The root's name and not its id: an input that aliases keeps its own offset.
-    const bool aliased = graph_.values[effects.root[id]].alias != kNone;
-    return aliased ? std::string()
-                   : graph_.values[effects.root[id]].name + "+" + offsets_[id]->text() + ":" +
-                         print_type(graph_.values[id].type);
+    return graph_.values[replacement_.effects().root[id]].name + "+" + offsets_[id]->text() + ":" +
+           print_type(graph_.values[id].type);
   }
 
   void remember(ValueId id) {
-    if (id == kNone || graph_.values[id].alias != kNone) return;
+    if (id == kNone) return;
     const std::string place = place_of(id);
     if (!place.empty()) places_.emplace(place, id);
   }
