@@ -128,6 +128,9 @@ class BatchNormFolding {
     folded.arguments = convolution.arguments;
     folded.arguments[1] = Argument::of(scaled);
     folded.arguments[2] = Argument::of(offset);
+    for (size_t i = 1; i < folded.results.size(); ++i) {
+      if (folded.results[i] != kNone) graph_.values[folded.results[i]].node = kNone;
+    }
     folded.results.resize(1);
   }
 
