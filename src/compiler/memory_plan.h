@@ -1,0 +1,46 @@
+// src/compiler/memory_plan.h: where the values of a graph lie in one arena.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/liveness.h"
+
+namespace graft::compiler {
+
+// Memory for one or several values, each taking over from the one before it (in-place reuse).
+struct PlannedBuffer {
+  std::vector<ValueId> values;  // roots; the first one's birth is the buffer's
+  Size bytes;
+  uint32_t first = 0, last = 0;  // steps, both included
+};
+
+// The part of a plan that holds for all sizes: which values share, and when they live. Outputs of
+// the graph are not in it: the caller gets memory of its own.
+struct MemoryPlan {
+  std::vector<PlannedBuffer> buffers;  // by first step
+};
+
+// Offsets for certain sizes. Kept between calls: placing again allocates nothing.
+struct Placement {
+  std::vector<uint64_t> offsets;  // by buffer, multiples of the alignment
+  std::vector<uint64_t> bytes;    // by buffer, as asked for
+  std::vector<uint32_t> order;    // scratch: buffers, largest first
+  uint64_t total = 0;             // of the arena
+};
+
+// Plans an order of units. A value takes over the memory of an operand that dies at its step where
+// the step is a generated elementwise kernel that reads the operand once, in the same layout.
+MemoryPlan plan_memory(const Graph& graph, const Effects& effects, const Units& units,
+                       const std::vector<UnitId>& order);
+
+// Gives every buffer an offset, largest first into the first gap that holds it. REQUIRES:
+// out->bytes is filled in; alignment is a power of two.
+void place(const MemoryPlan& plan, uint64_t alignment, Placement* out);
+
+// The checker: throws Error INTERNAL, naming two values, when buffers that live at one step
+// overlap, when one is not aligned or leaves the arena.
+void check(const Graph& graph, const MemoryPlan& plan, const Placement& placement,
+           uint64_t alignment);
+
+}  // namespace graft::compiler
