@@ -16,7 +16,7 @@ TEST(ConstantFolding, ComputesWhatIsExact) {
                                       "node %a: float32[3] = aten.add.Tensor(%c, %f)\n"
                                       "node %b: float32[3] = aten.mul.Tensor(%a, 3.0)\n"
                                       "node %y: float32[3] = aten.sub.Tensor(%x, %b)\noutput %y\n"),
-            x + "constant %b: float32[3] = [3.299999952316284, 6.299999713897705, inf]\n"
+            x + "constant %b: float32[3] = [3.3000001907348633, 6.299999713897705, inf]\n"
                 "node %y: float32[3] = aten.sub.Tensor(%x, %b)\noutput %y\n");
 }
 
