@@ -147,6 +147,7 @@ class Interpreter {
     if (row == "plain_add") return a + b;
     if (row == "plain_sub") return a - b;
     if (row == "add") return a + use.scalars[0] * b;
+    if (row == "sub") return a - use.scalars[0] * b;
     if (row == "mul") return a * b;
     if (row == "div") return a / b;
     if (row == "neg") return -a;
