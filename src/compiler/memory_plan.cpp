@@ -1,0 +1,140 @@
+// src/compiler/memory_plan.cpp: where the values of a graph lie in one arena.
+#include "compiler/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/fusion.h"
+#include "runtime/error.h"
+
+namespace graft::compiler {
+
+namespace {
+
+bool overlap_in_time(const PlannedBuffer& a, const PlannedBuffer& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const Effects& effects, const Units& units,
+          const std::vector<UnitId>& order)
+      : graph_(graph), effects_(effects), units_(units), order_(order) {}
+
+  MemoryPlan run() {
+    for (const LiveRange& range : live_ranges(graph_, effects_, units_, order_)) {
+      if (range.output) continue;
+      const int64_t taken = reused(range);
+      if (taken < 0) {
+        buffer_of_[range.value] = plan_.buffers.size();
+        plan_.buffers.push_back({{range.value}, range.bytes, range.first, range.last});
+        continue;
+      }
+      PlannedBuffer& buffer = plan_.buffers[static_cast<size_t>(taken)];
+      buffer.values.push_back(range.value);
+      buffer.last = range.last;
+      buffer_of_[range.value] = static_cast<size_t>(taken);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  // The buffer that the value may take over; -1 for none.
+  int64_t reused(const LiveRange& range) const {
+    const UnitId unit = units_.of(graph_.values[range.value].node);
+    for (const NodeId id : units_.nodes(unit)) {
+      const auto loops = loops_of(graph_, graph_.nodes[id]);
+      if (!loops || loops->reduced > 0) return -1;
+    }
+    const TensorType& type = graph_.values[range.value].type;
+    for (ValueId input : edges_of(graph_, units_.nodes(unit)).inputs) {
+      const auto found = buffer_of_.find(input);
+      if (found == buffer_of_.end() || graph_.values[input].type != type) continue;
+      const PlannedBuffer& buffer = plan_.buffers[found->second];
+      const bool dies = buffer.last == range.first && buffer.values.back() == input;
+      if (dies && effects_.stable(input) && seen_once(input, unit)) {
+        return static_cast<int64_t>(found->second);
+      }
+    }
+    return -1;
+  }
+
+  // No view of the memory is read by the unit.
+  bool seen_once(ValueId input, UnitId unit) const {
+    for (ValueId id = 0; id < graph_.values.size(); ++id) {
+      if (id == input || effects_.root[id] != input) continue;
+      for (NodeId user : effects_.users[id]) {
+        if (units_.of(user) == unit) return false;
+      }
+    }
+    return true;
+  }
+
+  const Graph& graph_;
+  const Effects& effects_;
+  const Units& units_;
+  const std::vector<UnitId>& order_;
+  MemoryPlan plan_;
+  std::unordered_map<ValueId, size_t> buffer_of_;
+};
+
+}  // namespace
+
+MemoryPlan plan_memory(const Graph& graph, const Effects& effects, const Units& units,
+                       const std::vector<UnitId>& order) {
+  return Planner(graph, effects, units, order).run();
+}
+
+void place(const MemoryPlan& plan, uint64_t alignment, Placement* out) {
+  const size_t count = plan.buffers.size();
+  out->offsets.assign(count, 0);
+  out->order.resize(count);
+  for (uint32_t i = 0; i < count; ++i) out->order[i] = i;
+  std::sort(out->order.begin(), out->order.end(), [&](uint32_t a, uint32_t b) {
+    return out->bytes[a] != out->bytes[b] ? out->bytes[a] > out->bytes[b] : a < b;
+  });
+  out->total = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t buffer = out->order[i];
+    const uint64_t bytes = out->bytes[buffer];
+    uint64_t offset = 0;
+    // Every conflict pushes the offset behind a placed buffer; none is passed twice.
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t k = 0; k < i; ++k) {
+        const uint32_t other = out->order[k];
+        if (!overlap_in_time(plan.buffers[buffer], plan.buffers[other])) continue;
+        const uint64_t begin = out->offsets[other], end = begin + out->bytes[other];
+        if (offset >= end || offset + bytes <= begin) continue;
+        offset = (end + alignment - 1) & ~(alignment - 1);
+        moved = true;
+      }
+    }
+    out->offsets[buffer] = offset;
+    out->total = std::max(out->total, offset + bytes);
+  }
+}
+
+void check(const Graph& graph, const MemoryPlan& plan, const Placement& placement,
+           uint64_t alignment) {
+  auto name = [&](size_t i) { return "%" + graph.values[plan.buffers[i].values[0]].name; };
+  auto wrong = [&](const std::string& text) {
+    throw Error(GRAFT_INTERNAL, fmt::format("the memory plan of graph {}: {}", graph.name, text));
+  };
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const uint64_t begin = placement.offsets[i], end = begin + placement.bytes[i];
+    if (begin % alignment != 0) wrong(name(i) + " is not aligned");
+    if (end > placement.total) wrong(name(i) + " leaves the arena");
+    for (size_t k = 0; k < i; ++k) {
+      const uint64_t other = placement.offsets[k], other_end = other + placement.bytes[k];
+      const bool apart = begin >= other_end || other >= end;
+      if (!apart && overlap_in_time(plan.buffers[i], plan.buffers[k])) {
+        wrong(name(i) + " and " + name(k) + " live at once and overlap");
+      }
+    }
+  }
+}
+
+}  // namespace graft::compiler

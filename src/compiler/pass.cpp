@@ -1,0 +1,68 @@
+// src/compiler/pass.cpp: a step of the compiler from graph to graph, and running many.
+#include "compiler/pass.h"
+
+#include <fmt/format.h>
+
+#include "compiler/passes.h"
+#include "compiler/verifier.h"
+#include "runtime/error.h"
+
+namespace graft::compiler {
+
+namespace {
+
+constexpr Pass kTraining[] = {
+    {"fold_constants", fold_constants},
+    {"simplify_algebra", simplify_algebra},
+    {"remove_copies", remove_copies},
+    {"hoist_casts", hoist_casts},
+    {"number_values", number_values},
+    {"remove_dead_code", remove_dead_code},
+    {"expand_composites", expand_composites},
+    {"number_values", number_values},
+    {"remove_dead_code", remove_dead_code},
+    {"fuse_epilogues", fuse_epilogues},
+    {"fuse", fuse},
+    {"schedule", schedule},
+};
+
+constexpr Pass kInference[] = {
+    {"fold_batch_norms", fold_batch_norms},
+    {"fold_constants", fold_constants},
+    {"simplify_algebra", simplify_algebra},
+    {"remove_copies", remove_copies},
+    {"hoist_casts", hoist_casts},
+    {"number_values", number_values},
+    {"remove_dead_code", remove_dead_code},
+    {"expand_composites", expand_composites},
+    {"number_values", number_values},
+    {"remove_dead_code", remove_dead_code},
+    {"fuse_epilogues", fuse_epilogues},
+    {"fuse", fuse},
+    {"schedule", schedule},
+};
+
+}  // namespace
+
+std::span<const Pass> inference_passes() { return kInference; }
+std::span<const Pass> training_passes() { return kTraining; }
+
+int run_passes(Graph& graph, std::span<const Pass> passes, const StageHook& hook) {
+  verify(graph);
+  if (hook) hook("input", graph, 0);
+  int changes = 0;
+  for (const Pass& pass : passes) {
+    const int made = pass.run(graph);
+    try {
+      verify(graph);
+    } catch (const Error& error) {
+      throw Error(GRAFT_INTERNAL, fmt::format("the compiler's pass {} broke the graph: {}",
+                                              pass.name, error.what()));
+    }
+    if (hook) hook(pass.name, graph, made);
+    changes += made;
+  }
+  return changes;
+}
+
+}  // namespace graft::compiler

@@ -1,0 +1,27 @@
+// src/compiler/passes.h: the passes, one source file each.
+#pragma once
+
+#include "compiler/graph.h"
+
+namespace graft::compiler {
+
+// Each returns how many changes it made, keeps names and source lines of what stays, and leaves a
+// graph that verify() accepts if it was given one. None merges, moves or removes effects. What each
+// does: docs/compiler-ir.md.
+int fold_constants(Graph& graph);
+int remove_copies(Graph& graph);
+int simplify_algebra(Graph& graph);
+int number_values(Graph& graph);
+int remove_dead_code(Graph& graph);
+int hoist_casts(Graph& graph);
+
+// Round differently: inference only; where halves are stored.
+int fold_batch_norms(Graph& graph);
+int expand_composites(Graph& graph);
+
+// These write groups, or the order, and change no node.
+int fuse_epilogues(Graph& graph);
+int fuse(Graph& graph);
+int schedule(Graph& graph);
+
+}  // namespace graft::compiler

@@ -1,0 +1,89 @@
+// src/compiler/units.cpp: what runs as one: groups and single nodes, and their order.
+#include "compiler/units.h"
+
+#include <algorithm>
+#include <queue>
+
+namespace graft::compiler {
+
+Units::Units(const Graph& graph, const Effects& effects)
+    : effects_(effects), unit_(graph.nodes.size(), kNone) {
+  for (const Group& group : graph.groups) {
+    for (NodeId id : group.nodes) unit_[id] = static_cast<UnitId>(nodes_.size());
+    nodes_.push_back(group.nodes);
+  }
+  for (NodeId id : graph.order) {
+    if (unit_[id] != kNone) continue;
+    unit_[id] = static_cast<UnitId>(nodes_.size());
+    nodes_.push_back({id});
+  }
+}
+
+std::vector<UnitId> Units::neighbours(UnitId unit,
+                                      const std::vector<std::vector<NodeId>>& edges) const {
+  std::vector<UnitId> found;
+  for (NodeId id : nodes_[unit]) {
+    for (NodeId next : edges[id]) {
+      if (unit_[next] != unit) found.push_back(unit_[next]);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+std::vector<UnitId> Units::before(UnitId unit) const { return neighbours(unit, effects_.before); }
+std::vector<UnitId> Units::after(UnitId unit) const { return neighbours(unit, effects_.after); }
+
+bool Units::path_around(UnitId from, UnitId to) const {
+  std::vector<bool> seen(nodes_.size(), false);
+  std::vector<UnitId> open;
+  // Backwards from the end: every unit in between was placed before it.
+  for (UnitId unit : before(to)) {
+    if (unit != from && !seen[unit]) seen[unit] = true, open.push_back(unit);
+  }
+  while (!open.empty()) {
+    const UnitId unit = open.back();
+    open.pop_back();
+    for (UnitId earlier : before(unit)) {
+      if (earlier == from) return true;
+      if (!seen[earlier]) seen[earlier] = true, open.push_back(earlier);
+    }
+  }
+  return false;
+}
+
+void Units::merge(UnitId into, UnitId from) {
+  std::vector<NodeId>& nodes = nodes_[into];
+  for (NodeId id : nodes_[from]) unit_[id] = into;
+  nodes.insert(nodes.end(), nodes_[from].begin(), nodes_[from].end());
+  std::sort(nodes.begin(), nodes.end(),
+            [&](NodeId a, NodeId b) { return effects_.place[a] < effects_.place[b]; });
+  nodes_[from].clear();
+}
+
+std::vector<UnitId> Units::sorted() const {
+  std::vector<size_t> waits(nodes_.size(), 0);
+  using Entry = std::pair<uint32_t, UnitId>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  size_t live = 0;
+  for (UnitId unit = 0; unit < nodes_.size(); ++unit) {
+    if (nodes_[unit].empty()) continue;
+    ++live;
+    waits[unit] = before(unit).size();
+    if (waits[unit] == 0) ready.emplace(last(unit), unit);
+  }
+  std::vector<UnitId> order;
+  while (!ready.empty()) {
+    const UnitId unit = ready.top().second;
+    ready.pop();
+    order.push_back(unit);
+    for (UnitId next : after(unit)) {
+      if (--waits[next] == 0) ready.emplace(last(next), next);
+    }
+  }
+  if (order.size() != live) order.clear();
+  return order;
+}
+
+}  // namespace graft::compiler

@@ -1,0 +1,20 @@
+// src/compiler/views.h: where the elements of a view lie in the memory it shares.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "compiler/effects.h"
+#include "compiler/graph.h"
+
+namespace graft::compiler {
+
+// How many elements after its operand's first one the first one of a view's result lies; none when
+// the operator is not known or does not say (as_strided of what has an offset of its own).
+std::optional<Size> view_offset(const Graph& graph, const Node& node, size_t result);
+
+// By value: elements from the root's first to its own first one; none where a view on the way is
+// unknown.
+std::vector<std::optional<Size>> view_offsets(const Graph& graph, const Effects& effects);
+
+}  // namespace graft::compiler
