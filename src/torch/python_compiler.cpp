@@ -1,6 +1,4 @@
 // src/torch/python_compiler.cpp: the graph compiler's text form, passes and drawing for Python.
-#include <fmt/format.h>
-
 #include <string>
 #include <vector>
 
@@ -39,9 +37,10 @@ Pass pass_named(const std::string& name) {
       if (name == pass.name) return pass;
     }
   }
+  std::string known;
+  for (const std::string& one : names_of(false)) known += (known.empty() ? "" : ", ") + one;
   throw Error(GRAFT_INVALID_ARGUMENT,
-              fmt::format("the compiler has no pass \"{}\"; for inference it runs {}", name,
-                          fmt::join(names_of(false), ", ")));
+              "the compiler has no pass \"" + name + "\"; for inference it runs " + known);
 }
 
 std::string optimize(const std::string& text, const std::vector<std::string>& names) {
