@@ -49,7 +49,9 @@ class Views(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         q, k, v = self.qkv(x).split(8, dim=-1)
-        scores = (q.unflatten(-1, (2, 4)).transpose(1, 2) @ k.unflatten(-1, (2, 4)).permute(0, 2, 3, 1))
+        scores = q.unflatten(-1, (2, 4)).transpose(1, 2) @ k.unflatten(-1, (2, 4)).permute(
+            0, 2, 3, 1
+        )
         weights = scores.softmax(-1)
         mixed = (weights @ v.unflatten(-1, (2, 4)).transpose(1, 2)).transpose(1, 2).flatten(2)
         rows = torch.zeros_like(mixed)
@@ -144,7 +146,7 @@ CASES: dict[str, Case] = {
     "mlp": (MLP, lambda: (torch.randn(7, 12), torch.randint(5, (7,)))),
     "digits": (Net, lambda: (torch.rand(3, 1, 8, 8),)),
     "bottleneck": (
-        lambda: Bottleneck(16, 4, 1), lambda: (torch.randn(2, 16, 8, 8),),
+        lambda: Bottleneck(16, 8, 1), lambda: (torch.randn(2, 16, 8, 8),),
     ),
     "gpt2": (lambda: Language("gpt2"), _tokens),
     "bert": (lambda: Language("bert"), _tokens),

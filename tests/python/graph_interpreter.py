@@ -95,7 +95,9 @@ class _Line:
         if word[0] == "@":
             return _word(self.next()[1:])
         if word[0] == '"':
-            return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), self.next()[1:-1])
+            return re.sub(
+                r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), self.next()[1:-1]
+            )
         if "inf" in word or word == "nan" or re.fullmatch(r"-?\d+(\.|e|\.\d*e).*", word):
             return float(self.next())
         return self.size()
@@ -183,7 +185,9 @@ class Interpreter:
         if not self.strides or tensor.numel() == 0:
             return
         plain = torch.empty(sizes, device="meta").stride() if strides is None else strides
-        real = [(a, b) for a, b, size in zip(tensor.stride(), plain, sizes, strict=True) if size > 1]
+        real = [
+            (a, b) for a, b, size in zip(tensor.stride(), plain, sizes, strict=True) if size > 1
+        ]
         assert all(a == b for a, b in real), f"{text}: {tensor.stride()}"
 
     def constant(self, text: str) -> None:
@@ -221,7 +225,9 @@ class Interpreter:
             for line in self.of("symbol"):
                 if f"from {name}[" in line:
                     self.symbol(line, [])
-        for name, type_ in re.findall(r"(%\w+): (\w+\[[^\]]*\](?:\((?:[^()]|\([^()]*\))*\))?)", results):
+        for name, type_ in re.findall(
+            r"(%\w+): (\w+\[[^\]]*\](?:\((?:[^()]|\([^()]*\))*\))?)", results
+        ):
             self.check(text, self.line(type_), self.values[name[1:]])
 
     def output(self, text: str) -> Any:

@@ -12,6 +12,7 @@ _ROW = "one row of the op table; its parts would be several nodes that fusion ha
 _KERNEL = "one kernel of the library with its own order of summation; parts would read memory twice"
 _LIBRARY = "one call of the device's library, with the addition or scaling as its epilogue"
 _SCATTER = "one kernel that adds by index; its parts go through tensors of zeros and index_put"
+_PART = "a fill and a copy of one part; its decomposition copies the whole tensor once more"
 _FILL = "what the numbers are is known: constant folding reads this form"
 
 # Operators whose decomposition is left out, and why.
@@ -54,8 +55,8 @@ KEPT: dict[str, str] = {
     "aten.bernoulli.default": "takes numbers of the device's generator, in its order",
     "aten.embedding_dense_backward.default": _SCATTER,
     "aten.index_add.default": _SCATTER,
-    "aten.select_backward.default": _SCATTER,
-    "aten.slice_backward.default": _SCATTER,
+    "aten.select_backward.default": _PART,
+    "aten.slice_backward.default": _PART,
     "aten._unsafe_view.default": "a view like the others; the compiler knows it by this name",
     "aten.detach.default": "a view that remove_copies takes out",
     "aten.split.Tensor": "one view with several results; parts would each carry an offset",
@@ -71,7 +72,6 @@ KEPT: dict[str, str] = {
     "aten.ones_like.default": _FILL,
     "aten.new_zeros.default": _FILL,
     "aten.new_ones.default": _FILL,
-    "aten.new_full.default": _FILL,
     "aten.upsample_nearest2d.default": _KERNEL,
     "aten.avg_pool1d.default": _KERNEL,
     "aten.pixel_shuffle.default": "one kernel; its parts are views around a copy",
