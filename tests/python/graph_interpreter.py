@@ -200,7 +200,7 @@ class Interpreter:
         line.expect("=")
         data = line.literal()
         tensor = torch.tensor(data, dtype=dtype, device=self.device)
-        tensor = tensor.expand(sizes) if len(data) == 1 else tensor.reshape(sizes)
+        tensor = tensor[0].expand(sizes) if len(data) == 1 else tensor.reshape(sizes)
         placed = tensor.clone(memory_format=torch.contiguous_format)
         if strides is not None:
             placed = torch.empty_strided(sizes, strides, dtype=dtype, device=self.device)

@@ -32,7 +32,9 @@ class Constants:
         fake = isinstance(value, torch._subclasses.FakeTensor)
         if fake or value.device.type == "meta" or value.is_complex() or value.numel() > _WRITTEN:
             return None
-        with torch.no_grad():
+        from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+        with torch.no_grad(), unset_fake_temporarily():
             flat = value.detach().cpu().reshape(-1)
         if value.dtype == torch.bool:
             return ["true" if one else "false" for one in flat.tolist()]

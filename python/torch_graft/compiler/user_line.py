@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 _FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
-_TORCH = str(Path(torch.__file__).parent)
+_INNER = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
 
 
 def user_line(node: fx.Node) -> str:
@@ -18,7 +18,7 @@ def user_line(node: fx.Node) -> str:
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
     if not frames:
         return ""
-    own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
+    own = [frame for frame in frames if not frame[0].startswith(_INNER)]
     path, line = (own or frames)[-1]
     return f"{Path(path).name}:{line}"
 

@@ -265,10 +265,10 @@ class _Writer:
 
 
 def _device_of(graph: fx.Graph) -> torch.device:
-    """The first device that is not the host; the host where there is no other."""
+    """That of the first tensor that is more than a number in host memory; the host without one."""
     for node in graph.nodes:
         value = node.meta.get("val")
         for one in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(one, torch.Tensor) and one.device.type != "cpu":
+            if isinstance(one, torch.Tensor) and (one.device.type != "cpu" or one.dim() > 0):
                 return one.device
     return torch.device("cpu")
