@@ -200,6 +200,10 @@ class Interpreter:
         line.expect("=")
         data = line.literal()
         tensor = torch.tensor(data, dtype=dtype, device=self.device)
+        if len(data) == 1 and strides is not None:
+            extent = 1 + sum((size - 1) * step for size, step in zip(sizes, strides, strict=True))
+            self.values[name] = tensor.repeat(max(extent, 1)).as_strided(sizes, strides)
+            return
         tensor = tensor[0].expand(sizes) if len(data) == 1 else tensor.reshape(sizes)
         placed = tensor.clone(memory_format=torch.contiguous_format)
         if strides is not None:
@@ -217,18 +221,24 @@ class Interpreter:
         positional, named = self.line("(" + rest).arguments()
         outcome = called(*positional, **named)
         got = list(outcome) if isinstance(outcome, list | tuple) else [outcome]
-        names = re.findall(r"(?:^|, )(none|%\w+)", results)
-        for name, tensor in zip(names, got, strict=bool(names)):
-            if name == "none":
+        line = self.line(results)
+        for position, tensor in enumerate(got):
+            if not line.peek():
+                break  # a list of results that the text leaves out
+            if position:
+                line.expect(",")
+            if line.accept("none"):
                 continue
-            self.values[name[1:]] = tensor
-            for line in self.of("symbol"):
-                if f"from {name}[" in line:
-                    self.symbol(line, [])
-        for name, type_ in re.findall(
-            r"(%\w+): (\w+\[[^\]]*\](?:\((?:[^()]|\([^()]*\))*\))?)", results
-        ):
-            self.check(text, self.line(type_), self.values[name[1:]])
+            name = line.next()[1:]
+            line.expect(":")
+            self.values[name] = tensor
+            for symbol in self.of("symbol"):
+                if f"from %{name}[" in symbol:
+                    self.symbol(symbol, [])
+            if tensor is None:  # a workspace that the meta function promises and no kernel fills
+                line.type()
+            else:
+                self.check(text, line, tensor)
 
     def output(self, text: str) -> Any:
         line = self.line(text)

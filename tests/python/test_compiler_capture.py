@@ -48,6 +48,14 @@ def test_a_capture_runs_nothing_and_changes_nothing() -> None:
     assert " writes %" in found.forward
 
 
+def test_what_the_forward_overwrites_is_saved_before() -> None:
+    found = capture(Counting(), torch.randn(4, 6), training=True).forward
+    saved = [line.split()[1] for line in found.splitlines() if line.endswith(" saved")]
+    [clone] = [line for line in found.splitlines() if "aten.clone" in line]
+    assert clone.split()[1].rstrip(":") in saved
+    assert found.index("aten.clone") < found.index("aten.copy_")
+
+
 def test_passes_by_name_and_all_of_them(tmp_path: object) -> None:
     found = capture(nn.Sequential(nn.LayerNorm(8), nn.GELU()), torch.randn(4, 8))
     assert "native_layer_norm" in found.forward

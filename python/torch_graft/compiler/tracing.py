@@ -10,6 +10,7 @@ import torch
 from torch import fx
 
 from torch_graft.compiler import decompositions
+from torch_graft.compiler.partitioning import partition
 from torch_graft.compiler.refusal import Refusal
 from torch_graft.compiler.writer import Boundary, GraphText, write
 
@@ -36,7 +37,6 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
     graph's inputs in their order and returns its outputs in theirs."""
 
     def compile_graph(module: fx.GraphModule, examples: Sequence[Any]) -> Runnable:
-        from functorch.compile import min_cut_rematerialization_partition
         from torch._dynamo.backends.common import aot_autograd
 
         parameters = {position for position, one in enumerate(examples)
@@ -48,7 +48,7 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
         compiled: Runnable = aot_autograd(
             fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
             inference_compiler=compiler("inference"), decompositions=decompositions.table(),
-            partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True,
+            partition_fn=partition, keep_inference_input_mutations=True,
         )(module, examples)  # fmt: skip
         return compiled
 
