@@ -36,8 +36,7 @@ class Constants:
 
         with torch.no_grad(), unset_fake_temporarily():
             flat = value.detach().cpu().reshape(-1)
+            numbers = (flat.double() if value.is_floating_point() else flat).tolist()
         if value.dtype == torch.bool:
-            return ["true" if one else "false" for one in flat.tolist()]
-        if value.is_floating_point():
-            return [float_text(one) for one in flat.double().tolist()]
-        return [str(one) for one in flat.tolist()]
+            return ["true" if one else "false" for one in numbers]
+        return [float_text(one) if isinstance(one, float) else str(one) for one in numbers]
