@@ -67,7 +67,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 def _without_dropout(node: fx.Node) -> bool:
     """Attention is tagged as random whatever its dropout is."""
-    schema: Any = node.target._schema  # type: ignore[union-attr]
+    schema: Any = node.target._schema
     for argument in schema.arguments:
         if argument.name == "dropout_p":
             given = [value for one, value in _bound(schema, node) if one.name == "dropout_p"]

@@ -15,7 +15,7 @@ def partition(
     joint: fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **options: Any
 ) -> tuple[fx.GraphModule, fx.GraphModule]:
     """The forward and the backward graph."""
-    from functorch.compile import min_cut_rematerialization_partition
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     forward, backward = min_cut_rematerialization_partition(
         joint, inputs, num_fwd_outputs=num_fwd_outputs, **options

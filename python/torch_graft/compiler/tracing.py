@@ -56,7 +56,7 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
 
 
 def _built(build: Build, part: str, module: fx.GraphModule, parameters: set[int]) -> Runnable:
-    from functorch.compile import make_boxed_func
+    from torch._functorch._aot_autograd.utils import make_boxed_func
 
     try:
         traced = Traced(part, module, write(module, part, _boundary(module, parameters)), None)
