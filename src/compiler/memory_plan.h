@@ -9,15 +9,14 @@
 
 namespace graft::compiler {
 
-// Memory for one or several values, each taking over from the one before it (in-place reuse).
+// Memory of values that take over from one another (in-place reuse).
 struct PlannedBuffer {
   std::vector<ValueId> values;  // roots; the first one's birth is the buffer's
   Size bytes;
   uint32_t first = 0, last = 0;  // steps, both included
 };
 
-// The part of a plan that holds for all sizes: which values share, and when they live. Outputs of
-// the graph are not in it: the caller gets memory of its own.
+// What holds for all sizes: which values share, and when they live. Without the graph's outputs.
 struct MemoryPlan {
   std::vector<PlannedBuffer> buffers;  // by first step
 };
@@ -30,13 +29,12 @@ struct Placement {
   uint64_t total = 0;             // of the arena
 };
 
-// Plans an order of units. A value takes over the memory of an operand that dies at its step where
-// the step is a generated elementwise kernel that reads the operand once, in the same layout.
+// Plans an order of units. A value takes over the memory of an operand that dies at its step, an
+// elementwise kernel that reads it once, in the same layout.
 MemoryPlan plan_memory(const Graph& graph, const Effects& effects, const Units& units,
                        const std::vector<UnitId>& order);
 
-// Gives every buffer an offset, largest first into the first gap that holds it. REQUIRES:
-// out->bytes is filled in; alignment is a power of two.
+// Gives every buffer an offset. REQUIRES: out->bytes; alignment is a power of two.
 void place(const MemoryPlan& plan, uint64_t alignment, Placement* out);
 
 // The checker: throws Error INTERNAL, naming two values, when buffers that live at one step

@@ -145,12 +145,6 @@ constexpr Operator kRows[] = {
 
 }  // namespace
 
-std::vector<const Operator*> operators() {
-  std::vector<const Operator*> rows;
-  for (const Operator& row : kRows) rows.push_back(&row);
-  return rows;
-}
-
 const Operator* find_operator(std::string_view op) {
   static const auto* by_name = [] {
     auto* map = new std::unordered_map<std::string_view, const Operator*>();

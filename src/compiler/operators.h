@@ -11,19 +11,19 @@
 namespace graft::compiler {
 
 enum class OpClass : uint8_t {
-  kOther,        // runs outside, whole
+  kOther,
   kPointwise,    // a row of the op table
   kReduction,    // along given dimensions
   kView,         // results share memory with the first operand
   kCopy,         // the same elements in other memory or another dtype
   kMatmul,       // mm, bmm, addmm, baddbmm
   kConvolution,  // aten.convolution.default
-  kRandom        // takes numbers of the generator
+  kRandom
 };
 
-// A row of the compiler's table. inputs and scalars say what feeds the op table's row, separated by
-// spaces: a position among ATen's arguments, or "name:position" for what may come as a keyword,
-// with "=default" where it may be left out; "=number" alone is that number.
+// inputs and scalars say what feeds the op table's row, separated by spaces: a position among
+// ATen's arguments, or "name:position" for what may come as a keyword, with "=default" where it may
+// be left out; "=number" alone is that number.
 struct Operator {
   const char* op;  // with its overload
   OpClass cls;
@@ -32,18 +32,14 @@ struct Operator {
   const char* scalars = "";  // the row's scalars: numbers
 };
 
-// All rows; static storage.
-std::vector<const Operator*> operators();
-
-// The row of an operator, null when the compiler knows nothing about it. Any thread.
+// The row of an operator; null for none. Any thread.
 const Operator* find_operator(std::string_view op);
 OpClass class_of(const Node& node);
 
 // The argument at a position or with that keyword; null when it was left out.
 const Argument* argument(const Node& node, size_t position, std::string_view keyword = {});
 
-// The value of a tensor argument; kNone for any other.
-ValueId operand(const Node& node, size_t position);
+ValueId operand(const Node& node, size_t position);  // kNone: no tensor
 
 // A number as an argument: float, constant integer or bool. False for anything else.
 bool number_of(const Argument& argument, double* out);
@@ -56,8 +52,7 @@ struct RowUse {
   std::vector<double> scalars;
 };
 
-// How the op table computes a node of class kPointwise or kCopy. False when it does not: an
-// argument of another kind, a dtype that the row does not compute in, a symbolic number.
+// How the op table computes a node; false when it does not.
 bool row_use(const Graph& graph, const Node& node, RowUse* out);
 
 }  // namespace graft::compiler

@@ -1,0 +1,14 @@
+// src/compiler/constant_bytes.h: a constant's elements as they lie in memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/graph.h"
+
+namespace graft::compiler {
+
+// One number fills all bytes. REQUIRES: elements, and an extent without symbols.
+std::vector<uint8_t> constant_bytes(const Value& value);
+
+}  // namespace graft::compiler

@@ -1,0 +1,46 @@
+// src/compiler/execution_host.h: what an executor asks of whoever runs it: src/torch, deploy, a
+// test.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "compiler/graph.h"
+#include "kernels/tensor_view.h"
+#include "runtime/stream.h"
+
+namespace graft::compiler {
+
+// A node that no generated kernel computes. Sizes in its arguments are numbers by now.
+struct ExternalCall {
+  const Graph& graph;
+  const Node& node;
+  // Tensor operands in the order of each_value; a scalar of the host has address 0.
+  std::span<const TensorView> operands;
+  std::span<const Scalar> scalars;  // by operand; meaningful where the address is 0
+  // Memory for the results; of an in-place node the operand's. A result that ATen leaves undefined
+  // has address 0.
+  std::span<const TensorView> results;
+};
+
+// All calls come from the thread that runs the plan. What they throw leaves Executor::run.
+class ExecutionHost {
+ public:
+  virtual ~ExecutionHost() = default;
+
+  // Memory for one run, given back by release when its commands are enqueued (in stream order).
+  virtual graft_address allocate(uint64_t bytes, Stream& stream) = 0;
+  virtual void release(graft_address address, Stream& stream) = 0;
+
+  // Memory for an output of the graph, which the caller keeps. bytes may be 0.
+  virtual graft_address output(size_t index, uint64_t bytes, Stream& stream) = 0;
+
+  // The tensor of an external constant, row-major or as the graph has it.
+  virtual TensorView constant(const Value& value) = 0;
+
+  // Enqueues a node: reads the operands, writes every element of the results. Random nodes take
+  // their own numbers of the generator, in the order of the calls.
+  virtual void run(const ExternalCall& call, Stream& stream) = 0;
+};
+
+}  // namespace graft::compiler

@@ -1,0 +1,309 @@
+// src/compiler/group_kernel.cpp: the generated kernel of a group of nodes.
+#include "compiler/group_kernel.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+
+#include "codegen/builder.h"
+#include "compiler/operators.h"
+#include "compiler/reduction.h"
+#include "compiler/text.h"
+
+namespace graft::compiler {
+
+namespace {
+
+using ir::Address;
+using ir::Builder;
+using ir::Value;
+
+constexpr int64_t kBriefLine = 48;
+
+double number(const compiler::Value& value) {
+  return value.data.empty() ? static_cast<double>(value.whole[0]) : value.data[0];
+}
+
+class Writer {
+ public:
+  Writer(const Graph& graph, const GroupKernel& kernel)
+      : graph_(graph), kernel_(kernel), loops_(kernel.loops), b_(kernel.key) {
+    for (NodeId id : kernel.nodes) {
+      for (ValueId result : graph.nodes[id].results) maker_[result] = id;
+    }
+  }
+
+  ir::Kernel write() {
+    declare();
+    const Value item = b_.item();
+    const Value first = item / items_per_row_ * rows_per_item_;
+    const Value begin = item % items_per_row_ * tile_;
+    const Value end = minimum(begin + tile_, count_);
+    b_.loop(first, minimum(first + rows_per_item_, rows_), [&](Value row) {
+      place(row);
+      fixed_.clear();
+      if (loops_.reduces) reduce_all();
+      store_rows();
+      if (any_full_output()) {
+        b_.vector_loop(begin, end, [&](Value i) { store_full(i); });
+      }
+    });
+    return b_.finish();
+  }
+
+ private:
+  using Memo = std::map<ValueId, Value>;
+
+  void declare() {
+    for (const GroupTensor& tensor : loops_.tensors) {
+      const graft_dtype dtype = graph_.values[tensor.value].type.dtype;
+      addresses_.push_back(tensor.written ? b_.write(dtype) : b_.read(dtype));
+    }
+    for (ValueId value : kernel_.numbers) {
+      scalars_.emplace(value, b_.scalar(graph_.values[value].type.dtype));
+    }
+    count_ = b_.index();
+    tile_ = b_.index();
+    rows_ = b_.index();
+    rows_per_item_ = b_.index();
+    items_per_row_ = b_.index();
+    for (size_t i = 1; i < loops_.inner(); ++i) sizes_.push_back(b_.index());
+    for (size_t t = 0; t < loops_.tensors.size(); ++t) {
+      strides_.emplace_back();
+      for (size_t i = 0; i < loops_.sizes.size(); ++i) strides_[t].push_back(b_.index());
+    }
+    offsets_.resize(loops_.tensors.size());
+  }
+
+  // Where the tensors' elements of a row begin.
+  void place(Value row) {
+    std::vector<Value> position(loops_.inner());
+    for (size_t i = loops_.inner(); i-- > 1;) {
+      position[i] = row % sizes_[i - 1];
+      row = row / sizes_[i - 1];
+    }
+    if (!position.empty()) position[0] = row;
+    for (size_t t = 0; t < offsets_.size(); ++t) {
+      offsets_[t] = b_.i64(0);
+      for (size_t i = 0; i < position.size(); ++i) {
+        if (!loops_.tensors[t].strides[i].is(0)) {
+          offsets_[t] = offsets_[t] + position[i] * strides_[t][i];
+        }
+      }
+    }
+  }
+
+  Value element(size_t t, Value i) const {
+    const Size& stride = loops_.tensors[t].strides[loops_.inner()];
+    if (stride.is(0)) return offsets_[t];
+    return offsets_[t] + (stride.is(1) ? i : i * strides_[t][loops_.inner()]);
+  }
+
+  Value cast_number(ir::Type type, double value) {
+    return type == ir::Type::kBool ? b_.boolean(value != 0) : b_.constant(type, value);
+  }
+
+  Value load(ValueId value, Value i) {
+    for (size_t t = 0; t < loops_.tensors.size(); ++t) {
+      const GroupTensor& tensor = loops_.tensors[t];
+      if (tensor.value == value && !tensor.written) return addresses_[t].load(element(t, i));
+    }
+    const auto scalar = scalars_.find(value);
+    if (scalar != scalars_.end()) return scalar->second;
+    const compiler::Value& constant = graph_.values[value];
+    return cast_number(ir::compute_type(constant.type.dtype), number(constant));
+  }
+
+  // A value of the row at position i; what was computed for the whole row, or is in memo, is
+  // reused.
+  Value evaluate(ValueId value, Value i, Memo* memo) {
+    const auto fixed = fixed_.find(value);
+    if (fixed != fixed_.end()) return fixed->second;
+    const auto found = memo->find(value);
+    if (found != memo->end()) return found->second;
+    const auto maker = maker_.find(value);
+    const Value made =
+        maker == maker_.end() ? load(value, i) : compute(graph_.nodes[maker->second], i, memo);
+    memo->emplace(value, made);
+    return made;
+  }
+
+  Value compute(const Node& node, Value i, Memo* memo) {
+    RowUse use;
+    row_use(graph_, node, &use);
+    const ir::Type type = ir::compute_type(use.compute);
+    std::vector<Value> inputs, scalars;
+    for (size_t k = 0; k < use.inputs.size(); ++k) {
+      const ir::Type wanted = use.row->conditions >> k & 1 ? ir::Type::kBool : type;
+      double given = 0;
+      const bool plain = number_of(use.inputs[k], &given);
+      inputs.push_back(plain ? cast_number(wanted, given)
+                             : cast(wanted, evaluate(use.inputs[k].value, i, memo)));
+    }
+    for (double scalar : use.scalars) scalars.push_back(cast_number(type, scalar));
+    const Results results = use.row->formula(inputs, scalars);
+    return cast(ir::compute_type(graph_.values[node.results[0]].type.dtype), results[0]);
+  }
+
+  // Whether a value depends on the position along the innermost loop.
+  bool is_full(ValueId value) {
+    if (!loops_.reduces) return true;
+    if (fixed_.contains(value)) return false;
+    const auto maker = maker_.find(value);
+    if (maker == maker_.end()) {
+      for (const GroupTensor& tensor : loops_.tensors) {
+        if (tensor.value == value) return !tensor.strides[loops_.inner()].is(0);
+      }
+      return false;
+    }
+    Reduction reduction;
+    if (last_reduction(graph_, graph_.nodes[maker->second], &reduction)) return false;
+    bool full = false;
+    each_value(graph_.nodes[maker->second].arguments,
+               [&](ValueId operand) { full = full || is_full(operand); });
+    return full;
+  }
+
+  // In program order, so that a reduction finds what it needs of earlier ones.
+  void reduce_all() {
+    for (NodeId id : kernel_.nodes) {
+      const Node& node = graph_.nodes[id];
+      const ValueId result = node.results[0];
+      Reduction reduction;
+      if (last_reduction(graph_, node, &reduction)) {
+        fixed_.emplace(result, reduced(reduction, result));
+      } else if (!is_full(result)) {
+        Memo memo;
+        fixed_.emplace(result, evaluate(result, b_.i64(0), &memo));
+      }
+    }
+  }
+
+  Value reduced(const Reduction& reduction, ValueId result) {
+    const ir::Type type = ir::compute_type(graph_.values[result].type.dtype);
+    const double infinity = std::numeric_limits<double>::infinity();
+    const bool sums = reduction.fold == Fold::kSum || reduction.fold == Fold::kMean;
+    const double first = sums ? 0 : reduction.fold == Fold::kMax ? -infinity : infinity;
+    const Size& length = loops_.sizes[loops_.inner()];
+    const bool brief = length.is_constant() && length.constant_part() <= kBriefLine;
+    const Value total = ir::reduce(
+        b_.constant(type, first), b_.i64(0), count_,
+        [&](Value i) {
+          Memo memo;
+          return cast(type, evaluate(reduction.input, i, &memo));
+        },
+        [&](Value a, Value b) {
+          return sums ? a + b : reduction.fold == Fold::kMax ? maximum(a, b) : minimum(a, b);
+        },
+        brief ? 8 : 64);
+    return reduction.fold == Fold::kMean ? total / cast(type, count_) : total;
+  }
+
+  // A result that is one value for each row and has a place for one.
+  bool is_row_output(const GroupTensor& tensor) const {
+    return loops_.reduces && tensor.strides[loops_.inner()].is(0);
+  }
+
+  bool any_full_output() const {
+    return std::any_of(
+        loops_.tensors.begin(), loops_.tensors.end(),
+        [&](const GroupTensor& tensor) { return tensor.written && !is_row_output(tensor); });
+  }
+
+  void store_rows() {
+    for (size_t t = 0; t < loops_.tensors.size(); ++t) {
+      const GroupTensor& tensor = loops_.tensors[t];
+      if (!tensor.written || !is_row_output(tensor)) continue;
+      Memo memo;
+      addresses_[t].store(offsets_[t], evaluate(tensor.value, b_.i64(0), &memo));
+    }
+  }
+
+  void store_full(Value i) {
+    Memo memo;
+    for (size_t t = 0; t < loops_.tensors.size(); ++t) {
+      const GroupTensor& tensor = loops_.tensors[t];
+      if (!tensor.written || is_row_output(tensor)) continue;
+      addresses_[t].store(element(t, i), evaluate(tensor.value, i, &memo));
+    }
+  }
+
+  const Graph& graph_;
+  const GroupKernel& kernel_;
+  const GroupLoops& loops_;
+  Builder b_;
+  std::map<ValueId, NodeId> maker_;
+  std::vector<Address> addresses_;
+  std::map<ValueId, Value> scalars_;
+  std::vector<Value> sizes_, offsets_;
+  std::vector<std::vector<Value>> strides_;
+  Value count_, tile_, rows_, rows_per_item_, items_per_row_;
+  std::map<ValueId, Value> fixed_;  // of the row
+};
+
+// Everything that the kernel's text depends on, with values named by their position.
+std::string description(const Graph& graph, const GroupKernel& kernel) {
+  std::map<ValueId, size_t> names;
+  auto name = [&](ValueId value) { return names.emplace(value, names.size()).first->second; };
+  std::string text = kernel.loops.reduces ? "r" : "p";
+  const Size& length = kernel.loops.sizes[kernel.loops.inner()];
+  text += length.is_constant() && length.constant_part() <= kBriefLine ? "b" : "l";
+  for (const GroupTensor& tensor : kernel.loops.tensors) {
+    text += fmt::format(";{}{}:{}", tensor.written ? "w" : "r", name(tensor.value),
+                        static_cast<int>(graph.values[tensor.value].type.dtype));
+    for (const Size& stride : tensor.strides) {
+      text += stride.is(0) ? "z" : stride.is(1) ? "u" : "s";
+    }
+  }
+  for (ValueId value : kernel.numbers) {
+    text += fmt::format(";n{}:{}", name(value), static_cast<int>(graph.values[value].type.dtype));
+  }
+  for (NodeId id : kernel.nodes) {
+    const Node& node = graph.nodes[id];
+    text += ";" + node.op;
+    std::vector<Argument> arguments = node.arguments;
+    each_value(arguments, [&](ValueId& value) {
+      const compiler::Value& operand = graph.values[value];
+      text += fmt::format("/{}:{}", name(value), static_cast<int>(operand.type.dtype));
+      if (operand.origin == Origin::kConstant && is_number(operand)) {
+        text += fmt::format("={:x}", std::bit_cast<uint64_t>(number(operand)));
+      }
+    });
+    for (const Argument& argument : arguments) {
+      if (argument.kind == Argument::Kind::kValue)
+        text += ",v";
+      else
+        text += "," + print_argument(graph, argument);
+    }
+    const TensorType& type = graph.values[node.results[0]].type;
+    text += fmt::format(">{}:{}:{}", name(node.results[0]), static_cast<int>(type.dtype),
+                        type.sizes.size());
+  }
+  return text;
+}
+
+}  // namespace
+
+ir::Kernel GroupKernel::build(const Graph& graph) const { return Writer(graph, *this).write(); }
+
+std::optional<GroupKernel> group_kernel(const Graph& graph, const std::vector<NodeId>& nodes) {
+  auto loops = group_loops(graph, nodes);
+  if (!loops) return std::nullopt;
+  GroupKernel kernel;
+  kernel.loops = std::move(*loops);
+  kernel.nodes = nodes;
+  for (ValueId value : edges_of(graph, nodes).inputs) {
+    const compiler::Value& given = graph.values[value];
+    if (is_number(given) && given.origin == Origin::kInput) kernel.numbers.push_back(value);
+  }
+  const std::string text = description(graph, kernel);
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  kernel.key = fmt::format("group_{:016x}{:016x}", hash.high64, hash.low64);
+  return kernel;
+}
+
+}  // namespace graft::compiler

@@ -1,0 +1,31 @@
+// src/compiler/group_kernel.h: the generated kernel of a group of nodes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/ir.h"
+#include "compiler/group_loops.h"
+
+namespace graft::compiler {
+
+// A kernel and what its launch passes. Arguments, in order: the address of each tensor of loops;
+// the numbers (scalars of the host, in their dtype); the innermost loop's length and how much of it
+// a work-item does; rows (of the other loops together), rows per work-item, work-items per row; the
+// sizes of the loops between the outermost and the innermost; for every tensor its strides along
+// all loops. Sizes are int64.
+struct GroupKernel {
+  std::string key;  // equal for groups that compute the same in the same loops
+  GroupLoops loops;
+  std::vector<ValueId> numbers;
+  std::vector<NodeId> nodes;
+
+  // Writes the kernel. REQUIRES: the graph that it was made from, unchanged.
+  ir::Kernel build(const Graph& graph) const;
+};
+
+// None for nodes that no single kernel computes.
+std::optional<GroupKernel> group_kernel(const Graph& graph, const std::vector<NodeId>& nodes);
+
+}  // namespace graft::compiler

@@ -1,0 +1,255 @@
+// tests/compiler/executor_test.cpp: compiled graphs on the host driver against the plain reference.
+#include "compiler/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "compiler/passes.h"
+#include "kernels/axes.h"
+#include "runtime/allocator.h"
+#include "tests/compiler/graph_text.h"
+#include "tests/compiler/random_graph.h"
+#include "tests/compiler/reference.h"
+#include "tests/kernels/device_tensor.h"
+
+namespace graft::compiler::test {
+namespace {
+
+using graft::test::device;
+using graft::test::DeviceTensor;
+using graft::test::stream;
+
+std::vector<int64_t> sizes_of(const TensorView& view) {
+  return {view.sizes, view.sizes + view.rank};
+}
+
+// Elements of a float32 view in any layout.
+std::vector<double> elements(const TensorView& view) {
+  std::vector<float> memory(extent_bytes(view) / 4);
+  if (memory.empty()) return {};
+  stream().read(memory.data(), view.address, memory.size() * 4);
+  std::vector<double> data;
+  for (int64_t i = 0; i < view.count(); ++i) {
+    int64_t rest = i, at = 0;
+    for (int k = view.rank; k-- > 0; rest /= view.sizes[k])
+      at += rest % view.sizes[k] * view.strides[k];
+    data.push_back(memory[static_cast<size_t>(at)]);
+  }
+  return data;
+}
+
+// External nodes run in the plain reference, as graphs of one node.
+class TestHost : public ExecutionHost {
+ public:
+  ~TestHost() override {
+    stream().synchronize();
+    for (auto& [address, block] : blocks_) device().allocator().free(block);
+  }
+  graft_address allocate(uint64_t bytes, Stream& on) override {
+    ++allocations;
+    Block* block = device().allocator().allocate(bytes, on);
+    blocks_[block->address] = block;
+    return block->address;
+  }
+  void release(graft_address address, Stream&) override {
+    device().allocator().free(blocks_.at(address));
+    blocks_.erase(address);
+  }
+  graft_address output(size_t, uint64_t bytes, Stream& on) override {
+    return bytes == 0 ? 0 : allocate(bytes, on);
+  }
+  TensorView constant(const Value&) override { return {}; }
+  void run(const ExternalCall& call, Stream& on) override {
+    std::string text, arguments;
+    Tensors inputs;
+    for (size_t i = 0; i < call.operands.size(); ++i) {
+      const std::string name = "i" + std::to_string(i);
+      inputs[name] = elements(call.operands[i]);
+      text += "input %" + name + ": " + type_of(call.operands[i]) + " activation" +
+              (!call.node.writes.empty() && i == 0 ? " mutated\n" : "\n");
+      arguments += (i == 0 ? "%" : ", %") + name;
+    }
+    for (const Argument& argument : call.node.arguments) {
+      if (argument.kind != Argument::Kind::kValue) {
+        arguments += ", " + print_argument(call.graph, argument);
+      }
+    }
+    text += "node %r: " + type_of(call.results[0]) + " = " + call.node.op + "(" + arguments + ")";
+    if (!call.node.writes.empty()) text += " writes %i0 views %i0";
+    const auto results = reference(graph_of(text + "\noutput %r\n"), inputs);
+    const std::vector<float> data(results[0].begin(), results[0].end());
+    ASSERT_TRUE(call.results[0].contiguous());
+    if (data.empty()) return;
+    on.copy(call.results[0].address, reinterpret_cast<uint64_t>(data.data()), data.size() * 4,
+            GRAFT_HOST_TO_DEVICE);
+    on.synchronize();
+  }
+  int allocations = 0;
+
+ private:
+  static std::string type_of(const TensorView& view) {
+    std::string text = "float32[";
+    for (int64_t size : sizes_of(view))
+      text += (text.back() == '[' ? "" : ", ") + std::to_string(size);
+    return text + "]";
+  }
+  std::map<graft_address, Block*> blocks_;
+};
+
+struct Ran {
+  std::vector<std::vector<double>> results;
+  size_t launches = 0, externals = 0;
+};
+
+Ran run(const Graph& graph, const Tensors& inputs) {
+  TestHost host;
+  Executor executor(graph, host, stream());
+  std::vector<std::unique_ptr<DeviceTensor>> tensors;
+  std::vector<ExecutionInput> arguments;
+  for (ValueId id : graph.inputs) {
+    const Value& value = graph.values[id];
+    ExecutionInput argument;
+    if (value.kind == InputKind::kScalar) {
+      argument.scalar = Scalar::of(value.type.dtype, inputs.at(value.name)[0]);
+    } else {
+      std::vector<int64_t> sizes;
+      for (const Size& size : value.type.sizes) sizes.push_back(graph.hint(size));
+      tensors.push_back(std::make_unique<DeviceTensor>(sizes, value.type.dtype));
+      argument.view = tensors.back()->set(inputs.at(value.name)).view();
+    }
+    arguments.push_back(argument);
+  }
+  std::vector<TensorView> views(graph.outputs.size());
+  executor.run(arguments, {}, views);
+  Ran ran;
+  for (const TensorView& view : views) ran.results.push_back(elements(view));
+  size_t next = 0;
+  for (ValueId id : graph.inputs) {
+    const Value& value = graph.values[id];
+    if (value.kind == InputKind::kScalar) continue;
+    if (value.mutated) ran.results.push_back(tensors[next]->get());
+    ++next;
+  }
+  ran.launches = executor.launches(), ran.externals = executor.externals();
+  return ran;
+}
+
+std::string differs(const Graph& graph, const Tensors& inputs) {
+  const auto expected = reference(graph, inputs);
+  const Ran ran = run(graph, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto same = graft::test::near(ran.results[i], expected[i], 1e-4, 1e-4);
+    if (!same) return std::string("result ") + std::to_string(i) + ": " + same.message();
+  }
+  return "";
+}
+
+Graph compiled(const std::string& body) {
+  Graph graph = graph_of(body);
+  run_passes(graph, inference_passes());
+  return graph;
+}
+
+TEST(Executor, OneKernelForAChain) {
+  const Graph graph = compiled(
+      "input %x: float32[40, 300] activation\ninput %b: float32[300] parameter\n"
+      "node %a: float32[40, 300] = aten.add.Tensor(%x, %b)\n"
+      "node %c: float32[40, 300] = aten.tanh.default(%a)\n"
+      "node %d: float32[40, 300] = aten.mul.Tensor(%c, %x)\noutput %d\noutput %a\n");
+  const Tensors inputs = random_inputs(graph, 1);
+  EXPECT_EQ(differs(graph, inputs), "");
+  EXPECT_EQ(run(graph, inputs).launches, 1u);
+}
+
+TEST(Executor, TransposedOperandsAndManyRows) {
+  const Graph graph = compiled(
+      "input %x: float32[200, 190] activation\ninput %y: float32[190, 200] activation\n"
+      "node %t: float32[200, 190](1, 200) = aten.t.default(%y) views %y\n"
+      "node %d: float32[200, 190] = aten.sub.Tensor(%x, %t, alpha=3)\noutput %d\n");
+  EXPECT_EQ(differs(graph, random_inputs(graph, 1)), "");
+}
+
+TEST(Executor, SoftmaxAndMeansAreOneKernel) {
+  for (const char* n : {"7", "48", "49", "1000"}) {
+    const std::string size = n;
+    const Graph graph =
+        compiled("input %x: float32[9, " + size +
+                 "] activation\n"
+                 "node %a: float32[9, " +
+                 size +
+                 "] = aten.mul.Tensor(%x, 0.125)\n"
+                 "node %y: float32[9, " +
+                 size +
+                 "] = aten._softmax.default(%a, -1, false)\n"
+                 "node %m: float32[9] = aten.mean.dim(%a, [-1])\noutput %y\noutput %m\n");
+    const Tensors inputs = random_inputs(graph, 1);
+    EXPECT_EQ(differs(graph, inputs), "") << n;
+    EXPECT_EQ(run(graph, inputs).launches, 1u);
+  }
+}
+
+TEST(Executor, ExternalNodesWritesAndScalars) {
+  const Graph graph = compiled(
+      "input %x: float32[4, 8] activation\ninput %w: float32[8, 8] parameter\n"
+      "input %m: float32[8] buffer mutated\ninput %k: float32[] scalar\n"
+      "node %p: float32[4, 8] = aten.mm.default(%x, %w)\n"
+      "node %q: float32[4, 8] = aten.add.Tensor(%p, %m)\n"
+      "node %r: float32[4, 8] = aten.relu.default(%q)\n"
+      "node %s: float32[4, 8] = aten.mul.Tensor(%r, %k)\n"
+      "node %v: float32[8] = aten.add_.Tensor(%m, %m) writes %m views %m\noutput %s\n");
+  const Tensors inputs = random_inputs(graph, 1);
+  EXPECT_EQ(differs(graph, inputs), "");
+  EXPECT_EQ(run(graph, inputs).externals, 2u);
+}
+
+TEST(Executor, SymbolsChangeBetweenRuns) {
+  Graph graph = compiled(
+      "symbol s range 1..5000 hint 3 from %x[0]\ninput %x: float32[s, 20] activation\n"
+      "node %a: float32[s, 20] = aten.exp.default(%x)\n"
+      "node %t: float32[s, 1] = aten.sum.dim_IntList(%a, [-1], true)\n"
+      "node %y: float32[s, 20] = aten.div.Tensor(%a, %t)\noutput %y\n");
+  TestHost host;
+  Executor executor(graph, host, stream());
+  for (int64_t s : {3, 1, 5000, 3}) {
+    graph.symbols[0].hint = s;
+    const Tensors inputs = random_inputs(graph, 2);
+    DeviceTensor x({s, 20}, GRAFT_FLOAT32);
+    ExecutionInput argument;
+    argument.view = x.set(inputs.at("x")).view();
+    TensorView y;
+    executor.run({&argument, 1}, {}, {&y, 1});
+    EXPECT_TRUE(graft::test::near(elements(y), reference(graph, inputs)[0], 1e-4, 1e-6)) << s;
+  }
+  DeviceTensor wrong({3, 21}, GRAFT_FLOAT32);
+  ExecutionInput argument;
+  argument.view = wrong.view();
+  TensorView y;
+  EXPECT_TRUE(has(message([&] {
+                    executor.run({&argument, 1}, {}, {&y, 1});
+                  }),
+                  "input %x has another"));
+  DeviceTensor large({5001, 20}, GRAFT_FLOAT32);
+  argument.view = large.view();
+  EXPECT_TRUE(has(message([&] { executor.run({&argument, 1}, {}, {&y, 1}); }), "s is 5001"));
+}
+
+TEST(Executor, FuzzAgainstTheReference) {
+  auto wrong = [](const std::string& body) {
+    const Graph before = graph_of(body);
+    std::string text;
+    const std::string error =
+        message([&] { text = differs(compiled(body), random_inputs(before, 3)); });
+    return error.empty() ? text : error;
+  };
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const std::string body = random_graph(seed, 4 + static_cast<int>(seed));
+    const std::string text = wrong(body);
+    if (text.empty()) continue;
+    FAIL() << "seed " << seed << ": " << text << "\nshrunk to\n"
+           << shrunk(body, [&](const std::string& smaller) { return !wrong(smaller).empty(); });
+  }
+}
+
+}  // namespace
+}  // namespace graft::compiler::test

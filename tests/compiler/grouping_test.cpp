@@ -1,0 +1,231 @@
+// tests/compiler/grouping_test.cpp: fusion, epilogues, order and memory: before and after, as text.
+#include <gtest/gtest.h>
+
+#include "compiler/drawing.h"
+#include "compiler/memory_plan.h"
+#include "compiler/passes.h"
+#include "tests/compiler/graph_text.h"
+
+namespace graft::compiler {
+namespace {
+
+using test::body_of;
+using test::graph_of;
+using test::has;
+using test::message;
+
+// The groups that passes make, as lines of text.
+std::string groups(std::initializer_list<int (*)(Graph&)> passes, const std::string& body) {
+  Graph graph = graph_of(body);
+  for (auto* pass : passes) pass(graph), verify(graph);
+  const std::string text = body_of(graph);
+  const size_t first = text.find("group "), last = text.find("output ");
+  return first == std::string::npos ? "" : text.substr(first, last - first);
+}
+
+const std::string kX = "input %x: float32[4, 8] activation\ninput %b: float32[8] parameter\n";
+
+TEST(Fusion, JoinsProducersAndConsumers) {
+  EXPECT_EQ(groups({fuse}, kX + "node %a: float32[4, 8] = aten.add.Tensor(%x, %b)\n"
+                                "node %c: float32[4, 8] = aten.relu.default(%a)\n"
+                                "node %d: float32[4, 8] = aten.mul.Tensor(%c, %a)\n"
+                                "output %c\noutput %d\n"),
+            "group g0 pointwise %a %c %d\n");
+}
+
+TEST(Fusion, NeverMakesACycle) {
+  EXPECT_EQ(groups({fuse}, kX + "node %a: float32[4, 8] = aten.neg.default(%x)\n"
+                                "node %m: float32[4, 8] = ns.outside.default(%a)\n"
+                                "node %c: float32[4, 8] = aten.add.Tensor(%a, %m)\noutput %c\n"),
+            "group g0 pointwise %a\ngroup g1 pointwise %c\n");
+}
+
+TEST(Fusion, StopsAtWritesOfWhatItReads) {
+  EXPECT_EQ(groups({fuse},
+                   "input %m: float32[8] buffer mutated\n"
+                   "node %a: float32[8] = aten.neg.default(%m)\n"
+                   "node %w: float32[8] = aten.mul_.Scalar(%m, 2.0) writes %m views %m\n"
+                   "node %c: float32[8] = aten.add.Tensor(%a, %m)\noutput %c\n"),
+            "group g0 pointwise %a\ngroup g1 pointwise %c\n");
+}
+
+TEST(Fusion, SoftmaxAndLayerNormAreOneGroup) {
+  EXPECT_EQ(
+      groups({expand_composites, fuse},
+             kX + "node %a: float32[4, 8] = aten.mul.Tensor(%x, 0.125)\n"
+                  "node %y: float32[4, 8] = aten._softmax.default(%a, -1, false)\noutput %y\n"),
+      "group g0 reduction %a %y_max %y_shifted %y_exp %y_sum %y\n");
+  EXPECT_EQ(groups({expand_composites, number_values, fuse},
+                   kX + "node %s: float32[4, 8] = aten.add.Tensor(%x, %x)\n"
+                        "node %y: float32[4, 8], %m: float32[4, 1], %r: float32[4, 1] = "
+                        "aten.native_layer_norm.default(%s, [8], %b, %b, 1e-05)\n"
+                        "output %y\noutput %m\noutput %r\n"),
+            "group g0 reduction %s %m %y_centred %y_squares %y_variance %y_shifted %r %y_normal "
+            "%y_weighted %y\n");
+}
+
+TEST(Fusion, OtherShapesStayApart) {
+  EXPECT_EQ(groups({fuse}, kX + "node %a: float32[8] = aten.exp.default(%b)\n"
+                                "node %c: float32[4, 8] = aten.add.Tensor(%x, %a)\noutput %c\n"),
+            "group g0 pointwise %a\ngroup g1 pointwise %c\n");
+}
+
+TEST(Fusion, IsBounded) {
+  std::string body = kX + "node %n0: float32[4, 8] = aten.neg.default(%x)\n";
+  for (int i = 1; i < 150; ++i) {
+    body += "node %n" + std::to_string(i) + ": float32[4, 8] = aten.sin.default(%n" +
+            std::to_string(i - 1) + ")\n";
+  }
+  Graph graph = graph_of(body + "output %n149\n");
+  fuse(graph);
+  verify(graph);
+  EXPECT_GE(graph.groups.size(), 3u);
+  EXPECT_LE(graph.groups.size(), 6u);
+  for (const Group& group : graph.groups) EXPECT_LE(group.nodes.size(), 64u);
+}
+
+TEST(EpilogueFusion, TakesBiasActivationResidualAndCast) {
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   kX + "input %w: float32[8, 8] parameter\n"
+                        "node %m: float32[4, 8] = aten.mm.default(%x, %w)\n"
+                        "node %a: float32[4, 8] = aten.add.Tensor(%m, %b)\n"
+                        "node %r: float32[4, 8] = aten.relu.default(%a)\n"
+                        "node %s: float32[4, 8] = aten.add.Tensor(%r, %x)\n"
+                        "node %h: bfloat16[4, 8] = aten._to_copy.default(%s, dtype=@bfloat16)\n"
+                        "node %o: bfloat16[4, 8] = aten.sin.default(%h)\noutput %o\n"),
+            "group e0 matmul %m %a %r %s %h\ngroup g0 pointwise %o\n");
+}
+
+TEST(EpilogueFusion, LeavesWhatOthersUse) {
+  EXPECT_EQ(groups({fuse_epilogues},
+                   kX + "input %w: float32[8, 8] parameter\n"
+                        "node %m: float32[4, 8] = aten.mm.default(%x, %w)\n"
+                        "node %r: float32[4, 8] = aten.relu.default(%m)\noutput %r\noutput %m\n"),
+            "");
+}
+
+// Two branches of two large values each: one after the other needs half the memory.
+const std::string kBranches =
+    "input %x: float32[1024] activation\n"
+    "node %a: float32[4096] = ns.grow.default(%x)\n"
+    "node %b: float32[4096] = ns.grow.default(%x, 1)\n"
+    "node %c: float32[16] = ns.shrink.default(%a)\n"
+    "node %d: float32[16] = ns.shrink.default(%b)\n"
+    "node %e: float32[16] = aten.add.Tensor(%c, %d)\noutput %e\n";
+
+struct Planned {
+  MemoryPlan plan;
+  Placement placement;
+};
+
+Planned planned(const Graph& graph, uint64_t alignment = 64) {
+  const Effects effects(graph);
+  const Units units(graph, effects);
+  Planned result{plan_memory(graph, effects, units, units.sorted()), {}};
+  for (const PlannedBuffer& buffer : result.plan.buffers) {
+    result.placement.bytes.push_back(static_cast<uint64_t>(graph.hint(buffer.bytes)));
+  }
+  place(result.plan, alignment, &result.placement);
+  check(graph, result.plan, result.placement, alignment);
+  return result;
+}
+
+TEST(Scheduling, LowersThePeak) {
+  Graph graph = graph_of(kBranches);
+  EXPECT_EQ(planned(graph).placement.total, 2u * 4096 * 4 + 64);
+  EXPECT_GT(schedule(graph), 0);
+  verify(graph);
+  EXPECT_EQ(planned(graph).placement.total, 4096u * 4 + 2 * 64);
+}
+
+TEST(Scheduling, KeepsEffectsInOrder) {
+  const std::string text =
+      "input %m: float32[8] buffer mutated\n"
+      "node %a: float32[4096] = ns.grow.default(%m)\n"
+      "node %w: float32[8] = aten.mul_.Scalar(%m, 2.0) writes %m views %m\n"
+      "node %b: float32[8] = ns.shrink.default(%m)\n"
+      "node %r: float32[8] = aten.rand.default([8]) random\n"
+      "node %q: float32[8] = aten.rand.default([8]) random\n"
+      "node %c: float32[8] = ns.shrink.default(%a)\noutput %b\noutput %c\noutput %q\noutput %r\n";
+  Graph graph = graph_of(text);
+  schedule(graph);
+  const Effects effects(graph);
+  auto place = [&](const char* name) { return effects.place[graph.values[graph.find(name)].node]; };
+  EXPECT_LT(place("a"), place("w"));
+  EXPECT_LT(place("w"), place("b"));
+  EXPECT_LT(place("r"), place("q"));
+}
+
+TEST(MemoryPlan, ReusesInPlaceWhereAKernelAllows) {
+  Graph graph = graph_of(
+      "input %x: float32[1024] activation\n"
+      "node %a: float32[1024] = ns.make.default(%x)\n"
+      "node %b: float32[1024] = aten.exp.default(%a)\n"
+      "node %c: float32[1024] = aten.neg.default(%b)\n"
+      "node %d: float32[] = ns.sum.default(%c)\noutput %d\n");
+  const Planned result = planned(graph);
+  ASSERT_EQ(result.plan.buffers.size(), 1u);
+  EXPECT_EQ(result.plan.buffers[0].values.size(), 3u);
+}
+
+TEST(MemoryPlan, NotOverWhatAViewStillReads) {
+  Graph graph = graph_of(
+      "input %x: float32[32, 32] activation\n"
+      "node %a: float32[32, 32] = ns.make.default(%x)\n"
+      "node %t: float32[32, 32](1, 32) = aten.t.default(%a) views %a\n"
+      "node %b: float32[32, 32] = aten.add.Tensor(%a, %t)\n"
+      "node %d: float32[] = ns.sum.default(%b)\noutput %d\n");
+  EXPECT_EQ(planned(graph).plan.buffers.size(), 2u);
+}
+
+TEST(MemoryPlan, TheCheckerFindsOverlaps) {
+  Graph graph = graph_of(kBranches);
+  Planned result = planned(graph);
+  result.placement.offsets[1] = 64;
+  const std::string text = message([&] { check(graph, result.plan, result.placement, 64); });
+  EXPECT_TRUE(has(text, "%b and %a live at once and overlap")) << text;
+  result.placement.offsets[1] = 65;
+  EXPECT_TRUE(
+      has(message([&] { check(graph, result.plan, result.placement, 64); }), "not aligned"));
+  result.placement.offsets[1] = 1 << 20;
+  EXPECT_TRUE(has(message([&] { check(graph, result.plan, result.placement, 64); }), "leaves"));
+}
+
+TEST(Drawing, ShowsUnitsEdgesAndTimes) {
+  Graph graph = graph_of(kX +
+                         "node %a: float32[4, 8] = aten.add.Tensor(%x, %b) at \"m.py:<3>\"\n"
+                         "node %c: float32[4, 8] = aten.relu.default(%a)\noutput %c\n");
+  fuse(graph);
+  const std::string svg = draw(graph, {{0, 12.5, 4096}});
+  for (const char* part : {"<svg ", "g0: pointwise", "m.py:&lt;3&gt;", "12.5 us, 4096 bytes",
+                           "output %c", "<line ", "</svg>"}) {
+    EXPECT_TRUE(has(svg, part)) << part;
+  }
+  EXPECT_EQ(svg, draw(graph, {{0, 12.5, 4096}}));
+}
+
+TEST(Passes, RunInOrderAndShowEveryStage) {
+  Graph graph = graph_of(kX +
+                         "node %a: float32[4, 8] = aten.mul.Tensor(%x, 1.0)\n"
+                         "node %c: float32[4, 8] = aten.relu.default(%a)\noutput %c\n");
+  std::vector<std::string> stages;
+  const int changes =
+      run_passes(graph, inference_passes(), [&](std::string_view stage, const Graph& at, int) {
+        verify(at);
+        stages.emplace_back(stage);
+      });
+  EXPECT_GT(changes, 0);
+  EXPECT_EQ(stages.size(), inference_passes().size() + 1);
+  EXPECT_EQ(stages[0], "input");
+  EXPECT_EQ(graph.order.size(), 1u);
+}
+
+TEST(Passes, ABrokenPassIsNamed) {
+  Graph graph = graph_of(kX + "node %c: float32[4, 8] = aten.relu.default(%x)\noutput %c\n");
+  const Pass broken[] = {{"break_it", [](Graph& g) { return g.order.clear(), 1; }}};
+  const std::string text = message([&] { run_passes(graph, broken); });
+  EXPECT_TRUE(has(text, "the compiler's pass break_it broke the graph")) << text;
+}
+
+}  // namespace
+}  // namespace graft::compiler
