@@ -117,3 +117,30 @@ def test_every_pass_keeps_what_a_model_computes(name: str, train: bool, dynamic:
         call = torch.compile(compiled, backend=backend(build), fullgraph=True, dynamic=dynamic)
         close(run(compiled, call, again, train), run(eager, eager, inputs, train), name)
     assert built == (["forward", "backward"] if train else ["inference"])
+
+
+@pytest.mark.parametrize("name", ["mlp", "views"])
+def test_on_the_device(name: str, device: str) -> None:
+    make_model, make_inputs = CASES[name]
+    torch.manual_seed(1)
+    eager = make_model().to(device)
+    compiled = copy.deepcopy(eager)
+    inputs = tuple(one.to(device) for one in make_inputs())
+    call = torch.compile(compiled, backend=backend(Stages), fullgraph=True)
+    close(run(compiled, call, inputs, True), run(eager, eager, inputs, True), name)
+
+
+def test_one_graph_serves_all_batch_sizes() -> None:
+    model = CASES["mlp"][0]()
+    built: list[str] = []
+
+    def build(traced: Traced) -> Stages:
+        built.append(traced.part)
+        return Stages(traced)
+
+    call = torch.compile(model, backend=backend(build), fullgraph=True, dynamic=True)
+    with torch.no_grad():
+        for batch in (2, 7, 64, 1024):
+            given = torch.randn(batch, 12), torch.randint(5, (batch,))
+            close([call(*given)], [model(*given)], f"batch {batch}")
+    assert built == ["inference"]
