@@ -152,6 +152,17 @@ def test_products_of_sizes_and_their_division() -> None:
     assert found.forward.count("\nsymbol ") == 2
 
 
+def test_an_integer_of_the_call_is_a_symbol() -> None:
+    found = capture(lambda x, n: x.new_zeros(n) + x[0], torch.randn(5), 9, dynamic=True)
+    assert "hint 9 from integer " in found.forward
+
+
+def test_a_size_that_depends_on_data_is_refused() -> None:
+    config = torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+    with config, pytest.raises(Refusal, match=r"test_compiler_capture.py:\d+"):
+        capture(lambda x: x.nonzero() * 2, torch.randn(5))
+
+
 def test_inputs_that_share_memory_say_so() -> None:
     base = torch.randn(4, 4)
     found = capture(lambda a, b: a + b, base, base[1:2])

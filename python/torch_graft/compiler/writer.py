@@ -174,10 +174,16 @@ class _Writer:
         self.root[name] = base or name
         for dim, size in enumerate(value.size()):
             if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
-                symbol = self.sizes.text(size)
-                known = self.origins.get(symbol, "integer")
-                if known.startswith("integer"):
-                    self.origins[symbol] = f"%{name}[{dim}]"
+                self.origin(size, f"%{name}[{dim}]", node.op == "placeholder")
+
+    def origin(self, size: torch.SymInt, place: str, given: bool) -> None:
+        """Sizes of inputs tell a symbol before integers do; results only what depends on data."""
+        symbol = self.sizes.text(size)
+        known = self.origins.get(symbol, "integer")
+        if given and known.startswith("integer"):
+            self.origins[symbol] = place
+        elif size.node.shape_env.is_unbacked_symint(size.node.expr):
+            self.origins.setdefault(symbol, place)
 
     def check(self, node: fx.Node, value: torch.Tensor) -> None:
         plain = torch._subclasses.FakeTensor, torch.Tensor, torch.nn.Parameter, torch.nn.Buffer
