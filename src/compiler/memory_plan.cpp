@@ -137,4 +137,17 @@ void check(const Graph& graph, const MemoryPlan& plan, const Placement& placemen
   }
 }
 
+uint64_t arena_bytes(const Graph& graph, uint64_t alignment) {
+  const Effects effects(graph);
+  const Units units(graph, effects);
+  const MemoryPlan plan = plan_memory(graph, effects, units, units.sorted());
+  Placement placement;
+  for (const PlannedBuffer& buffer : plan.buffers) {
+    placement.bytes.push_back(static_cast<uint64_t>(graph.hint(buffer.bytes)));
+  }
+  place(plan, alignment, &placement);
+  check(graph, plan, placement, alignment);
+  return placement.total;
+}
+
 }  // namespace graft::compiler

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/liveness.h"
+#include "runtime/export.h"
 
 namespace graft::compiler {
 
@@ -40,5 +41,9 @@ void place(const MemoryPlan& plan, uint64_t alignment, Placement* out);
 // overlap, when one is not aligned or leaves the arena.
 void check(const Graph& graph, const MemoryPlan& plan, const Placement& placement,
            uint64_t alignment);
+
+// Bytes of the arena of a graph in the order it is written in, at the symbols' hints, after
+// check().
+GRAFT_EXPORT uint64_t arena_bytes(const Graph& graph, uint64_t alignment);
 
 }  // namespace graft::compiler

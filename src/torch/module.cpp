@@ -73,4 +73,5 @@ PYBIND11_MODULE(_C, module) {
   bind_fallback(module);
   bind_graphs(module);
   bind_distributed(module);
+  bind_compiler(module);
 }

@@ -75,14 +75,15 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
   constexpr auto kMath = static_cast<int64_t>(at::SDPBackend::math);
   if (!at::globalContext().userEnabledOverrideableSDP()) return kMath;
   for (const at::Tensor* tensor : {&query, &key, &value}) {
-    if (tensor->dim() != 4 || tensor->is_nested() || tensor->numel() == 0) return kMath;
+    if (tensor->dim() != 4 || tensor->is_nested() || tensor->sym_numel() == 0) return kMath;
     if (tensor->is_neg() || tensor->is_conj() || batched(*tensor)) return kMath;
   }
   if (!same_types(query, key, value)) return kMath;
-  const int64_t heads = query.size(1), key_heads = key.size(1);
-  const bool fits = key.size(0) == query.size(0) && value.size(0) == query.size(0) &&
-                    value.size(1) == key_heads && key.size(2) == value.size(2) &&
-                    key.size(3) == query.size(3) &&
+  // Symbolic where torch.compile traces.
+  const c10::SymInt heads = query.sym_size(1), key_heads = key.sym_size(1);
+  const bool fits = key.sym_size(0) == query.sym_size(0) &&
+                    value.sym_size(0) == query.sym_size(0) && value.sym_size(1) == key_heads &&
+                    key.sym_size(2) == value.sym_size(2) && key.sym_size(3) == query.sym_size(3) &&
                     (grouped ? heads % key_heads == 0 : heads == key_heads);
   if (!fits) return kMath;
   if (mask.has_value() && mask->defined() && (mask->requires_grad() || mask->dim() > 4)) {

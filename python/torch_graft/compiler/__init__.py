@@ -1,0 +1,12 @@
+# python/torch_graft/compiler/__init__.py: the graph compiler's face in Python; importing it loads no Dynamo.
+"""Traces models to the graph compiler's text form and shows what its passes make of them.
+
+See docs/compiler.md for the use, docs/compiler-ir.md for the text form.
+"""
+
+from __future__ import annotations
+
+from torch_graft.compiler.capturing import Captured, capture
+from torch_graft.compiler.refusal import Refusal
+
+__all__ = ["Captured", "Refusal", "capture"]

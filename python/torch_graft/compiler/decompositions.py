@@ -1,0 +1,96 @@
+# python/torch_graft/compiler/decompositions.py: which operators reach the compiler whole.
+"""PyTorch's core decompositions, less those of operators that the compiler wants in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_ROW = "one row of the op table; its parts would be several nodes that fusion has to find again"
+_KERNEL = "one kernel of the library with its own order of summation; parts would read memory twice"
+_LIBRARY = "one call of the device's library, with the addition or scaling as its epilogue"
+_SCATTER = "one kernel that adds by index; its parts go through tensors of zeros and index_put"
+_PART = "a fill and a copy of one part; its decomposition copies the whole tensor once more"
+_FILL = "what the numbers are is known: constant folding reads this form"
+
+# Operators whose decomposition is left out, and why.
+KEPT: dict[str, str] = {
+    "aten.addcdiv.default": _ROW,
+    "aten.addcmul.default": _ROW,
+    "aten.clamp_max.default": _ROW,
+    "aten.clamp_min.default": _ROW,
+    "aten.elu_backward.default": _ROW,
+    "aten.gelu_backward.default": _ROW,
+    "aten.hardsigmoid.default": _ROW,
+    "aten.hardsigmoid_backward.default": _ROW,
+    "aten.hardswish.default": _ROW,
+    "aten.hardswish_backward.default": _ROW,
+    "aten.hardtanh_backward.default": _ROW,
+    "aten.leaky_relu_backward.default": _ROW,
+    "aten.lerp.Scalar": _ROW,
+    "aten.masked_fill.Scalar": _ROW,
+    "aten.rsub.Scalar": _ROW,
+    "aten.sigmoid_backward.default": _ROW,
+    "aten.silu.default": _ROW,
+    "aten.silu_backward.default": _ROW,
+    "aten.softplus.default": _ROW,
+    "aten.softplus_backward.default": _ROW,
+    "aten.tanh_backward.default": _ROW,
+    "aten.threshold_backward.default": _ROW,
+    "aten._softmax_backward_data.default": "expand_composites writes it as one fused reduction",
+    "aten._log_softmax_backward_data.default": "expand_composites writes it as one fused reduction",
+    "aten._safe_softmax.default": _KERNEL,
+    "aten.native_layer_norm_backward.default": _KERNEL,
+    "aten.native_group_norm_backward.default": _KERNEL,
+    "aten.native_batch_norm_backward.default": _KERNEL,
+    "aten.native_dropout_backward.default": "one multiplication by mask and scale",
+    "aten.nll_loss_forward.default": _KERNEL,
+    "aten.nll_loss_backward.default": _KERNEL,
+    "aten.nll_loss2d_forward.default": _KERNEL,
+    "aten.nll_loss2d_backward.default": _KERNEL,
+    "aten.baddbmm.default": _LIBRARY,
+    "aten._scaled_dot_product_flash_attention_for_cpu.default": _KERNEL,
+    "aten.bernoulli.default": "takes numbers of the device's generator, in its order",
+    "aten.embedding_dense_backward.default": _SCATTER,
+    "aten.index_add.default": _SCATTER,
+    "aten.select_backward.default": _PART,
+    "aten.slice_backward.default": _PART,
+    "aten._unsafe_view.default": "a view like the others; the compiler knows it by this name",
+    "aten.detach.default": "a view that remove_copies takes out",
+    "aten.split.Tensor": "one view with several results; parts would each carry an offset",
+    "aten.squeeze.dim": "a view with the dimension in its arguments",
+    "aten.t.default": "the form in which products find their transposed operand",
+    "aten.transpose.int": "the form in which products find their transposed operand",
+    "aten.stack.default": "one kernel; its parts are a view per operand and cat",
+    "aten.tril.default": "one kernel; its parts build index grids",
+    "aten.triu.default": "one kernel; its parts build index grids",
+    "aten.zeros.default": _FILL,
+    "aten.ones.default": _FILL,
+    "aten.zeros_like.default": _FILL,
+    "aten.ones_like.default": _FILL,
+    "aten.new_zeros.default": _FILL,
+    "aten.new_ones.default": _FILL,
+    "aten.upsample_nearest2d.default": _KERNEL,
+    "aten.avg_pool1d.default": _KERNEL,
+    "aten.pixel_shuffle.default": "one kernel; its parts are views around a copy",
+    "aten.grid_sampler.default": _KERNEL,
+}
+
+
+def table() -> dict[Any, Callable[..., Any]]:
+    """What AOTAutograd decomposes. Convolution, addmm, mm, bmm, attention, softmax, layer norm and
+    batch norm forward are no core decompositions: they arrive whole by themselves."""
+    from torch._decomp import core_aten_decompositions
+
+    kept = {_operator(name) for name in KEPT}
+    return {operator: function for operator, function in core_aten_decompositions().items()
+            if operator not in kept}  # fmt: skip
+
+
+def _operator(name: str) -> Any:
+    found: Any = torch.ops
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found

@@ -1,0 +1,75 @@
+# python/torch_graft/compiler/marks.py: what a node does beside computing its results.
+"""Reads an operator's schema: what it writes, what its results share memory with, its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import fx
+
+from torch_graft.compiler.refusal import refuse
+
+# The schema says that the result is new; it shares its operand's memory all the same.
+_HIDDEN_VIEWS = {"aten._unsafe_view.default"}
+
+
+class Marks(NamedTuple):
+    """The marks of a node. views: the operand that the results share memory with."""
+
+    writes: list[fx.Node]
+    views: fx.Node | None
+    random: bool
+    opaque: bool
+
+
+def marks_of(node: fx.Node) -> Marks:
+    """Raises Refusal where results share memory with several operands."""
+    operator: Any = node.target
+    schema = operator._schema
+    writes: list[fx.Node] = []
+    shared: list[fx.Node] = []
+    returned = {name for one in schema.returns if one.alias_info
+                for name in one.alias_info.before_set}  # fmt: skip
+    for argument, value in _bound(schema, node):
+        if argument.alias_info is None:
+            continue
+        operands = [one for one in _flat(value) if isinstance(one, fx.Node)]
+        if argument.alias_info.is_write:
+            writes += [one for one in operands if one not in writes]
+        if returned & argument.alias_info.before_set:
+            shared += [one for one in operands if one not in shared]
+    if str(operator) in _HIDDEN_VIEWS:
+        shared = [node.all_input_nodes[0]]
+    if len(shared) > 1:
+        raise refuse(node, "its results share memory with several operands")
+    random = torch.Tag.nondeterministic_seeded in operator.tags and not _without_dropout(node)
+    opaque = not writes and (not schema.returns or node.is_impure()) and not random
+    return Marks(writes, shared[0] if shared else None, random, opaque)
+
+
+def _bound(schema: Any, node: fx.Node) -> Iterator[tuple[Any, Any]]:
+    for position, argument in enumerate(schema.arguments):
+        if argument.name in node.kwargs:
+            yield argument, node.kwargs[argument.name]
+        elif position < len(node.args) and not argument.kwarg_only:
+            yield argument, node.args[position]
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _flat(one)
+    else:
+        yield value
+
+
+def _without_dropout(node: fx.Node) -> bool:
+    """Attention is tagged as random whatever its dropout is."""
+    schema: Any = node.target._schema
+    for argument in schema.arguments:
+        if argument.name == "dropout_p":
+            given = [value for one, value in _bound(schema, node) if one.name == "dropout_p"]
+            return (given[0] if given else argument.default_value) == 0
+    return False

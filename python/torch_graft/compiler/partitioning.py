@@ -1,0 +1,57 @@
+# python/torch_graft/compiler/partitioning.py: cuts the joint graph into forward and backward.
+"""PyTorch's min-cut partitioner, and what it leaves unsafe about inputs that the forward writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+
+from torch_graft.compiler.marks import marks_of
+
+
+def partition(
+    joint: fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **options: Any
+) -> tuple[fx.GraphModule, fx.GraphModule]:
+    """The forward and the backward graph."""
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    forward, backward = min_cut_rematerialization_partition(
+        joint, inputs, num_fwd_outputs=num_fwd_outputs, **options
+    )
+    _save_before_writes(forward, backward, num_fwd_outputs)
+    return forward, backward
+
+
+def _save_before_writes(forward: fx.GraphModule, backward: fx.GraphModule, returned: int) -> None:
+    """The backward wants what an input held when the call began. Where the forward writes into that
+    input at its end, a copy made before is saved in its place."""
+    copies = forward.graph.find_nodes(op="call_function", target=torch.ops.aten.copy_.default)
+    written = {_memory(node.args[0]) for node in copies}
+    [output] = forward.graph.find_nodes(op="output")
+    results = list(output.args[0])
+    for position in range(returned, len(results)):
+        saved = results[position]
+        if not isinstance(saved, fx.Node) or _memory(saved) not in written:
+            continue
+        with forward.graph.inserting_before(copies[0]):
+            copy = forward.graph.call_function(torch.ops.aten.clone.default, (saved,))
+        copy.meta = {**saved.meta, "val": saved.meta["val"].clone()}
+        copy.meta.pop("desc", None)
+        results[position] = copy
+        for node in backward.graph.find_nodes(op="placeholder"):
+            if node.name == saved.name:
+                node.meta.pop("desc", None)
+    output.args = (tuple(results),)
+    forward.recompile()
+
+
+def _memory(node: Any) -> Any:
+    """The node whose memory a view lies in."""
+    while node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
+        base = marks_of(node).views
+        if base is None:
+            break
+        node = base
+    return node

@@ -1,0 +1,101 @@
+# python/torch_graft/compiler/tracing.py: from Dynamo's graph through AOTAutograd to texts.
+"""A Dynamo backend whose compiled parts are built from texts. Imports Dynamo only when called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import fx
+
+from torch_graft.compiler import decompositions
+from torch_graft.compiler.partitioning import partition
+from torch_graft.compiler.refusal import Refusal
+from torch_graft.compiler.writer import Boundary, GraphText, write
+
+Runnable = Callable[..., Any]
+
+
+class Traced(NamedTuple):
+    """One graph of AOTAutograd. part: forward, backward or inference.
+
+    Of written and refusal one is set: a graph that is refused stays eager, which is module.
+    """
+
+    part: str
+    module: fx.GraphModule
+    written: GraphText | None
+    refusal: Refusal | None
+
+
+Build = Callable[[Traced], Runnable]
+
+
+def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]:
+    """What torch.compile(backend=...) takes. build makes of each graph what is called with the
+    graph's inputs in their order and returns its outputs in theirs."""
+
+    def compile_graph(module: fx.GraphModule, examples: Sequence[Any]) -> Runnable:
+        from torch._dynamo.backends.common import aot_autograd
+
+        parameters = {position for position, one in enumerate(examples)
+                      if isinstance(one, torch.nn.Parameter)}  # fmt: skip
+
+        def compiler(part: str) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]:
+            return lambda graph, _: _built(build, part, graph, parameters)
+
+        compiled: Runnable = aot_autograd(
+            fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
+            inference_compiler=compiler("inference"), decompositions=decompositions.table(),
+            partition_fn=partition, keep_inference_input_mutations=True,
+        )(module, examples)  # fmt: skip
+        return compiled
+
+    return compile_graph
+
+
+def _built(build: Build, part: str, module: fx.GraphModule, parameters: set[int]) -> Runnable:
+    from torch._functorch._aot_autograd.utils import make_boxed_func
+
+    try:
+        traced = Traced(part, module, write(module, part, _boundary(module, parameters)), None)
+    except Refusal as refusal:
+        traced = Traced(part, module, None, refusal)
+    boxed: Runnable = make_boxed_func(build(traced))
+    return boxed
+
+
+def _boundary(module: fx.GraphModule, parameters: set[int]) -> Boundary:
+    metadata: Any = torch._guards.TracingContext.get().fw_metadata
+    static = set(metadata.static_input_indices)
+    kinds, names = {}, {}
+    for node in module.graph.find_nodes(op="placeholder"):
+        described = node.meta.get("desc")
+        position = getattr(described, "idx", None)
+        names[described] = node.name
+        kinds[node.name] = _kind(type(described).__name__, position, parameters, static)
+    [output] = module.graph.find_nodes(op="output")
+    given = output.args[0]
+    count = len(given) if isinstance(given, list | tuple) else 1
+    described = output.meta.get("desc") or [None] * count
+    return Boundary(kinds, [_output_mark(one, names) for one in described])
+
+
+def _kind(described: str, position: int | None, parameters: set[int], static: set[int]) -> str:
+    if described == "TangentAOTInput":
+        return "tangent"
+    if described == "ParamAOTInput" or position in parameters:
+        return "parameter"
+    if described == "BufferAOTInput" or position in static:
+        return "buffer"
+    return "activation"
+
+
+def _output_mark(described: Any, names: dict[Any, str]) -> str:
+    kind = type(described).__name__
+    if kind == "SavedForBackwardsAOTOutput":
+        return "saved"
+    if kind == "InputMutationAOTOutput" and described.mutated_input in names:
+        return f"mutation %{names[described.mutated_input]}"
+    return ""

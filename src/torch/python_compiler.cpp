@@ -1,0 +1,70 @@
+// src/torch/python_compiler.cpp: the graph compiler's text form, passes and drawing for Python.
+#include <string>
+#include <vector>
+
+#include "compiler/drawing.h"
+#include "compiler/memory_plan.h"
+#include "compiler/pass.h"
+#include "compiler/text.h"
+#include "compiler/verifier.h"
+#include "torch/python.h"
+
+namespace graft::binding {
+namespace {
+
+using compiler::Graph;
+using compiler::Pass;
+
+constexpr uint64_t kArenaAlignment = 64;
+
+Graph verified(const std::string& text) {
+  Graph graph = compiler::parse(text);
+  compiler::verify(graph);
+  return graph;
+}
+
+std::vector<std::string> names_of(bool training) {
+  std::vector<std::string> names;
+  for (const Pass& pass : training ? compiler::training_passes() : compiler::inference_passes()) {
+    names.emplace_back(pass.name);
+  }
+  return names;
+}
+
+Pass pass_named(const std::string& name) {
+  for (const auto& passes : {compiler::inference_passes(), compiler::training_passes()}) {
+    for (const Pass& pass : passes) {
+      if (name == pass.name) return pass;
+    }
+  }
+  std::string known;
+  for (const std::string& one : names_of(false)) known += (known.empty() ? "" : ", ") + one;
+  throw Error(GRAFT_INVALID_ARGUMENT,
+              "the compiler has no pass \"" + name + "\"; for inference it runs " + known);
+}
+
+std::string optimize(const std::string& text, const std::vector<std::string>& names) {
+  std::vector<Pass> passes;
+  for (const std::string& name : names) passes.push_back(pass_named(name));
+  Graph graph = compiler::parse(text);
+  compiler::run_passes(graph, passes);
+  return compiler::print(graph);
+}
+
+}  // namespace
+
+void bind_compiler(pybind11::module& module) {
+  define(
+      module, "compiler_canonical",
+      +[](const std::string& text) { return compiler::print(verified(text)); });
+  define(module, "compiler_passes", &names_of);
+  define(module, "compiler_optimize", &optimize);
+  define(
+      module, "compiler_arena_bytes",
+      +[](const std::string& text) { return arena_bytes(verified(text), kArenaAlignment); });
+  define(
+      module, "compiler_draw",
+      +[](const std::string& text) { return compiler::draw(verified(text)); });
+}
+
+}  // namespace graft::binding
