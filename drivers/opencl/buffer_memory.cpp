@@ -40,7 +40,7 @@ class BufferMemory : public Memory {
   cl_int set_argument(cl_kernel kernel, cl_uint index, graft_address address) override {
     const Place place = address != 0 ? at(address) : Place{};
     if (address != 0 && place.buffer == nullptr) return CL_INVALID_ARG_VALUE;
-    const cl_int code = cl().SetKernelArg(kernel, index, sizeof place.buffer,
+    const cl_int code = cl().SetKernelArg(kernel, index, sizeof(cl_mem),
                                           place.buffer != nullptr ? &place.buffer : nullptr);
     if (code != CL_SUCCESS) return code;
     return cl().SetKernelArg(kernel, index + 1, sizeof place.offset, &place.offset);

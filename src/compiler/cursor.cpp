@@ -60,7 +60,7 @@ std::string Cursor::identifier(const char* what) {
   while (end < line_.size() && (is_letter(line_[end]) || (end > at_ && is_digit(line_[end]))))
     ++end;
   if (end == at_) fail(what);
-  const std::string text{line_.substr(at_, end - at_)};
+  std::string text{line_.substr(at_, end - at_)};
   at_ = end;
   return text;
 }
@@ -87,7 +87,7 @@ std::string Cursor::word() {
     ++end;
   }
   if (end == at_) fail("a word after @, such as @float32");
-  const std::string text{line_.substr(at_, end - at_)};
+  std::string text{line_.substr(at_, end - at_)};
   at_ = end;
   return text;
 }

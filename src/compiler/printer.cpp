@@ -105,7 +105,7 @@ std::string print_type(const TensorType& type) {
 }
 
 std::string print_argument(const Graph& graph, const Argument& argument) {
-  const std::string name = argument.name.empty() ? "" : argument.name + "=";
+  std::string name = argument.name.empty() ? "" : argument.name + "=";
   std::vector<std::string> parts;
   switch (argument.kind) {
     case Argument::Kind::kNone:
