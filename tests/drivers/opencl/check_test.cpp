@@ -57,6 +57,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"Old", old_loader("version:1.2"), "clEnqueueWriteBuffer"}),
     [](const auto& row) { return std::string(row.param.name); });
 
+// The address sanitizer wants to be the first library of a process, and so does oclgrind's.
+constexpr char kSanitizer[] = "ASAN_OPTIONS=verify_asan_link_order=0:intercept_tls_get_addr=0 ";
+
 // Runs tests of this binary under oclgrind, which sees every access of a kernel, and puts its own
 // library before others under the name of a loader. Its log.
 std::string oclgrind_says(const std::string& filter, const std::string& environment = "") {
@@ -64,10 +67,10 @@ std::string oclgrind_says(const std::string& filter, const std::string& environm
       std::string(GRAFT_TEST_BINARY_DIR "/tests/oclgrind.") + std::to_string(getpid()) + ".log";
   char self[4096] = "";
   EXPECT_GT(readlink("/proc/self/exe", self, sizeof self - 1), 0);
-  const Outcome outcome =
-      run(std::string("env ") + host_test::kRerun + " GRAFT_OPENCL_LIBRARY=libOpenCL.so " +
-          environment + " oclgrind --data-races --uninitialized --log '" + log + "' '" + self +
-          "' --gtest_also_run_disabled_tests --gtest_filter='" + filter + "'");
+  const Outcome outcome = run(
+      std::string("env ") + kSanitizer + host_test::kRerun + " GRAFT_OPENCL_LIBRARY=libOpenCL.so " +
+      environment + " oclgrind --data-races --uninitialized --log '" + log + "' '" + self +
+      "' --gtest_also_run_disabled_tests --gtest_filter='" + filter + "'");
   EXPECT_EQ(outcome.code, 0) << "tools/setup installs oclgrind\n" << outcome.report;
   EXPECT_NE(outcome.report.find("[  PASSED  ]"), std::string::npos) << outcome.report;
   std::ifstream file(log);
