@@ -43,7 +43,7 @@ const Rule kRules[] = {
     {"its value has no such dimension", [](Graph& g) { g.symbols[0].dim = 2; }},
     {"is not this symbol alone", [](Graph& g) { g.symbols[0].dim = 1; }},
     {"its dtype is not known",
-     [](Graph& g) { value(g, "x").type.dtype = static_cast<graft_dtype>(99); }},
+     [](Graph& g) { value(g, "x").type.dtype = static_cast<graft_dtype>(15); }},
     {"more than 16 dimensions", [](Graph& g) { value(g, "m").type.sizes.resize(17, Size(1)); }},
     {"not as many strides as sizes", [](Graph& g) { value(g, "m").type.strides.clear(); }},
     {"a size or stride is negative", [](Graph& g) { value(g, "m").type.sizes[0] = Size(-1); }},
