@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl conformance lint format test-cpp test-sanitizers test-python \
-  test-python-async test-python-inline clean
+  test-python-async test-python-opencl test-python-inline clean
 
 BIN := .venv/bin
 # Drawn once: with ?= each use would be another number, and the order printed not the one that was run.
@@ -81,11 +81,16 @@ test-sanitizers: .venv/packages.stamp
 
 # The last lines are pytest's. The second pass repeats, in the same random order, what touches the device;
 # the conformance runner, the tools, the bench, the ranks of torch.distributed, graphs as text and OpenCL are tested once.
-test-python: test-python-async test-python-inline
+test-python: test-python-async test-python-opencl test-python-inline
 
 test-python-async: .venv/graft.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
 	GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
+
+# The same tests on another driver: two devices of PoCL.
+test-python-opencl: .venv/graft.stamp
+	GRAFT_DEVICES=opencl POCL_DEVICES='pthread pthread' $(BIN)/python -m pytest --randomly-seed=$(SEED) \
+	  tests/python/test_accelerator.py tests/python/test_training.py
 
 test-python-inline: .venv/graft.stamp
 	GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python tests/drivers \
