@@ -8,10 +8,10 @@
 
 namespace graft::compiler {
 
-std::vector<uint8_t> constant_bytes(const Value& value) {
+std::vector<uint8_t> constant_bytes(const Value& value, uint64_t count) {
   const graft_dtype dtype = value.type.dtype;
   const uint64_t size = size_of(dtype);
-  std::vector<uint8_t> bytes(static_cast<uint64_t>(value.type.extent().constant_part()));
+  std::vector<uint8_t> bytes(count);
   const size_t given = value.data.size() + value.whole.size();
   for (size_t i = 0; i * size < bytes.size(); ++i) {
     const size_t k = given == 1 ? 0 : i;

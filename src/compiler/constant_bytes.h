@@ -8,7 +8,7 @@
 
 namespace graft::compiler {
 
-// One number fills all bytes. REQUIRES: elements, and an extent without symbols.
-std::vector<uint8_t> constant_bytes(const Value& value);
+// One number fills all bytes. REQUIRES: elements; count bytes are whole ones.
+std::vector<uint8_t> constant_bytes(const Value& value, uint64_t count);
 
 }  // namespace graft::compiler

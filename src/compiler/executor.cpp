@@ -83,7 +83,10 @@ class Executor::Frame {
   }
 
   ~Frame() {
-    for (graft_address address : constants_) host_.release(address, stream_);
+    for (ValueId id : graph_.constants) {
+      const bool own = graph_.values[id].external.empty() && places_[id].address != 0;
+      if (own) host_.release(places_[id].address, stream_);
+    }
   }
 
   void run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
@@ -177,17 +180,24 @@ class Executor::Frame {
         continue;
       }
       if (is_number(value) && !read_outside(id)) continue;
-      if (!value.type.extent().is_constant()) {
-        unsupported("constant %" + value.name, "its memory has a symbolic size");
-      }
-      const std::vector<uint8_t> bytes = constant_bytes(value);
-      if (bytes.empty()) continue;
-      constants_.push_back(host_.allocate(bytes.size(), stream_));
-      places_[id].address = constants_.back();
-      stream_.copy(constants_.back(), reinterpret_cast<uint64_t>(bytes.data()), bytes.size(),
-                   GRAFT_HOST_TO_DEVICE);
-      stream_.synchronize();
+      if (value.type.extent().is_constant())
+        write_constant(id);
+      else
+        sized_constants_.push_back(id);
     }
+  }
+
+  void write_constant(ValueId id) {
+    const Value& value = graph_.values[id];
+    if (places_[id].address != 0) host_.release(places_[id].address, stream_);
+    places_[id].address = 0;
+    const auto bytes =
+        constant_bytes(value, static_cast<uint64_t>(std::max<int64_t>(at(value.type.extent()), 0)));
+    if (bytes.empty()) return;
+    places_[id].address = host_.allocate(bytes.size(), stream_);
+    stream_.copy(places_[id].address, reinterpret_cast<uint64_t>(bytes.data()), bytes.size(),
+                 GRAFT_HOST_TO_DEVICE);
+    stream_.synchronize();
   }
 
   // Whether anything but a generated kernel sees the constant.
@@ -258,6 +268,7 @@ class Executor::Frame {
       placement_.bytes.push_back(static_cast<uint64_t>(at(buffer.bytes)));
     }
     place(plan_, kAlignment, &placement_);
+    for (ValueId id : sized_constants_) write_constant(id);
     for (Step& step : steps_) {
       if (step.kernel)
         arrange(step);
@@ -381,7 +392,7 @@ class Executor::Frame {
   std::vector<std::optional<Size>> offsets_;
   std::vector<Place> places_;  // by value
   std::vector<Step> steps_;
-  std::vector<graft_address> constants_;
+  std::vector<ValueId> sized_constants_;  // whose sizes are symbols: written when these change
 
   // Of the run.
   bool bound_ = false;

@@ -109,7 +109,9 @@ class Boxing {
   Boxing(const ExternalCall& call, c10::DeviceIndex device) : call_(call), device_(device) {}
 
   c10::IValue box(const Argument& argument, const c10::Type& type) {
-    if (argument.kind == Kind::kNone) return {};
+    if (argument.kind == Kind::kNone) {
+      return type.kind() == c10::TypeKind::TensorType ? c10::IValue(at::Tensor()) : c10::IValue();
+    }
     if (type.kind() == c10::TypeKind::OptionalType) {
       return box(argument, *type.castRaw<c10::OptionalType>()->getElementType());
     }
