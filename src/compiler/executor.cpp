@@ -46,13 +46,14 @@ struct Place {
 
 // Products run outside with their epilogue behind them; groups without a kernel fall apart.
 void take_apart(Graph* graph) {
+  const Effects effects(*graph);
   std::vector<Group> groups;
   for (Group& group : graph->groups) {
     if (group.kind == GroupKind::kMatmul || group.kind == GroupKind::kConvolution) {
       group.nodes.erase(group.nodes.begin());
       group.kind = GroupKind::kPointwise;
     }
-    if (!group.nodes.empty() && group_kernel(*graph, group.nodes)) groups.push_back(group);
+    if (!group.nodes.empty() && group_kernel(*graph, effects, group.nodes)) groups.push_back(group);
   }
   graph->groups = std::move(groups);
 }
@@ -76,7 +77,7 @@ class Executor::Frame {
     root_ = effects.root;
     offsets_ = view_offsets(graph_, effects);
     find_homes();
-    for (UnitId unit : order) add_step(units.nodes(unit), unit < graph_.groups.size());
+    for (UnitId unit : order) add_step(effects, units.nodes(unit), unit < graph_.groups.size());
     symbols_.resize(graph_.symbols.size());
     views_.resize(graph_.values.size());
     make_constants();
@@ -139,12 +140,12 @@ class Executor::Frame {
     }
   }
 
-  void add_step(const std::vector<NodeId>& nodes, bool grouped) {
+  void add_step(const Effects& effects, const std::vector<NodeId>& nodes, bool grouped) {
     Step step;
     step.nodes = nodes;
     const Node& node = graph_.nodes[nodes[0]];
     if (grouped) {
-      step.kernel = group_kernel(graph_, nodes);
+      step.kernel = group_kernel(graph_, effects, nodes);
       step.handle = get_kernel(stream_.device(), step.kernel->key,
                                [&] { return step.kernel->build(graph_); });
     } else {

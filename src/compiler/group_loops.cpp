@@ -82,10 +82,11 @@ std::optional<Loops> domain_of(const Graph& graph, const std::vector<NodeId>& no
   return all;
 }
 
-std::optional<GroupLoops> group_loops(const Graph& graph, const std::vector<NodeId>& nodes) {
+std::optional<GroupLoops> group_loops(const Graph& graph, const Effects& effects,
+                                      const std::vector<NodeId>& nodes) {
   const auto domain = domain_of(graph, nodes);
   if (!domain) return std::nullopt;
-  const GroupEdges edges = edges_of(graph, nodes);
+  const GroupEdges edges = edges_of(graph, effects, nodes);
   GroupLoops loops;
   loops.sizes = domain->domain;
   loops.reduces = domain->reduced > 0;
