@@ -21,8 +21,9 @@ struct ExecutionInput {
 // memory of its own.
 class GRAFT_EXPORT Executor {
  public:
-  // graph: after the passes. Compiles its kernels. Groups that no kernel computes, and products
-  // with epilogues, are taken apart. Throws Error: UNSUPPORTED, naming node and source line, for
+  // graph: after the passes. Compiles its kernels. Products and plain convolutions of floats run
+  // without the host, through the driver's library where it takes them. Groups that no kernel or
+  // call computes are taken apart. Throws Error: UNSUPPORTED, naming node and source line, for
   // views whose place is not known, symbols that nodes make and complex constants; what get_kernel
   // throws.
   Executor(const Graph& graph, ExecutionHost& host, Stream& stream);
@@ -36,7 +37,8 @@ class GRAFT_EXPORT Executor {
   void run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
            std::span<TensorView> results);
 
-  size_t launches() const;       // kernels per run
+  size_t launches() const;       // generated kernels per run
+  size_t libraries() const;      // products and convolutions, most with an epilogue
   size_t externals() const;      // external nodes per run
   uint64_t arena_bytes() const;  // of the last run
 

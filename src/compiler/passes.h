@@ -14,6 +14,7 @@ int simplify_algebra(Graph& graph);
 int number_values(Graph& graph);
 int remove_dead_code(Graph& graph);
 int hoist_casts(Graph& graph);
+int sink_views(Graph& graph);
 
 // Round differently: inference only; where halves are stored.
 int fold_batch_norms(Graph& graph);

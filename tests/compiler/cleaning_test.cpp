@@ -174,5 +174,30 @@ TEST(CastHoisting, CastsBeforeItPermutes) {
           "node %y: bfloat16[2, 4] = aten.mm.default(%x, %c)\noutput %y\n");
 }
 
+TEST(ViewSinking, AddsBeforeItReshapes) {
+  const std::string inputs =
+      "input %x: float32[6, 8] activation\ninput %w: float32[8, 4] parameter\n"
+      "input %r: float32[2, 3, 4] activation\n";
+  const std::string product =
+      "node %m: float32[6, 4] = aten.mm.default(%x, %w)\n"
+      "node %v: float32[2, 3, 4] = aten.view.default(%m, [2, 3, 4]) views %m\n";
+  EXPECT_EQ(after(sink_views, inputs + product +
+                                  "node %s: float32[2, 3, 4] = aten.add.Tensor(%r, %v, alpha=2)\n"
+                                  "node %o: float32[2, 3, 4] = aten.relu.default(%s)\n"
+                                  "output %o\n"),
+            inputs +
+                "node %m: float32[6, 4] = aten.mm.default(%x, %w)\n"
+                "node %s_other: float32[6, 4] = aten.view.default(%r, [6, 4]) views %r\n"
+                "node %s_flat: float32[6, 4] = aten.add.Tensor(%s_other, %m, alpha=2)\n"
+                "node %o_flat: float32[6, 4] = aten.relu.default(%s_flat)\n"
+                "node %o: float32[2, 3, 4] = aten.view.default(%o_flat, [2, 3, 4]) views %o_flat\n"
+                "output %o\n");
+  // Somebody else uses the product.
+  const std::string shared = inputs + product +
+                             "node %s: float32[2, 3, 4] = aten.add.Tensor(%r, %v)\n"
+                             "output %s\noutput %m\n";
+  EXPECT_EQ(after(sink_views, shared), shared);
+}
+
 }  // namespace
 }  // namespace graft::compiler
