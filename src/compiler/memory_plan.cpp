@@ -143,7 +143,7 @@ void check(const Graph& graph, const MemoryPlan& plan, const Placement& placemen
   std::map<uint64_t, size_t> live;  // by offset
   auto apart = [&](size_t a, size_t b) {
     if (placement.offsets[a] + placement.bytes[a] > placement.offsets[b]) {
-      wrong(name(a) + " and " + name(b) + " live at once and overlap");
+      wrong(name(std::max(a, b)) + " and " + name(std::min(a, b)) + " live at once and overlap");
     }
   };
   for (const auto& [when, buffer] : events) {

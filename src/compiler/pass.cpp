@@ -44,6 +44,8 @@ constexpr Pass kInference[] = {
     {"schedule", schedule},
 };
 
+constexpr Pass kLayout[] = {{"choose_layouts", choose_layouts}};
+
 constexpr Pass kGrouping[] = {
     {"fuse_epilogues", fuse_epilogues},
     {"fuse", fuse},
@@ -54,6 +56,7 @@ constexpr Pass kGrouping[] = {
 
 std::span<const Pass> inference_passes() { return kInference; }
 std::span<const Pass> training_passes() { return kTraining; }
+std::span<const Pass> layout_passes() { return kLayout; }
 std::span<const Pass> grouping_passes() { return kGrouping; }
 
 int run_passes(Graph& graph, std::span<const Pass> passes, const StageHook& hook) {

@@ -20,6 +20,9 @@ int sink_views(Graph& graph);
 int fold_batch_norms(Graph& graph);
 int expand_composites(Graph& graph);
 
+// Only where the device's library prefers channels-last: see layout_passes().
+int choose_layouts(Graph& graph);
+
 // These write groups, or the order, and change no node.
 int fuse_epilogues(Graph& graph);
 int fuse(Graph& graph);

@@ -246,6 +246,14 @@ TEST(Executor, ProductsOfBatchesAndOfNothing) {
   EXPECT_EQ(differs(empty, random_inputs(empty, 4)), "");
 }
 
+TEST(Executor, WalksThroughMemoryAsItLies) {
+  const Graph graph = compiled(
+      "input %x: float32[3, 5, 7, 9] activation\ninput %b: float32[5, 1, 1] parameter\n"
+      "node %a: float32[3, 5, 7, 9](315, 1, 45, 5) = aten.add.Tensor(%x, %b)\n"
+      "node %y: float32[3, 5, 7, 9] = aten.mul.Tensor(%a, 2.0)\noutput %y\noutput %a\n");
+  EXPECT_EQ(differs(graph, random_inputs(graph, 4)), "");
+}
+
 TEST(Executor, SymbolsChangeBetweenRuns) {
   Graph graph = compiled(
       "symbol s range 1..5000 hint 3 from %x[0]\ninput %x: float32[s, 20] activation\n"
