@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/fusion.h"
+#include "compiler/library_call.h"
 #include "compiler/operators.h"
 #include "compiler/passes.h"
 #include "compiler/units.h"
@@ -11,15 +12,6 @@
 namespace graft::compiler {
 
 namespace {
-
-constexpr size_t kMaxEpilogue = 8;
-
-// What libraries append to a product: bias and residual, activations, a factor, a cast.
-constexpr const char* kEpilogues[] = {
-    "aten.add.Tensor",        "aten.mul.Tensor",       "aten.mul.Scalar",
-    "aten._to_copy.default",  "aten.relu.default",     "aten.gelu.default",
-    "aten.silu.default",      "aten.sigmoid.default",  "aten.tanh.default",
-    "aten.hardswish.default", "aten.hardtanh.default", "aten.leaky_relu.default"};
 
 class EpilogueFusion {
  public:
@@ -47,27 +39,22 @@ class EpilogueFusion {
   }
 
  private:
-  bool joins(ValueId value, NodeId next) const {
-    const Node& node = graph_.nodes[next];
-    if (std::none_of(std::begin(kEpilogues), std::end(kEpilogues),
-                     [&](const char* op) { return node.op == op; })) {
-      return false;
-    }
-    const auto loops = loops_of(graph_, node);
-    if (!loops || loops->domain != graph_.values[value].type.sizes) return false;
-    // Only the layout of the product itself.
-    return graph_.values[node.results[0]].type.strides == graph_.values[value].type.strides;
+  // Every node behind the product is one that a kernel could compute, too.
+  bool joins(std::vector<NodeId> nodes, NodeId next) const {
+    if (!loops_of(graph_, graph_.nodes[next])) return false;
+    nodes.push_back(next);
+    return library_call(graph_, nodes).has_value();
   }
 
   std::vector<NodeId> chain(NodeId id) {
     std::vector<NodeId> nodes{id};
     const UnitId unit = units_.of(id);
     ValueId value = graph_.nodes[id].results[0];
-    while (nodes.size() <= kMaxEpilogue) {
+    while (true) {
       if (effects_.users[value].size() != 1 || effects_.escapes(value)) break;
       const NodeId next = effects_.users[value][0];
       const UnitId other = units_.of(next);
-      if (units_.nodes(other).size() != 1 || !joins(value, next)) break;
+      if (units_.nodes(other).size() != 1 || !joins(nodes, next)) break;
       if (units_.path_around(unit, other)) break;
       units_.merge(unit, other);
       nodes.push_back(next);

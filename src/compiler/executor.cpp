@@ -5,9 +5,10 @@
 
 #include <algorithm>
 
-#include "codegen/program_cache.h"
 #include "compiler/constant_bytes.h"
 #include "compiler/group_kernel.h"
+#include "compiler/kernel_launch.h"
+#include "compiler/library_step.h"
 #include "compiler/memory_plan.h"
 #include "compiler/verifier.h"
 #include "compiler/views.h"
@@ -20,15 +21,12 @@ namespace graft::compiler {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr int64_t kTile = 16384;  // elements that are worth a work-item
 
 struct Step {
   std::vector<NodeId> nodes;
-  std::optional<GroupKernel> kernel;  // none: an external node
-  graft_kernel handle = nullptr;
-  std::vector<graft_argument> arguments;
-  uint64_t grid = 0;
-  Node node;  // external: with sizes as numbers
+  std::optional<KernelLaunch> kernel;
+  std::optional<LibraryStep> library;  // neither: an external node
+  Node node;                           // external: with sizes as numbers
   std::vector<ValueId> operands;
   std::vector<TensorView> operand_views, result_views;
   std::vector<Scalar> scalars;
@@ -44,15 +42,22 @@ struct Place {
   uint64_t offset = 0;        // of the value, in bytes
 };
 
-// Products run outside with their epilogue behind them; groups without a kernel fall apart.
+// Products that no library call describes run outside with their epilogue behind them; groups
+// without a kernel fall apart.
 void take_apart(Graph* graph) {
+  const Effects effects(*graph);
   std::vector<Group> groups;
   for (Group& group : graph->groups) {
-    if (group.kind == GroupKind::kMatmul || group.kind == GroupKind::kConvolution) {
-      group.nodes.erase(group.nodes.begin());
+    const bool multiplies =
+        group.kind == GroupKind::kMatmul || group.kind == GroupKind::kConvolution;
+    std::vector<NodeId> rest = group.nodes;
+    if (multiplies) rest.erase(rest.begin());
+    if (!rest.empty() && !group_kernel(*graph, effects, rest)) continue;
+    if (multiplies && !library_call(*graph, group.nodes)) {
+      group.nodes = rest;
       group.kind = GroupKind::kPointwise;
     }
-    if (!group.nodes.empty() && group_kernel(*graph, group.nodes)) groups.push_back(group);
+    if (!group.nodes.empty()) groups.push_back(group);
   }
   graph->groups = std::move(groups);
 }
@@ -76,10 +81,12 @@ class Executor::Frame {
     root_ = effects.root;
     offsets_ = view_offsets(graph_, effects);
     find_homes();
-    for (UnitId unit : order) add_step(units.nodes(unit), unit < graph_.groups.size());
+    outside_.resize(graph_.values.size(), false);
+    for (UnitId unit : order) add_step(effects, units.nodes(unit), unit < graph_.groups.size());
     symbols_.resize(graph_.symbols.size());
     views_.resize(graph_.values.size());
-    make_constants();
+    numbers_.resize(graph_.values.size());
+    make_constants(effects);
   }
 
   ~Frame() {
@@ -104,9 +111,11 @@ class Executor::Frame {
     find_addresses(inputs, arena);
     for (Step& step : steps_) {
       if (step.kernel)
-        launch(step, inputs);
+        step.kernel->launch(stream_, views_, numbers_);
+      else if (step.library)
+        step.library->run(stream_, views_, numbers_);
       else
-        call(step, inputs);
+        call(step);
     }
     if (arena != 0) host_.release(arena, stream_);
     for (size_t i = 0; i < results.size(); ++i) {
@@ -115,15 +124,25 @@ class Executor::Frame {
   }
 
   size_t launches() const {
-    return static_cast<size_t>(std::count_if(steps_.begin(), steps_.end(),
-                                             [](const Step& s) { return s.kernel.has_value(); }));
-  }
-  size_t fused() const {
     size_t count = 0;
-    for (const Step& step : steps_) count += step.kernel ? step.nodes.size() : 0;
+    for (const Step& step : steps_) {
+      count += step.library ? step.library->launches() - 1 : step.kernel.has_value();
+    }
     return count;
   }
-  size_t externals() const { return steps_.size() - launches(); }
+  size_t libraries() const {
+    return static_cast<size_t>(std::count_if(steps_.begin(), steps_.end(),
+                                             [](const Step& s) { return s.library.has_value(); }));
+  }
+  size_t externals() const {
+    return static_cast<size_t>(std::count_if(
+        steps_.begin(), steps_.end(), [](const Step& s) { return !s.kernel && !s.library; }));
+  }
+  size_t compiled() const {
+    size_t count = 0;
+    for (const Step& step : steps_) count += step.kernel || step.library ? step.nodes.size() : 0;
+    return count;
+  }
   int64_t integer(size_t output) const { return at(graph_.outputs.at(output).integer); }
   uint64_t arena_bytes() const { return placement_.total; }
 
@@ -148,14 +167,17 @@ class Executor::Frame {
     }
   }
 
-  void add_step(const std::vector<NodeId>& nodes, bool grouped) {
+  void add_step(const Effects& effects, const std::vector<NodeId>& nodes, bool grouped) {
     Step step;
     step.nodes = nodes;
     const Node& node = graph_.nodes[nodes[0]];
-    if (grouped) {
-      step.kernel = group_kernel(graph_, nodes);
-      step.handle = get_kernel(stream_.device(), step.kernel->key,
-                               [&] { return step.kernel->build(graph_); });
+    if (auto library = library_call(graph_, nodes)) {
+      for (NodeId id : nodes) {
+        each_value(graph_.nodes[id].arguments, [&](ValueId value) { outside_[value] = true; });
+      }
+      step.library.emplace(graph_, effects, nodes, *std::move(library));
+    } else if (grouped) {
+      step.kernel.emplace(graph_, *group_kernel(graph_, effects, nodes), stream_.device());
     } else {
       const bool view = node.views != kNone && node.writes.empty() && !node.has_effect();
       for (ValueId result : node.results) {
@@ -164,7 +186,10 @@ class Executor::Frame {
         }
       }
       if (view) return;
-      each_value(node.arguments, [&](ValueId value) { step.operands.push_back(value); });
+      each_value(node.arguments, [&](ValueId value) {
+        step.operands.push_back(value);
+        outside_[value] = true;
+      });
       step.operand_views.resize(step.operands.size());
       step.scalars.resize(step.operands.size());
       step.result_views.resize(node.results.size());
@@ -172,14 +197,17 @@ class Executor::Frame {
     steps_.push_back(std::move(step));
   }
 
-  void make_constants() {
+  void make_constants(const Effects& effects) {
+    for (ValueId id = 0; id < graph_.values.size(); ++id) {
+      if (effects.escapes(id) || root_[id] != id) outside_[root_[id]] = true;
+    }
     for (ValueId id : graph_.constants) {
       const Value& value = graph_.values[id];
       if (!value.external.empty()) {
         places_[id].address = host_.constant(value).address;
         continue;
       }
-      if (is_number(value) && !read_outside(id)) continue;
+      if (is_number(value) && !outside_[id]) continue;
       if (value.type.extent().is_constant())
         write_constant(id);
       else
@@ -198,21 +226,6 @@ class Executor::Frame {
     stream_.copy(places_[id].address, reinterpret_cast<uint64_t>(bytes.data()), bytes.size(),
                  GRAFT_HOST_TO_DEVICE);
     stream_.synchronize();
-  }
-
-  // Whether anything but a generated kernel sees the constant.
-  bool read_outside(ValueId id) const {
-    for (ValueId value = 0; value < graph_.values.size(); ++value) {
-      if (root_[value] != id) continue;
-      if (value != id) return true;
-      for (const Step& step : steps_) {
-        if (std::count(step.operands.begin(), step.operands.end(), value) > 0) return true;
-      }
-      for (const Output& output : graph_.outputs) {
-        if (output.value == value) return true;
-      }
-    }
-    return false;
   }
 
   // Whether a symbol changed.
@@ -269,9 +282,12 @@ class Executor::Frame {
     }
     place(plan_, kAlignment, &placement_);
     for (ValueId id : sized_constants_) write_constant(id);
+    const auto size = [this](const Size& given) { return at(given); };
     for (Step& step : steps_) {
       if (step.kernel)
-        arrange(step);
+        step.kernel->arrange(size);
+      else if (step.library)
+        step.library->prepare(graph_, views_, stream_, size);
       else
         resolve(step);
     }
@@ -295,36 +311,6 @@ class Executor::Frame {
                             graph_.name, value.name));
   }
 
-  static void push_index(Step& step, int64_t value) {
-    step.arguments.push_back(
-        {GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, static_cast<uint64_t>(value), 8});
-  }
-
-  // All arguments of a launch but addresses and numbers, which each run fills in.
-  void arrange(Step& step) {
-    const GroupLoops& loops = step.kernel->loops;
-    step.arguments.assign(loops.tensors.size() + step.kernel->numbers.size(), {});
-    std::vector<int64_t> sizes;
-    int64_t rows = 1;
-    for (const Size& size : loops.sizes) sizes.push_back(at(size));
-    for (size_t i = 0; i < loops.inner(); ++i) rows *= sizes[i];
-    const int64_t length = sizes.back();
-    const bool small = rows * length <= 2 * kTile;
-    const int64_t tile = small || loops.reduces ? length : std::min(length, kTile);
-    const int64_t items_per_row = tile == 0 ? 1 : (length + tile - 1) / tile;
-    const int64_t rows_per_item = small
-                                      ? std::max<int64_t>(rows, 1)
-                                      : std::max<int64_t>(1, kTile / std::max<int64_t>(length, 1));
-    step.grid = static_cast<uint64_t>((rows + rows_per_item - 1) / rows_per_item * items_per_row);
-    if (length == 0 && !loops.reduces) step.grid = 0;
-    for (int64_t value : {length, tile, rows, rows_per_item, items_per_row})
-      push_index(step, value);
-    for (size_t i = 1; i < loops.inner(); ++i) push_index(step, sizes[i]);
-    for (const GroupTensor& tensor : loops.tensors) {
-      for (const Size& stride : tensor.strides) push_index(step, at(stride));
-    }
-  }
-
   void resolve(Step& step) {
     step.node = graph_.nodes[step.nodes[0]];
     resolve(step.node.arguments);
@@ -339,7 +325,10 @@ class Executor::Frame {
   void find_addresses(std::span<const ExecutionInput> inputs, graft_address arena) {
     for (ValueId id = 0; id < places_.size(); ++id) {
       Place& place = places_[id];
-      if (place.home == Home::kInput) place.address = inputs[place.index].view.address;
+      if (place.home == Home::kInput) {
+        place.address = inputs[place.index].view.address;
+        numbers_[id] = inputs[place.index].scalar;
+      }
       if (place.home == Home::kArena) place.address = arena + placement_.offsets[place.index];
       if (place.home == Home::kOutput) {
         place.address = host_.output(place.index, extent_bytes(views_[id]), stream_);
@@ -352,30 +341,13 @@ class Executor::Frame {
     }
   }
 
-  void launch(Step& step, std::span<const ExecutionInput> inputs) {
-    if (step.grid == 0) return;
-    size_t next = 0;
-    for (const GroupTensor& tensor : step.kernel->loops.tensors) {
-      const TensorView& view = views_[tensor.value];
-      const uint8_t access = tensor.written ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ;
-      step.arguments[next++] = {GRAFT_ARGUMENT_ADDRESS, 0, access, 0, view.address,
-                                extent_bytes(view)};
-    }
-    for (ValueId value : step.kernel->numbers) {
-      const Scalar& scalar = inputs[places_[value].index].scalar;
-      step.arguments[next++] = {GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(scalar.dtype), 0, 0,
-                                scalar.bits[0],        graft::size_of(scalar.dtype)};
-    }
-    stream_.launch(step.handle, step.grid, step.arguments);
-  }
-
-  void call(Step& step, std::span<const ExecutionInput> inputs) {
+  void call(Step& step) {
     for (size_t i = 0; i < step.operands.size(); ++i) {
       const ValueId value = step.operands[i];
       step.operand_views[i] = views_[value];
       const bool scalar =
           graph_.values[value].kind == InputKind::kScalar && places_[value].home == Home::kInput;
-      if (scalar) step.scalars[i] = inputs[places_[value].index].scalar;
+      if (scalar) step.scalars[i] = numbers_[value];
     }
     for (size_t i = 0; i < step.result_views.size(); ++i) {
       const ValueId value = step.node.results[i];
@@ -393,11 +365,13 @@ class Executor::Frame {
   std::vector<Place> places_;  // by value
   std::vector<Step> steps_;
   std::vector<ValueId> sized_constants_;  // whose sizes are symbols: written when these change
+  std::vector<bool> outside_;             // by value: something but a generated kernel may see it
 
   // Of the run.
   bool bound_ = false;
   std::vector<int64_t> symbols_;
   std::vector<TensorView> views_;  // by value
+  std::vector<Scalar> numbers_;    // by value: the call's scalars
   Placement placement_;
 };
 
@@ -412,7 +386,8 @@ void Executor::run(std::span<const ExecutionInput> inputs, std::span<const int64
 
 int64_t Executor::integer(size_t output) const { return frame_->integer(output); }
 size_t Executor::launches() const { return frame_->launches(); }
-size_t Executor::fused() const { return frame_->fused(); }
+size_t Executor::compiled() const { return frame_->compiled(); }
+size_t Executor::libraries() const { return frame_->libraries(); }
 size_t Executor::externals() const { return frame_->externals(); }
 uint64_t Executor::arena_bytes() const { return frame_->arena_bytes(); }
 

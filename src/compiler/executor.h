@@ -21,8 +21,9 @@ struct ExecutionInput {
 // memory of its own.
 class GRAFT_EXPORT Executor {
  public:
-  // graph: after the passes. Compiles its kernels. Groups that no kernel computes, and products
-  // with epilogues, are taken apart. Throws Error: UNSUPPORTED, naming node and source line, for
+  // graph: after the passes. Compiles its kernels. Products and plain convolutions of floats run
+  // without the host, through the driver's library where it takes them. Groups that no kernel or
+  // call computes are taken apart. Throws Error: UNSUPPORTED, naming node and source line, for
   // views whose place is not known, symbols that nodes make and complex constants; what get_kernel
   // throws.
   Executor(const Graph& graph, ExecutionHost& host, Stream& stream);
@@ -39,8 +40,9 @@ class GRAFT_EXPORT Executor {
   // An output that is an integer, of the last run.
   int64_t integer(size_t output) const;
 
-  size_t launches() const;       // kernels per run
-  size_t fused() const;          // nodes in them
+  size_t launches() const;       // generated kernels per run
+  size_t libraries() const;      // products and convolutions, most with an epilogue
+  size_t compiled() const;       // nodes in both of these
   size_t externals() const;      // external nodes per run
   uint64_t arena_bytes() const;  // of the last run
 

@@ -69,7 +69,7 @@ class Fusion {
     std::vector<NodeId> nodes = units_.nodes(a);
     nodes.insert(nodes.end(), units_.nodes(b).begin(), units_.nodes(b).end());
     if (nodes.size() > kMaxGroupNodes) return false;
-    const GroupEdges edges = edges_of(graph_, nodes);
+    const GroupEdges edges = edges_of(graph_, effects_, nodes);
     return edges.inputs.size() + edges.outputs.size() <= kMaxGroupTensors;
   }
 
@@ -119,14 +119,15 @@ std::optional<Loops> joined(const Loops& a, const Loops& b) {
   return std::nullopt;
 }
 
-GroupEdges edges_of(const Graph& graph, const std::vector<NodeId>& nodes) {
+GroupEdges edges_of(const Graph& graph, const Effects& effects, const std::vector<NodeId>& nodes) {
   const std::unordered_set<NodeId> inside(nodes.begin(), nodes.end());
-  std::unordered_set<ValueId> used_outside, seen;
-  for (NodeId id : graph.order) {
-    if (inside.contains(id)) continue;
-    each_value(graph.nodes[id].arguments, [&](ValueId value) { used_outside.insert(value); });
-  }
-  for (const Output& output : graph.outputs) used_outside.insert(output.value);
+  std::unordered_set<ValueId> seen;
+  auto used_outside = [&](ValueId value) {
+    const std::vector<NodeId>& users = effects.users[value];
+    return effects.escapes(value) || std::any_of(users.begin(), users.end(), [&](NodeId user) {
+             return !inside.contains(user);
+           });
+  };
   GroupEdges edges;
   for (NodeId id : nodes) {
     each_value(graph.nodes[id].arguments, [&](ValueId value) {
@@ -135,7 +136,7 @@ GroupEdges edges_of(const Graph& graph, const std::vector<NodeId>& nodes) {
       if (seen.insert(value).second) edges.inputs.push_back(value);
     });
     for (ValueId result : graph.nodes[id].results) {
-      if (result != kNone && used_outside.contains(result)) edges.outputs.push_back(result);
+      if (result != kNone && used_outside(result)) edges.outputs.push_back(result);
     }
   }
   return edges;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/effects.h"
 #include "compiler/graph.h"
 
 namespace graft::compiler {
@@ -26,7 +27,8 @@ std::optional<Loops> joined(const Loops& a, const Loops& b);
 struct GroupEdges {
   std::vector<ValueId> inputs, outputs;
 };
-GroupEdges edges_of(const Graph& graph, const std::vector<NodeId>& nodes);
+// Takes time by the nodes' operands, not by the graph. REQUIRES: effects are the graph's.
+GroupEdges edges_of(const Graph& graph, const Effects& effects, const std::vector<NodeId>& nodes);
 
 // A kernel has at most so many nodes and tensors.
 inline constexpr size_t kMaxGroupNodes = 64;

@@ -290,13 +290,14 @@ std::string description(const Graph& graph, const GroupKernel& kernel) {
 
 ir::Kernel GroupKernel::build(const Graph& graph) const { return Writer(graph, *this).write(); }
 
-std::optional<GroupKernel> group_kernel(const Graph& graph, const std::vector<NodeId>& nodes) {
-  auto loops = group_loops(graph, nodes);
+std::optional<GroupKernel> group_kernel(const Graph& graph, const Effects& effects,
+                                        const std::vector<NodeId>& nodes) {
+  auto loops = group_loops(graph, effects, nodes);
   if (!loops) return std::nullopt;
   GroupKernel kernel;
   kernel.loops = std::move(*loops);
   kernel.nodes = nodes;
-  for (ValueId value : edges_of(graph, nodes).inputs) {
+  for (ValueId value : edges_of(graph, effects, nodes).inputs) {
     const compiler::Value& given = graph.values[value];
     if (is_number(given) && given.origin == Origin::kInput) kernel.numbers.push_back(value);
   }

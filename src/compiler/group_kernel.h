@@ -25,7 +25,8 @@ struct GroupKernel {
   ir::Kernel build(const Graph& graph) const;
 };
 
-// None for nodes that no single kernel computes.
-std::optional<GroupKernel> group_kernel(const Graph& graph, const std::vector<NodeId>& nodes);
+// None for nodes that no single kernel computes. REQUIRES: effects are the graph's.
+std::optional<GroupKernel> group_kernel(const Graph& graph, const Effects& effects,
+                                        const std::vector<NodeId>& nodes);
 
 }  // namespace graft::compiler

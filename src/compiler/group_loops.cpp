@@ -54,6 +54,23 @@ size_t join(GroupLoops* loops, size_t begin, size_t end) {
   return end - begin;
 }
 
+// Sorts the first loops so that the first tensor is walked through as it lies in memory. Sizes of
+// symbols count as typical.
+void sort_loops(const Graph& graph, GroupLoops* loops, size_t count) {
+  std::vector<int64_t> strides;
+  for (const Size& stride : loops->tensors[0].strides) strides.push_back(graph.hint(stride));
+  std::vector<size_t> order(loops->sizes.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.begin() + static_cast<int64_t>(count),
+                   [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+  auto arrange = [&](std::vector<Size>* items) {
+    const std::vector<Size> given = *items;
+    for (size_t i = 0; i < order.size(); ++i) (*items)[i] = given[order[i]];
+  };
+  arrange(&loops->sizes);
+  for (GroupTensor& tensor : loops->tensors) arrange(&tensor.strides);
+}
+
 void add_inner(GroupLoops* loops) {
   loops->sizes.push_back(1);
   for (GroupTensor& tensor : loops->tensors) tensor.strides.push_back(Size());
@@ -82,10 +99,11 @@ std::optional<Loops> domain_of(const Graph& graph, const std::vector<NodeId>& no
   return all;
 }
 
-std::optional<GroupLoops> group_loops(const Graph& graph, const std::vector<NodeId>& nodes) {
+std::optional<GroupLoops> group_loops(const Graph& graph, const Effects& effects,
+                                      const std::vector<NodeId>& nodes) {
   const auto domain = domain_of(graph, nodes);
   if (!domain) return std::nullopt;
-  const GroupEdges edges = edges_of(graph, nodes);
+  const GroupEdges edges = edges_of(graph, effects, nodes);
   GroupLoops loops;
   loops.sizes = domain->domain;
   loops.reduces = domain->reduced > 0;
@@ -97,6 +115,7 @@ std::optional<GroupLoops> group_loops(const Graph& graph, const std::vector<Node
     loops.tensors.push_back({value, false, spread(graph, value, *domain)});
   }
   const size_t kept = loops.sizes.size() - domain->reduced;
+  if (!loops.tensors.empty() && !loops.reduces) sort_loops(graph, &loops, kept);
   if (loops.reduces) {
     const size_t left = join(&loops, kept, loops.sizes.size());
     if (left > 1) return std::nullopt;

@@ -28,7 +28,8 @@ struct GroupLoops {
 
 // The loops of a group's nodes; none where the reduced dimensions are not one loop for all tensors,
 // or the nodes do not go together. Constants of one element and scalars of the host are no tensors.
-std::optional<GroupLoops> group_loops(const Graph& graph, const std::vector<NodeId>& nodes);
+std::optional<GroupLoops> group_loops(const Graph& graph, const Effects& effects,
+                                      const std::vector<NodeId>& nodes);
 
 // Whether a group reads a value as a number and not from memory.
 bool is_number(const Value& value);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "compiler/fusion.h"
@@ -21,7 +22,11 @@ class Planner {
  public:
   Planner(const Graph& graph, const Effects& effects, const Units& units,
           const std::vector<UnitId>& order)
-      : graph_(graph), effects_(effects), units_(units), order_(order) {}
+      : graph_(graph), effects_(effects), units_(units), order_(order) {
+    for (ValueId id = 0; id < graph.values.size(); ++id) {
+      if (effects.root[id] != id) views_[effects.root[id]].push_back(id);
+    }
+  }
 
   MemoryPlan run() {
     for (const LiveRange& range : live_ranges(graph_, effects_, units_, order_)) {
@@ -49,7 +54,7 @@ class Planner {
       if (!loops || loops->reduced > 0) return -1;
     }
     const TensorType& type = graph_.values[range.value].type;
-    for (ValueId input : edges_of(graph_, units_.nodes(unit)).inputs) {
+    for (ValueId input : edges_of(graph_, effects_, units_.nodes(unit)).inputs) {
       const auto found = buffer_of_.find(input);
       if (found == buffer_of_.end() || graph_.values[input].type != type) continue;
       const PlannedBuffer& buffer = plan_.buffers[found->second];
@@ -63,8 +68,9 @@ class Planner {
 
   // No view of the memory is read by the unit.
   bool seen_once(ValueId input, UnitId unit) const {
-    for (ValueId id = 0; id < graph_.values.size(); ++id) {
-      if (id == input || effects_.root[id] != input) continue;
+    const auto found = views_.find(input);
+    if (found == views_.end()) return true;
+    for (ValueId id : found->second) {
       for (NodeId user : effects_.users[id]) {
         if (units_.of(user) == unit) return false;
       }
@@ -78,6 +84,7 @@ class Planner {
   const std::vector<UnitId>& order_;
   MemoryPlan plan_;
   std::unordered_map<ValueId, size_t> buffer_of_;
+  std::unordered_map<ValueId, std::vector<ValueId>> views_;  // by root, without itself
 };
 
 }  // namespace
@@ -96,24 +103,24 @@ void place(const MemoryPlan& plan, uint64_t alignment, Placement* out) {
     return out->bytes[a] != out->bytes[b] ? out->bytes[a] > out->bytes[b] : a < b;
   });
   out->total = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const uint32_t buffer = out->order[i];
+  out->placed.clear();
+  for (const uint32_t buffer : out->order) {
     const uint64_t bytes = out->bytes[buffer];
     uint64_t offset = 0;
-    // Every conflict pushes the offset behind a placed buffer; none is passed twice.
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (size_t k = 0; k < i; ++k) {
-        const uint32_t other = out->order[k];
-        if (!overlap_in_time(plan.buffers[buffer], plan.buffers[other])) continue;
-        const uint64_t begin = out->offsets[other], end = begin + out->bytes[other];
-        if (offset >= end || offset + bytes <= begin) continue;
-        offset = (end + alignment - 1) & ~(alignment - 1);
-        moved = true;
-      }
+    // The first gap between those that live at the same time, by offset.
+    for (const uint32_t other : out->placed) {
+      if (!overlap_in_time(plan.buffers[buffer], plan.buffers[other])) continue;
+      if (offset + bytes <= out->offsets[other]) break;
+      const uint64_t end = out->offsets[other] + out->bytes[other];
+      offset = std::max(offset, (end + alignment - 1) & ~(alignment - 1));
     }
     out->offsets[buffer] = offset;
     out->total = std::max(out->total, offset + bytes);
+    if (bytes == 0) continue;
+    const auto at = std::upper_bound(
+        out->placed.begin(), out->placed.end(), offset,
+        [&](uint64_t given, uint32_t other) { return given < out->offsets[other]; });
+    out->placed.insert(at, buffer);
   }
 }
 
@@ -123,17 +130,31 @@ void check(const Graph& graph, const MemoryPlan& plan, const Placement& placemen
   auto wrong = [&](const std::string& text) {
     throw Error(GRAFT_INTERNAL, fmt::format("the memory plan of graph {}: {}", graph.name, text));
   };
+  std::vector<std::pair<uint64_t, size_t>> events;  // step and what happens: ends before begins
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const uint64_t begin = placement.offsets[i], end = begin + placement.bytes[i];
     if (begin % alignment != 0) wrong(name(i) + " is not aligned");
     if (end > placement.total) wrong(name(i) + " leaves the arena");
-    for (size_t k = 0; k < i; ++k) {
-      const uint64_t other = placement.offsets[k], other_end = other + placement.bytes[k];
-      const bool apart = begin >= other_end || other >= end;
-      if (!apart && overlap_in_time(plan.buffers[i], plan.buffers[k])) {
-        wrong(name(i) + " and " + name(k) + " live at once and overlap");
-      }
+    if (begin == end) continue;
+    events.emplace_back(uint64_t{plan.buffers[i].first} * 2 + 1, i);
+    events.emplace_back(uint64_t{plan.buffers[i].last} * 2 + 2, i);
+  }
+  std::sort(events.begin(), events.end());
+  std::map<uint64_t, size_t> live;  // by offset
+  auto apart = [&](size_t a, size_t b) {
+    if (placement.offsets[a] + placement.bytes[a] > placement.offsets[b]) {
+      wrong(name(std::max(a, b)) + " and " + name(std::min(a, b)) + " live at once and overlap");
     }
+  };
+  for (const auto& [when, buffer] : events) {
+    if (when % 2 == 0) {
+      live.erase(placement.offsets[buffer]);
+      continue;
+    }
+    const auto [at, added] = live.emplace(placement.offsets[buffer], buffer);
+    if (!added) apart(at->second, buffer);
+    if (at != live.begin()) apart(std::prev(at)->second, buffer);
+    if (std::next(at) != live.end()) apart(buffer, std::next(at)->second);
   }
 }
 

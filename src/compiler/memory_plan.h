@@ -26,6 +26,7 @@ struct Placement {
   std::vector<uint64_t> offsets;  // by buffer, multiples of the alignment
   std::vector<uint64_t> bytes;    // by buffer, as asked for
   std::vector<uint32_t> order;    // scratch: buffers, largest first
+  std::vector<uint32_t> placed;   // scratch: buffers by offset
   uint64_t total = 0;             // of the arena
 };
 

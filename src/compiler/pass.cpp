@@ -14,6 +14,7 @@ namespace {
 constexpr Pass kTraining[] = {
     {"fold_constants", fold_constants},
     {"simplify_algebra", simplify_algebra},
+    {"sink_views", sink_views},
     {"remove_copies", remove_copies},
     {"hoist_casts", hoist_casts},
     {"number_values", number_values},
@@ -30,6 +31,7 @@ constexpr Pass kInference[] = {
     {"fold_batch_norms", fold_batch_norms},
     {"fold_constants", fold_constants},
     {"simplify_algebra", simplify_algebra},
+    {"sink_views", sink_views},
     {"remove_copies", remove_copies},
     {"hoist_casts", hoist_casts},
     {"number_values", number_values},
@@ -42,10 +44,20 @@ constexpr Pass kInference[] = {
     {"schedule", schedule},
 };
 
+constexpr Pass kLayout[] = {{"choose_layouts", choose_layouts}};
+
+constexpr Pass kGrouping[] = {
+    {"fuse_epilogues", fuse_epilogues},
+    {"fuse", fuse},
+    {"schedule", schedule},
+};
+
 }  // namespace
 
 std::span<const Pass> inference_passes() { return kInference; }
 std::span<const Pass> training_passes() { return kTraining; }
+std::span<const Pass> layout_passes() { return kLayout; }
+std::span<const Pass> grouping_passes() { return kGrouping; }
 
 int run_passes(Graph& graph, std::span<const Pass> passes, const StageHook& hook) {
   verify(graph);

@@ -23,6 +23,11 @@ using StageHook = std::function<void(std::string_view stage, const Graph& graph,
 // The passes of a mode, in their order. Static storage.
 GRAFT_EXPORT std::span<const Pass> inference_passes();
 GRAFT_EXPORT std::span<const Pass> training_passes();
+// What comes before inference_passes() on a device whose library prefers channels-last
+// (prefers_channels_last() of kernels/convolution.h).
+GRAFT_EXPORT std::span<const Pass> layout_passes();
+// The last ones of both: those that write groups and the order.
+GRAFT_EXPORT std::span<const Pass> grouping_passes();
 
 // Runs passes one after another, verifying the graph before the first and after each. Returns the
 // number of changes. Throws Error: INVALID_ARGUMENT for a graph that was wrong before, INTERNAL

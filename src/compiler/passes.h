@@ -14,10 +14,14 @@ int simplify_algebra(Graph& graph);
 int number_values(Graph& graph);
 int remove_dead_code(Graph& graph);
 int hoist_casts(Graph& graph);
+int sink_views(Graph& graph);
 
 // Round differently: inference only; where halves are stored.
 int fold_batch_norms(Graph& graph);
 int expand_composites(Graph& graph);
+
+// Only where the device's library prefers channels-last: see layout_passes().
+int choose_layouts(Graph& graph);
 
 // These write groups, or the order, and change no node.
 int fuse_epilogues(Graph& graph);

@@ -15,42 +15,43 @@ class Scheduler {
  public:
   Scheduler(const Graph& graph, const Effects& effects, const Units& units,
             const std::vector<LiveRange>& ranges)
-      : units_(units), makes_(units.count(), 0), needs_(units.count()), waits_(units.count(), 0) {
+      : units_(units),
+        makes_(units.count(), 0),
+        needs_(units.count()),
+        waits_(units.count(), 0),
+        done_(units.count(), false) {
+    std::vector<std::set<UnitId>> readers(graph.values.size());  // by root
+    for (ValueId id = 0; id < graph.values.size(); ++id) {
+      for (NodeId user : effects.users[id]) readers[effects.root[id]].insert(units.of(user));
+    }
     for (const LiveRange& range : ranges) {
       const int64_t bytes = graph.hint(range.bytes);
       const UnitId home = units.of(graph.values[range.value].node);
       makes_[home] += bytes;
       if (range.output) continue;
-      std::set<UnitId> users;
-      for (ValueId id = 0; id < graph.values.size(); ++id) {
-        if (effects.root[id] != range.value) continue;
-        for (NodeId user : effects.users[id]) users.insert(units.of(user));
-      }
+      std::set<UnitId>& users = readers[range.value];
       users.erase(home);
       if (users.empty()) makes_[home] -= bytes;
+      if (users.size() == 1) makes_[*users.begin()] -= bytes;
       for (UnitId user : users) needs_[user].push_back(buffers_.size());
-      buffers_.push_back({bytes, users.size()});
+      buffers_.push_back({bytes, {users.begin(), users.end()}, users.size()});
     }
   }
 
   std::vector<UnitId> run(const std::vector<UnitId>& given) {
-    std::vector<UnitId> ready, order;
     for (UnitId unit : given) {
       waits_[unit] = units_.before(unit).size();
-      if (waits_[unit] == 0) ready.push_back(unit);
+      if (waits_[unit] == 0) ready_.insert({makes_[unit], unit});
     }
-    while (!ready.empty()) {
-      size_t best = 0;
-      for (size_t i = 1; i < ready.size(); ++i) {
-        const int64_t a = growth(ready[i]), b = growth(ready[best]);
-        if (a < b || (a == b && ready[i] < ready[best])) best = i;
-      }
-      const UnitId unit = ready[best];
-      ready.erase(ready.begin() + static_cast<int64_t>(best));
+    std::vector<UnitId> order;
+    while (!ready_.empty()) {
+      const UnitId unit = ready_.begin()->second;
+      ready_.erase(ready_.begin());
       order.push_back(unit);
-      for (size_t buffer : needs_[unit]) --buffers_[buffer].users;
+      done_[unit] = true;
+      for (size_t buffer : needs_[unit]) use(&buffers_[buffer]);
       for (UnitId next : units_.after(unit)) {
-        if (--waits_[next] == 0) ready.push_back(next);
+        if (--waits_[next] == 0) ready_.insert({makes_[next], next});
       }
     }
     return order;
@@ -59,22 +60,27 @@ class Scheduler {
  private:
   struct Buffer {
     int64_t bytes;
-    size_t users;  // that have not run
+    std::vector<UnitId> users;
+    size_t left;  // that have not run
   };
 
-  int64_t growth(UnitId unit) const {
-    int64_t bytes = makes_[unit];
-    for (size_t buffer : needs_[unit]) {
-      if (buffers_[buffer].users == 1) bytes -= buffers_[buffer].bytes;
-    }
-    return bytes;
+  // The only user that is left will free the buffer.
+  void use(Buffer* buffer) {
+    if (--buffer->left != 1) return;
+    const auto user = std::find_if(buffer->users.begin(), buffer->users.end(),
+                                   [&](UnitId unit) { return !done_[unit]; });
+    const bool waiting = ready_.erase({makes_[*user], *user}) > 0;
+    makes_[*user] -= buffer->bytes;
+    if (waiting) ready_.insert({makes_[*user], *user});
   }
 
   const Units& units_;
-  std::vector<int64_t> makes_;
+  std::vector<int64_t> makes_;  // by unit: bytes that are live after it and were not before
   std::vector<std::vector<size_t>> needs_;  // by unit: positions in buffers_
   std::vector<Buffer> buffers_;
   std::vector<size_t> waits_;
+  std::vector<bool> done_;
+  std::set<std::pair<int64_t, UnitId>> ready_;  // by growth
 };
 
 }  // namespace

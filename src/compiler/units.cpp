@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <unordered_set>
 
 namespace graft::compiler {
 
@@ -36,18 +37,22 @@ std::vector<UnitId> Units::before(UnitId unit) const { return neighbours(unit, e
 std::vector<UnitId> Units::after(UnitId unit) const { return neighbours(unit, effects_.after); }
 
 bool Units::path_around(UnitId from, UnitId to) const {
-  std::vector<bool> seen(nodes_.size(), false);
+  // Backwards from the end. A unit that ends before the other begins does not need it.
+  const uint32_t first = effects_.place[nodes_[from].front()];
+  std::unordered_set<UnitId> seen;
   std::vector<UnitId> open;
-  // Backwards from the end: every unit in between was placed before it.
+  auto visit = [&](UnitId unit) {
+    if (last(unit) > first && seen.insert(unit).second) open.push_back(unit);
+  };
   for (UnitId unit : before(to)) {
-    if (unit != from && !seen[unit]) seen[unit] = true, open.push_back(unit);
+    if (unit != from) visit(unit);
   }
   while (!open.empty()) {
     const UnitId unit = open.back();
     open.pop_back();
     for (UnitId earlier : before(unit)) {
       if (earlier == from) return true;
-      if (!seen[earlier]) seen[earlier] = true, open.push_back(earlier);
+      visit(earlier);
     }
   }
   return false;

@@ -141,12 +141,13 @@ GraphCounts CompiledGraph::counts() {
   GraphCounts counts;
   std::lock_guard lock(mutex_);
   OnStream& own = on(current_stream(device_));
-  counts.kernels = static_cast<int64_t>(own.executor.launches());
+  const auto number = [](size_t count) { return static_cast<int64_t>(count); };
   counts.eager = own.host.foreign();
+  counts.fused = number(own.executor.compiled());
+  counts.kernels = number(own.executor.launches());
+  counts.nodes = counts.fused + number(own.executor.externals());
+  counts.library = number(own.executor.libraries() + own.executor.externals());
   for (const auto& [op, count] : counts.eager) counts.library -= count;
-  counts.library += static_cast<int64_t>(own.executor.externals());
-  counts.fused = static_cast<int64_t>(own.executor.fused());
-  counts.nodes = counts.fused + static_cast<int64_t>(own.executor.externals());
   counts.arena_bytes = own.executor.arena_bytes();
   return counts;
 }

@@ -20,10 +20,10 @@ using GraphValue = std::variant<std::monostate, at::Tensor, int64_t>;
 
 // How the nodes of a graph run.
 struct GraphCounts {
-  int64_t nodes = 0;                     // computing ones: views are none
-  int64_t fused = 0;                     // nodes in kernels that the compiler made
-  int64_t kernels = 0;                   // that it made
-  int64_t library = 0;                   // nodes that are one call of the kernel library each
+  int64_t nodes = 0;    // computing ones: views are none
+  int64_t fused = 0;    // of them in kernels that the compiler made, and in calls with an epilogue
+  int64_t kernels = 0;  // that it made
+  int64_t library = 0;  // calls of the kernel library
   std::map<std::string, int64_t> eager;  // nodes without a kernel on the device, by operator
   uint64_t arena_bytes = 0;              // of the last run
 };

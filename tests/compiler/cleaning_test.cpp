@@ -174,5 +174,95 @@ TEST(CastHoisting, CastsBeforeItPermutes) {
           "node %y: bfloat16[2, 4] = aten.mm.default(%x, %c)\noutput %y\n");
 }
 
+TEST(ViewSinking, AddsBeforeItReshapes) {
+  const std::string inputs =
+      "input %x: float32[6, 8] activation\ninput %w: float32[8, 4] parameter\n"
+      "input %r: float32[2, 3, 4] activation\n";
+  const std::string product =
+      "node %m: float32[6, 4] = aten.mm.default(%x, %w)\n"
+      "node %v: float32[2, 3, 4] = aten.view.default(%m, [2, 3, 4]) views %m\n";
+  EXPECT_EQ(after(sink_views, inputs + product +
+                                  "node %s: float32[2, 3, 4] = aten.add.Tensor(%r, %v, alpha=2)\n"
+                                  "node %o: float32[2, 3, 4] = aten.relu.default(%s)\n"
+                                  "output %o\n"),
+            inputs +
+                "node %m: float32[6, 4] = aten.mm.default(%x, %w)\n"
+                "node %s_other: float32[6, 4] = aten.view.default(%r, [6, 4]) views %r\n"
+                "node %s_flat: float32[6, 4] = aten.add.Tensor(%s_other, %m, alpha=2)\n"
+                "node %o_flat: float32[6, 4] = aten.relu.default(%s_flat)\n"
+                "node %o: float32[2, 3, 4] = aten.view.default(%o_flat, [2, 3, 4]) views %o_flat\n"
+                "output %o\n");
+  // Somebody else uses the product.
+  const std::string shared = inputs + product +
+                             "node %s: float32[2, 3, 4] = aten.add.Tensor(%r, %v)\n"
+                             "output %s\noutput %m\n";
+  EXPECT_EQ(after(sink_views, shared), shared);
+}
+
+// Two convolutions with what lies between them; the values' strides are as given.
+std::string images(const std::string& strides4, const std::string& strides8) {
+  const std::string at4 = "float32[2, 4, 16, 16]" + strides4;
+  return "node %c: " + at4 +
+         " = aten.convolution.default(%x, %w, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)\n"
+         "node %r: " +
+         at4 +
+         " = aten.relu.default(%c)\n"
+         "node %p: float32[2, 4, 8, 8]" +
+         strides8 + ", %i: int64[2, 4, 8, 8]" + strides8 +
+         " = aten.max_pool2d_with_indices.default(%r, [2, 2])\n"
+         "node %d: float32[2, 4, 8, 8]" +
+         strides8 +
+         " = aten.convolution.default(%p, %v, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)\n";
+}
+
+TEST(LayoutChoice, ImagesAreChannelsLastEndToEnd) {
+  const std::string inputs =
+      "input %x: float32[2, 3, 16, 16] activation\ninput %w: float32[4, 3, 3, 3] parameter\n"
+      "input %v: float32[4, 4, 3, 3] parameter\n";
+  const std::string end =
+      "node %m: float32[2, 4, 1, 1] = aten.mean.dim(%d, [-1, -2], true)\n"
+      "node %f: float32[2, 4] = aten.view.default(%m, [2, 4]) views %m\noutput %f\n";
+  EXPECT_EQ(after(choose_layouts, inputs + images("", "") + end),
+            inputs + images("(1024, 1, 64, 4)", "(256, 1, 32, 4)") + end);
+}
+
+TEST(LayoutChoice, GoesBackForViewsAndOutputs) {
+  const std::string inputs =
+      "input %x: float32[2, 3, 16, 16] activation\ninput %w: float32[4, 3, 3, 3] parameter\n"
+      "input %v: float32[4, 4, 3, 3] parameter\n";
+  EXPECT_EQ(after(choose_layouts,
+                  inputs + images("", "") +
+                      "node %f: float32[2, 256] = aten.view.default(%d, [2, 256]) views %d\n"
+                      "node %o: float32[2, 256] = aten.neg.default(%f)\noutput %o\n"),
+            inputs + images("(1024, 1, 64, 4)", "(256, 1, 32, 4)") +
+                "node %d_plain: float32[2, 4, 8, 8] = aten.clone.default(%d, "
+                "memory_format=@contiguous_format)\n"
+                "node %f: float32[2, 256] = aten.view.default(%d_plain, [2, 256]) views %d_plain\n"
+                "node %o: float32[2, 256] = aten.neg.default(%f)\noutput %o\n");
+}
+
+TEST(LayoutChoice, PermutationsToChannelsLastCostNothing) {
+  const std::string inputs =
+      "input %x: float32[2, 3, 16, 16] activation\ninput %w: float32[4, 3, 3, 3] parameter\n"
+      "input %v: float32[4, 4, 3, 3] parameter\n";
+  const std::string end = "node %o: float32[2, 8, 8, 4] = aten.neg.default(%t)\noutput %o\n";
+  EXPECT_EQ(after(choose_layouts, inputs + images("", "") +
+                                      "node %t: float32[2, 8, 8, 4](256, 8, 1, 64) = "
+                                      "aten.permute.default(%d, [0, 2, 3, 1]) views %d\n" +
+                                      end),
+            inputs + images("(1024, 1, 64, 4)", "(256, 1, 32, 4)") +
+                "node %t: float32[2, 8, 8, 4] = "
+                "aten.permute.default(%d, [0, 2, 3, 1]) views %d\n" +
+                end);
+}
+
+TEST(LayoutChoice, LeavesOneConvolutionBetweenOtherThings) {
+  const std::string body =
+      "input %x: float32[2, 3, 16, 16] activation\ninput %w: float32[4, 3, 3, 3] parameter\n"
+      "node %c: float32[2, 4, 16, 16] = aten.convolution.default(%x, %w, none, [1, 1], [1, 1], "
+      "[1, 1], false, [0, 0], 1)\noutput %c\n";
+  EXPECT_EQ(after(choose_layouts, body), body);
+}
+
 }  // namespace
 }  // namespace graft::compiler

@@ -93,7 +93,63 @@ TEST(EpilogueFusion, TakesBiasActivationResidualAndCast) {
                         "node %s: float32[4, 8] = aten.add.Tensor(%r, %x)\n"
                         "node %h: bfloat16[4, 8] = aten._to_copy.default(%s, dtype=@bfloat16)\n"
                         "node %o: bfloat16[4, 8] = aten.sin.default(%h)\noutput %o\n"),
-            "group e0 matmul %m %a %r %s %h\ngroup g0 pointwise %o\n");
+            "group e0 matmul %m %a %r %s\ngroup g0 pointwise %h %o\n");
+}
+
+TEST(EpilogueFusion, TakesWhatOneCallOfALibraryCanSay) {
+  const std::string products = "input %w: float32[8, 8] parameter\n";
+  // A gelu is no step of a library: it goes with what follows.
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   kX + products +
+                       "node %m: float32[4, 8] = aten.addmm.default(%b, %x, %w)\n"
+                       "node %g: float32[4, 8] = aten.gelu.default(%m)\n"
+                       "node %o: float32[4, 8] = aten.mul.Tensor(%g, 2.0)\noutput %o\n"),
+            "group g0 pointwise %g %o\n");
+  // A residual in another layout, or another factor of a bias, is none either.
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   kX + products +
+                       "input %y: float32[8, 4] activation\n"
+                       "node %t: float32[4, 8](1, 4) = aten.t.default(%y) views %y\n"
+                       "node %m: float32[4, 8] = aten.mm.default(%x, %w)\n"
+                       "node %s: float32[4, 8] = aten.add.Tensor(%m, %t)\noutput %s\n"),
+            "group g0 pointwise %s\n");
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   kX + products +
+                       "node %m: float32[4, 8] = aten.mm.default(%x, %w)\n"
+                       "node %s: float32[4, 8] = aten.add.Tensor(%x, %m, alpha=2)\noutput %s\n"),
+            "group g0 pointwise %s\n");
+  // At most four steps.
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   kX + products +
+                       "node %m: float32[4, 8] = aten.addmm.default(%b, %x, %w)\n"
+                       "node %r1: float32[4, 8] = aten.relu.default(%m)\n"
+                       "node %r2: float32[4, 8] = aten.mul.Scalar(%r1, 0.5)\n"
+                       "node %r3: float32[4, 8] = aten.add.Tensor(%x, %r2)\n"
+                       "node %r4: float32[4, 8] = aten.relu.default(%r3)\noutput %r4\n"),
+            "group e0 matmul %m %r1 %r2 %r3\ngroup g0 pointwise %r4\n");
+}
+
+TEST(EpilogueFusion, TakesACastOfHalvesAtTheEnd) {
+  const std::string body =
+      "input %x: bfloat16[4, 8] activation\ninput %w: bfloat16[8, 8] parameter\n"
+      "node %m: bfloat16[4, 8] = aten.mm.default(%x, %w)\n"
+      "node %h: float32[4, 8] = aten._to_copy.default(%m, dtype=@float32)\n";
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   body + "node %o: float32[4, 8] = aten.relu.default(%h)\noutput %o\n"),
+            "group e0 matmul %m %h\ngroup g0 pointwise %o\n");
+}
+
+TEST(EpilogueFusion, GivesConvolutionsTheirResidualAndActivation) {
+  EXPECT_EQ(
+      groups({fuse_epilogues, fuse},
+             "input %x: float32[2, 3, 8, 8](192, 1, 24, 3) activation\n"
+             "input %r: float32[2, 4, 8, 8](256, 1, 32, 4) activation\n"
+             "input %w: float32[4, 3, 3, 3] parameter\ninput %b: float32[4] parameter\n"
+             "node %c: float32[2, 4, 8, 8](256, 1, 32, 4) = aten.convolution.default(%x, %w, %b, "
+             "[1, 1], [1, 1], [1, 1], false, [0, 0], 1)\n"
+             "node %s: float32[2, 4, 8, 8](256, 1, 32, 4) = aten.add.Tensor(%c, %r)\n"
+             "node %o: float32[2, 4, 8, 8](256, 1, 32, 4) = aten.relu.default(%s)\noutput %o\n"),
+      "group e0 convolution %c %s %o\n");
 }
 
 TEST(EpilogueFusion, LeavesWhatOthersUse) {

@@ -125,7 +125,7 @@ class Interpreter {
     Reduction reduction;
     if (last_reduction(graph_, node, &reduction)) return reduce(reduction, result);
     if (node.op == "aten._softmax.default") return softmax(node);
-    if (node.op == "aten.mm.default") return product(node);
+    if (class_of(node) == OpClass::kMatmul) return product(node);
     if (node.op == "aten.zeros.default")
       return store(result, std::vector<double>(static_cast<size_t>(count(result)), 0));
     RowUse use;
@@ -196,13 +196,24 @@ class Interpreter {
     store(node.results[0], data);
   }
 
+  // mm, bmm and addmm with the numbers in keywords.
   void product(const Node& node) {
-    const std::vector<double> a = load(operand(node, 0)), b = load(operand(node, 1));
-    const size_t k = static_cast<size_t>(place(operand(node, 0)).sizes[1]);
-    const size_t n = static_cast<size_t>(place(operand(node, 1)).sizes[1]);
-    std::vector<double> c(a.size() / k * n, 0);
+    const bool adds = node.op == "aten.addmm.default";
+    const ValueId left = operand(node, adds ? 1 : 0), right = operand(node, adds ? 2 : 1);
+    const std::vector<double> a = load(left), b = load(right);
+    const size_t k = static_cast<size_t>(place(left).sizes.back());
+    const size_t m = static_cast<size_t>(place(node.results[0]).sizes.end()[-2]);
+    const size_t n = static_cast<size_t>(place(node.results[0]).sizes.back());
+    std::vector<double> c(static_cast<size_t>(count(node.results[0])), 0);
+    double alpha = 1, beta = 1;
+    if (const Argument* given = argument(node, 4, "alpha")) number_of(*given, &alpha);
+    if (const Argument* given = argument(node, 3, "beta")) number_of(*given, &beta);
+    const std::vector<double> addend =
+        adds ? spread(node.arguments[0], node.results[0]) : std::vector<double>(c.size(), 0);
     for (size_t i = 0; i < c.size(); ++i) {
-      for (size_t j = 0; j < k; ++j) c[i] += a[i / n * k + j] * b[j * n + i % n];
+      const size_t batch = i / (m * n) * k * n;
+      for (size_t j = 0; j < k; ++j) c[i] += a[i / n * k + j] * b[batch + j * n + i % n];
+      c[i] = adds ? alpha * c[i] + beta * addend[i] : c[i];
     }
     store(node.results[0], c);
   }

@@ -1,0 +1,67 @@
+// src/compiler/kernel_launch.cpp: a group's kernel and the arguments of its launch.
+#include "compiler/kernel_launch.h"
+
+#include <algorithm>
+
+#include "codegen/program_cache.h"
+#include "kernels/axes.h"
+#include "runtime/dtype.h"
+
+namespace graft::compiler {
+
+namespace {
+
+constexpr int64_t kTile = 16384;  // elements that are worth a work-item
+
+}  // namespace
+
+KernelLaunch::KernelLaunch(const Graph& graph, GroupKernel kernel, Device& device)
+    : kernel_(std::move(kernel)) {
+  handle_ = get_kernel(device, kernel_.key, [&] { return kernel_.build(graph); });
+}
+
+void KernelLaunch::push(int64_t value) {
+  arguments_.push_back({GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, static_cast<uint64_t>(value), 8});
+}
+
+void KernelLaunch::arrange(const std::function<int64_t(const Size&)>& at) {
+  const GroupLoops& loops = kernel_.loops;
+  arguments_.assign(loops.tensors.size() + kernel_.numbers.size(), {});
+  std::vector<int64_t> sizes;
+  int64_t rows = 1;
+  for (const Size& size : loops.sizes) sizes.push_back(at(size));
+  for (size_t i = 0; i < loops.inner(); ++i) rows *= sizes[i];
+  const int64_t length = sizes.back();
+  const bool small = rows * length <= 2 * kTile;
+  const int64_t tile = small || loops.reduces ? length : std::min(length, kTile);
+  const int64_t items_per_row = tile == 0 ? 1 : (length + tile - 1) / tile;
+  const int64_t rows_per_item = small ? std::max<int64_t>(rows, 1)
+                                      : std::max<int64_t>(1, kTile / std::max<int64_t>(length, 1));
+  grid_ = static_cast<uint64_t>((rows + rows_per_item - 1) / rows_per_item * items_per_row);
+  if (length == 0 && !loops.reduces) grid_ = 0;
+  for (int64_t value : {length, tile, rows, rows_per_item, items_per_row}) push(value);
+  for (size_t i = 1; i < loops.inner(); ++i) push(sizes[i]);
+  for (const GroupTensor& tensor : loops.tensors) {
+    for (const Size& stride : tensor.strides) push(at(stride));
+  }
+}
+
+void KernelLaunch::launch(Stream& stream, std::span<const TensorView> views,
+                          std::span<const Scalar> numbers) {
+  if (grid_ == 0) return;
+  size_t next = 0;
+  for (const GroupTensor& tensor : kernel_.loops.tensors) {
+    const TensorView& view = views[tensor.value];
+    const uint8_t access = tensor.written ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ;
+    arguments_[next++] = {GRAFT_ARGUMENT_ADDRESS, 0, access, 0, view.address, extent_bytes(view)};
+  }
+  for (ValueId value : kernel_.numbers) {
+    const Scalar& scalar = numbers[value];
+    arguments_[next++] = {
+        GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(scalar.dtype), 0, 0, scalar.bits[0],
+        size_of(scalar.dtype)};
+  }
+  stream.launch(handle_, grid_, arguments_);
+}
+
+}  // namespace graft::compiler

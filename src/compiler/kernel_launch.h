@@ -1,0 +1,35 @@
+// src/compiler/kernel_launch.h: a group's kernel and the arguments of its launch.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "compiler/group_kernel.h"
+#include "kernels/tensor_view.h"
+#include "runtime/stream.h"
+
+namespace graft::compiler {
+
+// Not thread-safe.
+class KernelLaunch {
+ public:
+  // Compiles the kernel, if it is not there yet. Throws what get_kernel throws.
+  KernelLaunch(const Graph& graph, GroupKernel kernel, Device& device);
+
+  // Everything but addresses and numbers, for certain sizes; at: what a size is.
+  void arrange(const std::function<int64_t(const Size&)>& at);
+
+  // Enqueues it. views and numbers: by value of the graph; numbers of its scalar inputs only.
+  void launch(Stream& stream, std::span<const TensorView> views, std::span<const Scalar> numbers);
+
+ private:
+  void push(int64_t value);
+
+  GroupKernel kernel_;
+  graft_kernel handle_ = nullptr;
+  std::vector<graft_argument> arguments_;
+  uint64_t grid_ = 0;
+};
+
+}  // namespace graft::compiler

@@ -1,0 +1,39 @@
+// src/compiler/library_call.h: a product or convolution with what follows it, as one library call.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "compiler/effects.h"
+#include "compiler/graph.h"
+#include "graft/extensions.h"
+#include "kernels/convolution.h"
+
+namespace graft::compiler {
+
+// One step of an epilogue, as graft/extensions.h has it.
+struct LibraryEpilogue {
+  graft_epilogue_kind kind = GRAFT_EPILOGUE_SCALE;
+  double value = 0;
+  ValueId operand = kNone;
+};
+
+// left and right: the factors, or input and weight. The first own steps belong to the first node
+// (addmm's bias and factor, a convolution's bias), the others to the nodes behind it.
+struct LibraryCall {
+  bool convolves = false;
+  ValueId left = kNone, right = kNone, product = kNone, result = kNone;
+  std::vector<LibraryEpilogue> epilogue;
+  size_t own = 0;
+  ConvolutionParameters parameters;
+};
+
+// nodes: a product (mm, bmm, addmm, baddbmm) or plain convolution of floats, then a chain in which
+// each node uses the one before. None where a descriptor cannot say it: more than
+// GRAFT_MAX_EPILOGUES steps, others than a number's factor, a bias, a residual in the result's
+// layout, relu, and, at the end, a cast of a half type to float32. REQUIRES: as pattern, not as
+// fusion: who else uses the nodes is the caller's business.
+std::optional<LibraryCall> library_call(const Graph& graph, const std::vector<NodeId>& nodes);
+
+}  // namespace graft::compiler
