@@ -75,9 +75,10 @@ CompiledGraph::OnStream& CompiledGraph::on(Stream& stream) {
   return *own;
 }
 
-ExecutionInput CompiledGraph::input(size_t index, const at::Tensor& tensor) const {
+ExecutionInput CompiledGraph::input(size_t index, at::Tensor& tensor) const {
   const compiler::Value& value = graph_.values[graph_.inputs[index]];
   const bool host = value.kind == compiler::InputKind::kScalar;
+  if (!host && tensor.dim() == 0 && tensor.is_cpu()) tensor = tensor.to(device_of(device_));
   const c10::Device wanted = host ? c10::Device(c10::kCPU) : device_of(device_);
   if (tensor.device() != wanted) {
     throw Error(GRAFT_INVALID_ARGUMENT,

@@ -48,7 +48,8 @@ class CompiledGraph {
   struct OnStream;  // an executor and its host, for one stream
 
   OnStream& on(Stream& stream);
-  compiler::ExecutionInput input(size_t index, const at::Tensor& tensor) const;
+  // Moves a number in host memory to the device where the graph wants it there.
+  compiler::ExecutionInput input(size_t index, at::Tensor& tensor) const;
   GraphValue result(OnStream& own, size_t index, const TensorView& view,
                     const std::vector<at::Tensor>& given) const;
 

@@ -59,14 +59,16 @@ def _built(build: Build, part: str, module: fx.GraphModule, parameters: set[int]
     from torch._functorch._aot_autograd.utils import make_boxed_func
 
     try:
-        traced = Traced(part, module, write(module, part, _boundary(module, parameters)), None)
+        traced = Traced(
+            part, module, write(module, part, _boundary(part, module, parameters)), None
+        )
     except Refusal as refusal:
         traced = Traced(part, module, None, refusal)
     boxed: Runnable = make_boxed_func(build(traced))
     return boxed
 
 
-def _boundary(module: fx.GraphModule, parameters: set[int]) -> Boundary:
+def _boundary(part: str, module: fx.GraphModule, parameters: set[int]) -> Boundary:
     metadata: Any = torch._guards.TracingContext.get().fw_metadata
     static = set(metadata.static_input_indices)
     kinds, names = {}, {}
@@ -79,7 +81,8 @@ def _boundary(module: fx.GraphModule, parameters: set[int]) -> Boundary:
     given = output.args[0]
     count = len(given) if isinstance(given, list | tuple) else 1
     described = output.meta.get("desc") or [None] * count
-    return Boundary(kinds, [_output_mark(one, names) for one in described])
+    marks = [_output_mark(one, names) for one in described]
+    return Boundary(kinds, marks, reads_numbers=part != "backward")
 
 
 def _kind(described: str, position: int | None, parameters: set[int], static: set[int]) -> str:

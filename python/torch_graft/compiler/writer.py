@@ -28,10 +28,15 @@ class GraphText(NamedTuple):
 
 
 class Boundary(NamedTuple):
-    """What AOTAutograd knows of a graph's ends: by placeholder its kind, by output its marks."""
+    """What AOTAutograd knows of a graph's ends: by placeholder its kind, by output its marks.
+
+    reads_numbers: whether 0-dim tensors in host memory are read at the call. A backward graph has
+    them from its forward graph, which may have left them on the device.
+    """
 
     kinds: dict[str, str]
     outputs: list[str]  # "", "saved" or "mutation %x"
+    reads_numbers: bool
 
 
 def write(module: fx.GraphModule, name: str, boundary: Boundary) -> GraphText:
@@ -86,7 +91,7 @@ class _Writer:
         if not isinstance(value, torch.Tensor):
             raise refuse(node, f"an input of type {type(value).__name__}, which is no tensor")
         kind = self.boundary.kinds.get(node.name, "activation")
-        if value.device != self.device:
+        if value.device != self.device and self.boundary.reads_numbers:
             kind = "scalar"
         self.define(node, node.name, value)
         sharing = self.memory.setdefault(value.untyped_storage()._cdata, node.name)
@@ -238,6 +243,8 @@ class _Writer:
             text = self.argument(node, one)
             name = text.removeprefix("%")
             marks = self.boundary.outputs[position]
+            if text.startswith("%") and marks != "saved":
+                self.stays_on_device(one)
             alias = ""
             if text.startswith("%"):
                 root = self.root[name]
@@ -248,6 +255,11 @@ class _Writer:
                 self.outputs.append(f"output {text} saved{alias}")
             else:
                 self.outputs.append(f"output {text}{alias}{' ' + marks if marks else ''}")
+
+    def stays_on_device(self, node: fx.Node) -> None:
+        value = node.meta["val"]
+        if value.device != self.device and node.op != "placeholder":
+            raise refuse(node, f"a result on {value.device} of a graph on {self.device}")
 
     def names_of_inputs(self) -> set[str]:
         return {name for name, _, _ in self.inputs}
