@@ -93,9 +93,11 @@ ExecutionInput CompiledGraph::input(size_t index, at::Tensor& tensor) const {
 std::vector<GraphValue> CompiledGraph::run(const std::vector<GraphValue>& inputs) {
   std::vector<at::Tensor> tensors;
   std::vector<int64_t> integers;
+  std::vector<at::Generator> generators;
   for (const GraphValue& one : inputs) {
     if (const auto* tensor = std::get_if<at::Tensor>(&one)) tensors.push_back(*tensor);
     if (const auto* integer = std::get_if<int64_t>(&one)) integers.push_back(*integer);
+    if (const auto* own = std::get_if<at::Generator>(&one)) generators.push_back(*own);
   }
   if (tensors.size() != graph_.inputs.size()) {
     throw Error(GRAFT_INVALID_ARGUMENT,
@@ -113,6 +115,7 @@ std::vector<GraphValue> CompiledGraph::run(const std::vector<GraphValue>& inputs
   std::vector<GraphValue> results(graph_.outputs.size());
   std::lock_guard lock(mutex_);
   OnStream& own = on(current_stream(device_));
+  own.host.set_generators(std::move(generators));
   own.executor.run(given, integers, views);
   for (size_t i = 0; i < results.size(); ++i) results[i] = result(own, i, views[i], tensors);
   own.host.forget_outputs();

@@ -15,8 +15,8 @@
 
 namespace graft::binding {
 
-// What a graph takes and gives: a tensor, an integer, or nothing.
-using GraphValue = std::variant<std::monostate, at::Tensor, int64_t>;
+// What a graph takes and gives: a tensor, an integer, a generator (taken only), or nothing.
+using GraphValue = std::variant<std::monostate, at::Tensor, int64_t, at::Generator>;
 
 // How the nodes of a graph run.
 struct GraphCounts {

@@ -1,15 +1,45 @@
 // src/torch/graph_host.cpp: PyTorch as the host of a compiled graph: its memory and its operators.
 #include "torch/graph_host.h"
 
-#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/Context.h>
 #include <fmt/format.h>
 
 #include "runtime/error.h"
-#include "runtime/op_tag.h"
 #include "torch/memory.h"
 #include "torch/view.h"
 
 namespace graft::binding {
+namespace {
+
+// Makes the device's default generator continue where the node's own one stands, if it names one.
+class OwnNumbers {
+ public:
+  OwnNumbers(const compiler::Node& node, const std::vector<at::Generator>& generators,
+             c10::DeviceIndex device) {
+    for (const auto& [key, value] : node.notes) {
+      if (key != "generator") continue;
+      const size_t index = std::stoul(value);
+      if (index >= generators.size()) {
+        throw Error(GRAFT_INVALID_ARGUMENT,
+                    fmt::format("a compiled graph needs {} generators, the call has {}", index + 1,
+                                generators.size()));
+      }
+      default_ = at::globalContext().defaultGenerator(device_of(device));
+      before_ = default_.graphsafe_get_state();
+      default_.graphsafe_set_state(generators[index]);
+    }
+  }
+  ~OwnNumbers() {
+    if (before_.defined()) default_.graphsafe_set_state(before_);
+  }
+  OwnNumbers(const OwnNumbers&) = delete;
+  OwnNumbers& operator=(const OwnNumbers&) = delete;
+
+ private:
+  at::Generator default_, before_;
+};
+
+}  // namespace
 
 graft_address GraphHost::allocate(uint64_t bytes, Stream&) {
   c10::DataPtr memory = allocate_on(device_, bytes);
@@ -42,6 +72,7 @@ void GraphHost::run(const compiler::ExternalCall& call, Stream&) {
   if (found == nodes_.end()) {
     found = nodes_.emplace(&call.node, ExternalNode(call.graph, call.node)).first;
   }
+  const OwnNumbers numbers(call.node, generators_, device_);
   found->second.run(call, device_);
 }
 

@@ -1,6 +1,7 @@
 // src/torch/graph_host.h: PyTorch as the host of a compiled graph: its memory and its operators.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <map>
@@ -29,6 +30,10 @@ class GraphHost final : public compiler::ExecutionHost {
 
   // The memory of an output of this run; null where none was made.
   c10::Storage storage(size_t output) const;
+  // Before a run: the generators of the call, for random nodes that name one.
+  void set_generators(std::vector<at::Generator> generators) {
+    generators_ = std::move(generators);
+  }
   // Between two runs.
   void forget_outputs() { outputs_.clear(); }
 
@@ -38,6 +43,7 @@ class GraphHost final : public compiler::ExecutionHost {
  private:
   const c10::DeviceIndex device_;
   const std::map<std::string, at::Tensor> externals_;
+  std::vector<at::Generator> generators_;
   std::unordered_map<graft_address, c10::DataPtr> held_;
   std::unordered_map<size_t, c10::Storage> outputs_;
   std::unordered_map<const compiler::Node*, ExternalNode> nodes_;

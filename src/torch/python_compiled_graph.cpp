@@ -1,4 +1,5 @@
 // src/torch/python_compiled_graph.cpp: compiled graphs for Python.
+#include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -12,9 +13,10 @@ namespace py = pybind11;
 
 GraphValue value_of(py::handle given) {
   if (THPVariable_Check(given.ptr())) return THPVariable_Unpack(given.ptr());
+  if (THPGenerator_Check(given.ptr())) return given.cast<at::Generator>();
   if (given.is_none()) return {};
   if (PyLong_Check(given.ptr()) != 0) return given.cast<int64_t>();
-  throw py::type_error("a compiled graph takes tensors and integers, not " +
+  throw py::type_error("a compiled graph takes tensors, integers and generators, not " +
                        py::str(py::type::of(given)).cast<std::string>());
 }
 

@@ -133,6 +133,7 @@ def test_checkpoints_recompute_the_same_dropout(device: str) -> None:
     torch.manual_seed(1)
     result = torch.compile(function)(x)
     result.sum().backward()
+    assert len(reports()) == 2
     # Of a linear function of its weight the gradient gives the result back.
     weight = model[2].weight
     assert weight.grad is not None and x.grad is not None

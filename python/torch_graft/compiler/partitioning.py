@@ -21,6 +21,8 @@ def partition(
         joint, inputs, num_fwd_outputs=num_fwd_outputs, **options
     )
     _save_before_writes(forward, backward, num_fwd_outputs)
+    for part in (forward, backward):
+        _describe_random(part)
     return forward, backward
 
 
@@ -45,6 +47,15 @@ def _save_before_writes(forward: fx.GraphModule, backward: fx.GraphModule, retur
                 node.meta.pop("desc", None)
     output.args = (tuple(results),)
     forward.recompile()
+
+
+def _describe_random(part: fx.GraphModule) -> None:
+    """The partitioner says nothing of the results of nodes that it gives a generator of their own."""
+    own: Any = torch._prims.rng_prims.graphsafe_run_with_rng_state
+    for node in part.graph.find_nodes(op="call_function", target=own):
+        operator, *given = fx.node.map_arg(node.args, lambda one: one.meta["val"])
+        named = {key: one for key, one in node.kwargs.items() if key != "rng_state"}
+        node.meta["val"] = operator(*given, **fx.node.map_arg(named, lambda one: one.meta["val"]))
 
 
 def _memory(node: Any) -> Any:

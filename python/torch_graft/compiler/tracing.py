@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
+from torch_graft.attaching import attached_name
 from torch_graft.compiler import decompositions
 from torch_graft.compiler.partitioning import partition
 from torch_graft.compiler.refusal import Refusal
@@ -38,6 +39,9 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
 
     def compile_graph(module: fx.GraphModule, examples: Sequence[Any]) -> Runnable:
         from torch._dynamo.backends.common import aot_autograd
+        from torch._functorch._aot_autograd.utils import register_graphsafe_rng_device_type
+
+        register_graphsafe_rng_device_type(str(attached_name()))
 
         parameters = {position for position, one in enumerate(examples)
                       if isinstance(one, torch.nn.Parameter)}  # fmt: skip

@@ -58,6 +58,7 @@ class _Writer:
         self.constants = Constants(self.sizes)
         self.device = _device_of(module.graph)
         self.names: dict[fx.Node, str] = {}  # of the value of a node with one result
+        self.generators: dict[fx.Node, int] = {}  # inputs: which of the call's generators
         self.several: dict[fx.Node, list[str | None]] = {}  # of a node with a list of results
         self.taken = {node.name for node in module.graph.nodes}
         self.inputs: list[tuple[str, str, str]] = []  # name, type, what follows
@@ -87,6 +88,9 @@ class _Writer:
             if isinstance(value, torch.SymInt) and value.node.expr.is_Symbol:
                 self.origins.setdefault(self.sizes.text(value), f"integer {self.integers}")
             self.integers += 1
+            return
+        if isinstance(value, torch.Generator):
+            self.generators[node] = len(self.generators)
             return
         if not isinstance(value, torch.Tensor):
             raise refuse(node, f"an input of type {type(value).__name__}, which is no tensor")
@@ -122,14 +126,20 @@ class _Writer:
         if node.target is operator.getitem:
             self.item(node)
             return
-        if not isinstance(node.target, torch._ops.OpOverload):
+        target, given, named, note = node.target, node.args, dict(node.kwargs), ""
+        if target is torch._prims.rng_prims.graphsafe_run_with_rng_state:
+            target, given = given[0], given[1:]
+            note = f' note generator="{self.generators[named.pop("rng_state")]}"'
+            marks = Marks([], None, random=True, opaque=False)
+        elif isinstance(target, torch._ops.OpOverload):
+            marks = marks_of(node)
+        else:
             raise refuse(node, "a higher order operator or a Python function")
-        marks = marks_of(node)
         results = self.results(node, value, marks)
-        arguments = [self.argument(node, one) for one in node.args]
-        arguments += [f"{key}={self.argument(node, one)}" for key, one in node.kwargs.items()]
-        line = f"node {results}{' ' if results else ''}= {node.target}({', '.join(arguments)})"
-        self.lines.append(line + self.tail(node, marks))
+        arguments = [self.argument(node, one) for one in given]
+        arguments += [f"{key}={self.argument(node, one)}" for key, one in named.items()]
+        line = f"node {results}{' ' if results else ''}= {target}({', '.join(arguments)})"
+        self.lines.append(line + self.tail(node, marks) + note)
 
     def results(self, node: fx.Node, value: Any, marks: Marks) -> str:
         base = self.root[self.names[marks.views]] if marks.views else None
