@@ -192,3 +192,25 @@ def test_graphs_on_the_cpu_are_inductors(tmp_path: Any) -> None:
         assert done.returncode == 0, done.stderr
         codes.append(done.stdout)
     assert codes[0] == codes[1]
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+@pytest.mark.parametrize("capturable", [False, True])
+def test_optimizers(name: str, capturable: bool, device: str) -> None:
+    options: dict[str, Any] = {"SGD": {"momentum": 0.9}}.get(name, {})
+    if capturable and name not in ("SGD", "Adagrad"):
+        options = {**options, "capturable": True}
+    torch.manual_seed(1)
+    models = [torch.nn.Sequential(torch.nn.Linear(5, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3))]
+    models.append(copy.deepcopy(models[0]))
+    for model, compiled in zip(models, (False, True), strict=True):
+        model.to(device)
+        optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.01, **options)
+        step = torch.compile(optimizer.step) if compiled else optimizer.step
+        for number in range(4):
+            optimizer.zero_grad()
+            x = torch.linspace(-1, 1, 20).view(4, 5).to(device) + number
+            model(x).square().sum().backward()
+            step()
+    close(list(models[1].parameters()), list(models[0].parameters()), name)
+    reports()

@@ -11,6 +11,7 @@ from torch import fx
 
 from torch_graft.attaching import attached_name
 from torch_graft.compiler import decompositions
+from torch_graft.compiler.host_part import split
 from torch_graft.compiler.partitioning import partition
 from torch_graft.compiler.refusal import Refusal
 from torch_graft.compiler.writer import Boundary, GraphText, write
@@ -62,13 +63,17 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
 def _built(build: Build, part: str, module: fx.GraphModule, parameters: set[int]) -> Runnable:
     from torch._functorch._aot_autograd.utils import make_boxed_func
 
+    parts = None if part == "backward" else split(module)
+    if parts is not None:
+        module = parts.device
     try:
         traced = Traced(
             part, module, write(module, part, _boundary(part, module, parameters)), None
         )
     except Refusal as refusal:
         traced = Traced(part, module, None, refusal)
-    boxed: Runnable = make_boxed_func(build(traced))
+    run = build(traced)
+    boxed: Runnable = make_boxed_func(run if parts is None else parts.joined(run))
     return boxed
 
 
