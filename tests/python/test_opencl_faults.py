@@ -1,10 +1,8 @@
 # tests/python/test_opencl_faults.py: what users see of OpenCL devices that fail, fill up or lack something.
 """The fake ICD over PoCL (GRAFT_FAKE_CL) hides and fails; each plan runs in an interpreter of its own."""
 
-import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
