@@ -87,10 +87,13 @@ test-python-async: .venv/graft.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
 	GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
 
-# The same tests on another driver: two devices of PoCL.
+# A part of every suite on another driver: two devices of PoCL. The rest differs by what a kernel computes.
+OPENCL_SUITES := accelerator autocast autograd checkpoint_files default_device dlpack fallback fork fused generator \
+  grad_scaler graph_states half_convolution memory memory_pools modules multiprocessing naming parity_autograd \
+  parity_memory profiler random recomputation serialization sparse_devices streams_events subclasses training waits
 test-python-opencl: .venv/graft.stamp
-	GRAFT_DEVICES=opencl POCL_DEVICES='pthread pthread' $(BIN)/python -m pytest --randomly-seed=$(SEED) \
-	  tests/python/test_accelerator.py tests/python/test_training.py
+	GRAFT_DEVICES=opencl POCL_DEVICES='pthread pthread' $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) \
+	  $(OPENCL_SUITES:%=tests/python/test_%.py) tests/conformance/test_graft.py
 
 test-python-inline: .venv/graft.stamp
 	GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python tests/drivers \

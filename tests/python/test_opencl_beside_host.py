@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-import two_kinds
+import opencl_beside_host
 from sandbox import ROOT
 
 
@@ -16,12 +16,12 @@ def outcomes(request):
     """What a process with both says of each check."""
     environment = {**os.environ, "GRAFT_DEVICES": request.param}
     environment.pop("OCL_ICD_VENDORS", None)
-    command = [sys.executable, str(ROOT / "tests/python/two_kinds.py")]
+    command = [sys.executable, str(ROOT / "tests/python/opencl_beside_host.py")]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
 
 
-@pytest.mark.parametrize("name", two_kinds.NAMES)
+@pytest.mark.parametrize("name", opencl_beside_host.NAMES)
 def test_host_and_opencl(outcomes, name):
     assert outcomes[name] is None, outcomes[name]

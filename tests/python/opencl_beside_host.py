@@ -1,4 +1,4 @@
-"""Devices of two drivers in one process: what each check of test_two_kinds.py runs there."""
+"""Devices of two drivers in one process: what each check of test_opencl_beside_host.py runs there."""
 
 from __future__ import annotations
 
