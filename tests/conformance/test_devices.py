@@ -59,3 +59,16 @@ def test_the_device_that_is_tested_is_described():
 def test_devices_that_cannot_be_tested(name):
     with pytest.raises(SetupError, match=name.rstrip(":")):
         devices.check(name, None)
+
+
+@pytest.mark.parametrize(("devices", "index"), [("opencl:0", 0), ("host:0,opencl:0", 1)])
+def test_a_runtime_that_forbids_forks_gets_workers_of_its_own(tmp_path, devices, index):
+    """Counting OpenCL's devices, which importing op_db does, starts the vendors' threads."""
+    chosen = ["--suites", "op", "--ops", "add", "--dtypes", "int64", "--aspects", "forward"]
+    done = run(
+        tmp_path, "--device", f"graft:{index}", *chosen, GRAFT_DEVICES=devices, OCL_ICD_VENDORS="",
+        POCL_DEVICES="pthread",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert done.statuses() == {"add forward": "pass"}
+    assert done.results()["device"]["hardware"].startswith("pthread")

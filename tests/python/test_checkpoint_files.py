@@ -139,7 +139,10 @@ def test_a_machine_without_graft(device, python, tmp_path):
     """
     for environment, text in (
         ({"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}, f"(tagged with {device}:0)"),
-        ({"GRAFT_HOST_DEVICES": "0"}, f"torch.{device}.is_available() is False"),
+        (
+            {"GRAFT_DEVICES": None, "GRAFT_HOST_DEVICES": "0"},
+            f"torch.{device}.is_available() is False",
+        ),
     ):
         error, numbers = python(code, FILE=str(file), **environment).value()
         assert text in error

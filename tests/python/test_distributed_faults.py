@@ -242,11 +242,12 @@ def test_what_a_drivers_library_does_not_take_goes_through_host_memory(tmp_path:
         assert {name: text for name, text in found.items() if text} == {}
 
 
-def test_ranks_with_devices_of_two_drivers_train_together(tmp_path: Path):
+@pytest.mark.parametrize("order", ["host:0,tiny", "host:0,opencl:0", "opencl:0,host:0"])
+def test_ranks_with_devices_of_two_drivers_train_together(tmp_path: Path, order: str):
     tiny = build_c(tmp_path / "tiny.so", (ROOT / "tests/drivers/tiny.c").read_text())
     ranks = values(
-        run_ranks(2, faults.two_drivers, GRAFT_DRIVER_PATH=tiny, GRAFT_DEVICES="host,tiny",
-                  GRAFT_HOST_DEVICES="1")
+        run_ranks(2, faults.two_drivers, GRAFT_DRIVER_PATH=tiny, GRAFT_DEVICES=order,
+                  OCL_ICD_VENDORS="")
     )  # fmt: skip
     torch.manual_seed(0)
     model = torch.nn.Linear(3, 1)

@@ -375,7 +375,7 @@ def test_module_of_the_old_name(device, module, python):
             scaler = getattr(torch, D).amp.GradScaler()
         print(json.dumps([scaler.is_enabled(), [str(w.message) for w in seen]]))
     """
-    enabled, (message,) = python(code, GRAFT_HOST_DEVICES="0").value()
+    enabled, (message,) = python(code, GRAFT_DEVICES=None, GRAFT_HOST_DEVICES="0").value()
     assert not enabled
     assert "GradScaler is enabled, but there is no device" in message
 

@@ -265,7 +265,7 @@ def test_seeding_without_a_device_does_nothing(python):
             torch.rand(1)
         print(json.dumps([module.device_count(), len(module.get_rng_state_all())]))
     """
-    assert python(code, GRAFT_HOST_DEVICES="0").value() == [0, 0]
+    assert python(code, GRAFT_DEVICES=None, GRAFT_HOST_DEVICES="0").value() == [0, 0]
 
 
 @pytest.mark.parametrize("fill", ["normal_", "uniform_", "exponential_", "cauchy_", "log_normal_", "random_",

@@ -1,6 +1,7 @@
 # tests/tools/test_expectations.py: the list of skips is obeyed, and nothing skips beside it.
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -21,7 +22,9 @@ def run(root: Path, rows: str, text: str) -> str:
     (root / "tests" / "test_a.py").write_text("import pytest\n" + text)
     (root / "pytest.ini").write_text("[pytest]\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "tests"]
-    output = subprocess.run(command, cwd=root, capture_output=True, text=True).stdout
+    environment = {**os.environ, "GRAFT_DEVICES": "host,own:1"}
+    ran = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    output = ran.stdout
     return re.sub(r" in [\d.]+s", "", output.strip().splitlines()[-1])
 
 
@@ -37,6 +40,8 @@ CASES = [
     (ROW.format("::test_b", "xfail"), FAILING, "1 xfailed"),
     (ROW.format("::test_b", "xfail"), PASSING, "1 failed"),
     (ROW.format("::test_other", "xfail"), FAILING, "1 failed"),
+    (ROW.format("::test_b", "skip") + 'driver = "own"\n', FAILING, "1 skipped"),
+    (ROW.format("::test_b", "skip") + 'driver = "other"\n', FAILING, "1 failed"),
 ]
 
 

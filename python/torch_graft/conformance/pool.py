@@ -62,6 +62,7 @@ class Pool:
         # A forked worker would inherit what the device read from the old environment.
         method = "spawn" if settings.environment else start_method(settings.device, start)
         self.context: Any = multiprocessing.get_context(method)
+        self.may_spawn = method == "fork" and start == "auto"
         self.folder = tempfile.mkdtemp(prefix="torch-conformance-")
         self.workers: list[Worker] = []
         self.jobs: deque[list[Cell]] = deque()
@@ -92,7 +93,8 @@ class Pool:
                 return
             pipes = {w.pipe: w for w in self.workers}
             for pipe in multiprocessing.connection.wait(list(pipes), TICK):
-                yield from self._heard(pipes[pipe])
+                if pipes[pipe] in self.workers:
+                    yield from self._heard(pipes[pipe])
             for w in list(self.workers):
                 yield from self._overdue(w)
 
@@ -117,7 +119,7 @@ class Pool:
             return
         kind = message[0]
         if kind == "refused":
-            raise SetupError(message[1])
+            self._refused(message[1])
         if kind == "hello":
             self.device, w.ready = message[1], True
         elif kind == "free":
@@ -129,6 +131,15 @@ class Pool:
             w.job.popleft()
             yield message[1], message[2]
         elif kind == "lost":
+            self._replace(w)
+
+    def _refused(self, text: str) -> None:
+        """Counting devices may already load a runtime that forbids forking: then workers are spawned."""
+        if not self.may_spawn:
+            raise SetupError(text)
+        self.may_spawn = False
+        self.context = multiprocessing.get_context("spawn")
+        for w in list(self.workers):
             self._replace(w)
 
     def _feed(self, w: Worker) -> None:
