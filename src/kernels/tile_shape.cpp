@@ -40,6 +40,7 @@ constexpr TileShape kCandidates[] = {
 };
 
 constexpr int64_t kLeastDepth = 4, kLeastGroup = 4;
+constexpr int64_t kFullGroup = 32;  // a sub-group of most devices
 
 bool is_sound(const TileShape& t) {
   const int64_t values[] = {t.rows, t.columns, t.depth, t.item_rows, t.item_columns, t.vector};
@@ -119,10 +120,10 @@ std::optional<TileShape> fit_tile(TileShape shape, const graft_device_properties
 }
 
 TileShape shrink_tile(TileShape shape, int64_t rows, int64_t columns) {
-  if (rows <= shape.rows / 4 && shape.group() >= 4 * kLeastGroup) {
+  if (rows <= shape.rows / 4 && shape.group() >= 4 * kFullGroup) {
     for (int i = 0; i < 2; ++i) halve(&shape.rows, &shape.item_rows);
   }
-  if (columns <= shape.columns / 4 && shape.group() >= 4 * kLeastGroup) {
+  if (columns <= shape.columns / 4 && shape.group() >= 4 * kFullGroup) {
     for (int i = 0; i < 2; ++i) halve(&shape.columns, &shape.item_columns);
   }
   shape.vector = std::min(shape.vector, shape.item_columns);
