@@ -1,4 +1,4 @@
-# python/torch_graft/__main__.py: the command line: python -m torch_graft doctor, simulate.
+# python/torch_graft/__main__.py: the command line: python -m torch_graft doctor, simulate, tune.
 """Commands of the package."""
 
 from __future__ import annotations
@@ -15,12 +15,21 @@ def main(arguments: list[str] | None = None) -> int:
     simulate.add_argument("settings", help="such as ranks=256,bandwidth=25G,latency=5us")
     simulate.add_argument("script")
     simulate.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+    tune = commands.add_parser("tune", help="measures what makes matrix products fast on a GPU")
+    tune.add_argument("--device", type=int, default=0, help="its number (0)")
+    tune.add_argument(
+        "--candidates", type=int, default=12, help="shapes to try for each kind of product (12)"
+    )
     options = parser.parse_args(arguments)
     if options.command == "simulate":
         from torch_graft import simulation
 
         simulation.run(options.settings, options.script, options.arguments)
         return 0
+    if options.command == "tune":
+        from torch_graft import tuning
+
+        return tuning.tune(options.device, options.candidates)
     from torch_graft import doctor
 
     return doctor.examine()

@@ -2,6 +2,7 @@
 // compilers.
 #include "codegen/source_dump.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +23,14 @@ bool write(const std::filesystem::path& folder, const std::string& key, const st
   return static_cast<bool>(file.flush());
 }
 
+// Groups and vectors are not in every dialect.
+bool has_all(const ir::Dialect& dialect, const ir::Kernel& kernel) {
+  const bool groups = kernel.family == ir::Family::kGpuLike;
+  if (groups && dialect.family() == ir::Family::kCpuLike) return false;
+  const auto wide = [](const ir::Instruction& it) { return ir::is_vector(it.type); };
+  return !dialect.vectors().empty() || std::ranges::none_of(kernel.body, wide);
+}
+
 }  // namespace
 
 void dump_sources(const std::string& key, const ir::Kernel& kernel) {
@@ -30,6 +39,7 @@ void dump_sources(const std::string& key, const ir::Kernel& kernel) {
   ir::Kernel named = kernel;
   named.name = key;
   for (const ir::Dialect* dialect : ir::all_dialects()) {
+    if (!has_all(*dialect, kernel)) continue;
     const auto place = std::filesystem::path(folder) / dialect->name();
     static std::atomic<bool> reported{false};
     if (write(place, key, ir::print(named, *dialect)) || reported.exchange(true)) continue;

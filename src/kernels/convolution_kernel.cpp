@@ -7,6 +7,7 @@
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
 #include "kernels/patch_panels.h"
+#include "kernels/tiled_convolution.h"
 #include "kernels/work_split.h"
 #include "runtime/dtype.h"
 
@@ -208,6 +209,7 @@ void generated_convolution(Stream& stream, graft_convolution_kind kind,
       views.weight.count() * views.output.count() / std::max<int64_t>(1, views.output.sizes[1]);
   if (written.count() == 0) return;
   if (forward && blocked_convolution(stream, views, bias, parameters)) return;
+  if (tiled_convolution(stream, kind, views, bias, parameters)) return;
   const bool biased = forward && bias != nullptr;
   const Dtypes dtypes{written.dtype, first.dtype, second.dtype};
   const std::string key = key_of(kind, dtypes, biased);

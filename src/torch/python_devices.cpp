@@ -2,6 +2,7 @@
 #include <map>
 #include <tuple>
 
+#include "kernels/tile_tuning.h"
 #include "runtime/device.h"
 #include "runtime/fork.h"
 #include "runtime/platform.h"
@@ -115,6 +116,17 @@ std::map<std::string, uint64_t> statistics(int64_t index) {
           {"filled_bytes", from.filled_bytes}};
 }
 
+// progress(done, all, row, shape, gflops) after each measurement.
+void tune(int64_t index, size_t candidates, const py::function& progress) {
+  Device& device = device_at(index);
+  const auto tell = [&](size_t done, size_t all, const TileMeasurement& one) {
+    const py::gil_scoped_acquire lock;
+    progress(done, all, one.row, one.shape.text(), one.gflops);
+  };
+  const py::gil_scoped_release unlocked;
+  tune_tiles(device, candidates, tell);
+}
+
 }  // namespace
 
 void bind_devices(py::module& module) {
@@ -148,6 +160,10 @@ void bind_devices(py::module& module) {
       +[](int64_t index) { return device_at(index).default_stream().id(); });
   define(module, "device_properties", &properties_of);
   define(module, "statistics", &statistics);
+  const auto tuning = [](int64_t index, size_t candidates, const py::function& progress) {
+    translate([&] { tune(index, candidates, progress); });
+  };
+  module.def("tune", torch::wrap_pybind_function(tuning));
   define(
       module, "sync_debug_mode", +[] { return static_cast<int>(sync_debug_mode()); });
   define(
