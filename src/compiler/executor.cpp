@@ -82,6 +82,7 @@ class Executor::Frame {
     offsets_ = view_offsets(graph_, effects);
     find_homes();
     outside_.resize(graph_.values.size(), false);
+    compile_kernels(effects);
     for (UnitId unit : order) add_step(effects, units.nodes(unit), unit < graph_.groups.size());
     symbols_.resize(graph_.symbols.size());
     views_.resize(graph_.values.size());
@@ -165,6 +166,15 @@ class Executor::Frame {
       Place& place = places_[root_[value]];
       if (place.home == Home::kNowhere) place = {Home::kOutput, i};
     }
+  }
+
+  void compile_kernels(const Effects& effects) {
+    std::vector<GroupKernel> kernels;
+    for (const Group& group : graph_.groups) {
+      if (library_call(graph_, group.nodes)) continue;
+      kernels.push_back(*group_kernel(graph_, effects, group.nodes));
+    }
+    compile_together(graph_, kernels, stream_.device());
   }
 
   void add_step(const Effects& effects, const std::vector<NodeId>& nodes, bool grouped) {
@@ -297,12 +307,12 @@ class Executor::Frame {
   void check_input(size_t i, const ExecutionInput& input) const {
     const Value& value = graph_.values[graph_.inputs[i]];
     const TensorView& wanted = views_[graph_.inputs[i]];
-    const bool scalar = value.kind == InputKind::kScalar;
+    const bool scalar = value.kind == InputKind::kScalar, empty = wanted.count() == 0;
     const graft_dtype dtype = scalar ? input.scalar.dtype : input.view.dtype;
     bool fits = dtype == wanted.dtype && (scalar || input.view.rank == wanted.rank);
     for (int k = 0; fits && !scalar && k < wanted.rank; ++k) {
       fits = input.view.sizes[k] == wanted.sizes[k] &&
-             (wanted.sizes[k] <= 1 || input.view.strides[k] == wanted.strides[k]);
+             (empty || wanted.sizes[k] <= 1 || input.view.strides[k] == wanted.strides[k]);
     }
     if (fits) return;
     throw Error(GRAFT_INVALID_ARGUMENT,

@@ -2,6 +2,10 @@
 #include "compiler/kernel_launch.h"
 
 #include <algorithm>
+#include <atomic>
+#include <map>
+#include <system_error>
+#include <thread>
 
 #include "codegen/program_cache.h"
 #include "kernels/axes.h"
@@ -14,6 +18,33 @@ namespace {
 constexpr int64_t kTile = 16384;  // elements that are worth a work-item
 
 }  // namespace
+
+void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernels, Device& device) {
+  std::map<std::string_view, const GroupKernel*> different;
+  for (const GroupKernel& kernel : kernels) different.emplace(kernel.key, &kernel);
+  std::vector<const GroupKernel*> todo;
+  for (const auto& [key, kernel] : different) todo.push_back(kernel);
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t i = next++; i < todo.size(); i = next++) {
+      try {
+        get_kernel(device, todo[i]->key, [&] { return todo[i]->build(graph); });
+      } catch (const std::exception&) {
+        continue;
+      }
+    }
+  };
+  const size_t threads = std::min<size_t>(std::thread::hardware_concurrency(), todo.size());
+  std::vector<std::jthread> others;
+  for (size_t i = 1; i < threads; ++i) {
+    try {
+      others.emplace_back(work);
+    } catch (const std::system_error&) {
+      break;
+    }
+  }
+  work();
+}
 
 KernelLaunch::KernelLaunch(const Graph& graph, GroupKernel kernel, Device& device)
     : kernel_(std::move(kernel)) {

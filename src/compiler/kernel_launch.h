@@ -11,6 +11,10 @@
 
 namespace graft::compiler {
 
+// Compiles kernels side by side, on as many threads as the machine has. One that fails is left to
+// whoever asks for it. Threads end before it returns.
+void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernels, Device& device);
+
 // Not thread-safe.
 class KernelLaunch {
  public:

@@ -23,11 +23,10 @@ struct MemoryPlan {
 
 // Offsets for certain sizes. Kept between calls: placing again allocates nothing.
 struct Placement {
-  std::vector<uint64_t> offsets;  // by buffer, multiples of the alignment
-  std::vector<uint64_t> bytes;    // by buffer, as asked for
-  std::vector<uint32_t> order;    // scratch: buffers, largest first
-  std::vector<uint32_t> placed;   // scratch: buffers by offset
-  uint64_t total = 0;             // of the arena
+  std::vector<uint64_t> offsets;        // by buffer, multiples of the alignment
+  std::vector<uint64_t> bytes;          // by buffer, as asked for
+  std::vector<uint32_t> order, placed;  // scratch: buffers, largest first and by offset
+  uint64_t total = 0;                   // of the arena
 };
 
 // Plans an order of units. A value takes over the memory of an operand that dies at its step, an
