@@ -74,4 +74,5 @@ PYBIND11_MODULE(_C, module) {
   bind_graphs(module);
   bind_distributed(module);
   bind_compiler(module);
+  bind_optimize(module);
 }

@@ -1,0 +1,498 @@
+# tests/python/test_optimize.py: an optimized module gives its model's results, whatever changes.
+from __future__ import annotations
+
+import copy
+import gc
+import io
+import pickle
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+import torch_graft
+from compiler_models import MODELS
+from torch_graft.optimizing import Optimized
+
+DEVICE = "graft"
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = 2.0
+        self.conv = nn.Conv2d(3, 8, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(8)
+        self.head = nn.Linear(8, 5)
+        with torch.no_grad():
+            self.norm.running_mean.normal_()
+            self.norm.running_var.uniform_(0.5, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(torch.relu(self.norm(self.conv(x))).mean((2, 3)) * self.scale)
+
+
+def image(batch: int = 2) -> torch.Tensor:
+    return torch.randn(batch, 3, 8, 8, device=DEVICE)
+
+
+@pytest.fixture(autouse=True)
+def _reset() -> Any:
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+    torch._dynamo.reset()
+
+
+def pair() -> tuple[Net, nn.Module]:
+    model = Net().eval().to(DEVICE)
+    return model, torch_graft.optimize(model)
+
+
+def check(model: nn.Module, optimized: nn.Module, *args: Any) -> None:
+    with torch.no_grad():
+        assert_close(optimized(*args), model(*args), rtol=1e-4, atol=1e-4)
+
+
+def hits(optimized: nn.Module) -> int:
+    return optimized._graft_calls.hits
+
+
+def test_the_second_call_runs_no_tracing() -> None:
+    model, optimized = pair()
+    check(model, optimized, image())
+    assert hits(optimized) == 0 and len(optimized._graft_calls) == 1
+    for _ in range(3):
+        check(model, optimized, image())
+    assert hits(optimized) == 3
+
+
+def test_everything_is_shared() -> None:
+    model, optimized = pair()
+    assert isinstance(optimized, Net) and isinstance(optimized, nn.Module)
+    assert list(optimized.state_dict()) == list(model.state_dict())
+    assert all(a is b for a, b in zip(optimized.parameters(), model.parameters(), strict=True))
+    assert all(a is b for a, b in zip(optimized.buffers(), model.buffers(), strict=True))
+    assert optimized.conv is model.conv
+
+
+def test_optimize_on_the_cpu_then_move_then_eval_then_run() -> None:
+    model = Net()
+    reference = copy.deepcopy(model).eval()
+    optimized = torch_graft.optimize(model, torch.randn(2, 3, 8, 8))
+    x = torch.randn(2, 3, 8, 8)
+    optimized.eval()
+    assert_close(optimized(x), reference(x))
+    optimized = optimized.to(DEVICE)
+    assert_close(optimized(x.to(DEVICE)).cpu(), reference(x).detach(), rtol=1e-4, atol=1e-4)
+    assert_close(optimized(x.to(DEVICE)).cpu(), reference(x).detach(), rtol=1e-4, atol=1e-4)
+    assert hits(optimized) == 1
+    optimized = optimized.to("cpu")
+    assert_close(optimized(x), reference(x).detach())
+
+
+def _stepped(make: Callable[..., torch.optim.Optimizer], **options: Any) -> Callable[..., None]:
+    def change(model: Net) -> None:
+        optimizer = make(model.parameters(), lr=0.1, **options)
+        model(image()).square().sum().backward()
+        optimizer.step()
+
+    return change
+
+
+def _replaced(model: Net) -> None:
+    model.conv.weight = nn.Parameter(torch.randn_like(model.conv.weight))
+
+
+def _rebound(model: Net) -> None:
+    model.conv.weight.data = torch.randn_like(model.conv.weight)
+
+
+def _another_child(model: Net) -> None:
+    model.head = nn.Linear(8, 5).to(DEVICE)
+
+
+def _loaded(model: Net) -> None:
+    model.load_state_dict(Net().state_dict())
+
+
+def _assigned(model: Net) -> None:
+    model.load_state_dict(Net().to(DEVICE).state_dict(), assign=True)
+
+
+def _hooked(model: Net) -> None:
+    model.conv.register_forward_hook(lambda module, args, result: result * 3)
+
+
+def _statistics(model: Net) -> None:
+    model.norm.running_var.data.mul_(3)
+
+
+def _under_inference_mode(model: Net) -> None:
+    with torch.inference_mode():
+        model.conv.weight.mul_(2)
+
+
+def _channels_last(model: Net) -> None:
+    model.to(memory_format=torch.channels_last)
+
+
+def _replayed(model: Net) -> None:
+    graph = torch.accelerator.Graph()
+    side = torch.Stream(DEVICE)
+    with torch.no_grad():
+        model.conv.weight.mul_(1)
+        with side, graph:
+            model.conv.weight.mul_(-2)
+    graph.replay()
+    torch.accelerator.synchronize()
+
+
+CHANGES: dict[str, Callable[[Net], object]] = {
+    "data": lambda model: model.conv.weight.data.mul_(2),
+    "norm": lambda model: model.norm.weight.data.add_(1),
+    "statistics": _statistics,
+    "bias": lambda model: model.head.bias.detach().zero_(),
+    "inference mode": _under_inference_mode,
+    "replaced": _replaced,
+    "rebound": _rebound,
+    "child": _another_child,
+    "attribute": lambda model: setattr(model, "scale", 3.0),
+    "load_state_dict": _loaded,
+    "assign": _assigned,
+    "hook": _hooked,
+    "train": lambda model: model.norm.train(),
+    "memory format": _channels_last,
+    "half and back": lambda model: model.to(torch.bfloat16).to(torch.float32),
+    "away and back": lambda model: model.to("cpu").to(DEVICE),
+    "copy from the host": lambda model: model.conv.weight.data.copy_(torch.zeros(8, 3, 3, 3)),
+    "sgd": _stepped(torch.optim.SGD),
+    "fused": _stepped(torch.optim.AdamW, fused=True),
+    "foreach": _stepped(torch.optim.AdamW, foreach=True),
+    "replay": _replayed,
+    "swap": lambda model: torch.utils.swap_tensors(
+        model.head.weight, nn.Parameter(torch.randn(5, 8, device=DEVICE))
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_no_result_is_stale(change: str) -> None:
+    model, optimized = pair()
+    x = image()
+    for _ in range(2):
+        check(model, optimized, x)
+    before = optimized(x)
+    CHANGES[change](model)
+    twin = copy.deepcopy(model)  # batch norm in training changes what it is checked against
+    with torch.no_grad():
+        expected = twin(x)
+        for _ in range(2):
+            assert_close(optimized(x), expected, rtol=1e-4, atol=1e-4)
+    if change not in ("memory format", "half and back", "away and back"):
+        assert not torch.equal(expected, before)
+
+
+def test_shapes_may_change() -> None:
+    model, optimized = pair()
+    for batch in (2, 3, 5, 2, 7, 3):
+        check(model, optimized, image(batch))
+    assert hits(optimized) == 2
+
+
+def test_dynamic_sizes_need_one_graph() -> None:
+    model = Net().eval().to(DEVICE)
+    optimized = torch_graft.optimize(model, dynamic=True)
+    torch._dynamo.utils.counters.clear()
+    for batch in (2, 3, 17, 64, 3):
+        check(model, optimized, image(batch))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_dtype_computes_as_autocast(dtype: torch.dtype) -> None:
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4)).eval().to(DEVICE)
+    optimized = torch_graft.optimize(model, dtype=dtype)
+    x = torch.randn(4, 16, device=DEVICE)
+    with torch.no_grad(), torch.autocast(DEVICE, dtype=dtype):
+        expected = model(x)
+    for _ in range(3):
+        found = optimized(x)
+        assert found.dtype == dtype
+        assert_close(found, expected, rtol=2e-2, atol=2e-2)
+    model[0].weight.data.mul_(-1)
+    with torch.no_grad(), torch.autocast(DEVICE, dtype=dtype):
+        assert_close(optimized(x), model(x), rtol=2e-2, atol=2e-2)
+    assert all(one.dtype == torch.float32 for one in optimized.parameters())
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_models_equal_eager(name: str) -> None:
+    factory, inputs = MODELS[name]
+    torch.manual_seed(1)
+    model = factory().to(DEVICE)
+    twin = copy.deepcopy(model)
+    optimized = torch_graft.optimize(model)
+    for _ in range(3):
+        torch.manual_seed(2)
+        args = [one.to(DEVICE) if isinstance(one, torch.Tensor) else one for one in inputs()]
+        same = copy.deepcopy(args)
+        torch.manual_seed(3)
+        with torch.no_grad():
+            expected = twin(*same)
+        torch.manual_seed(3)
+        assert_close(optimized(*args), expected, rtol=1e-3, atol=1e-3)
+        assert_close(args, same)
+        assert_close(dict(model.named_buffers()), dict(twin.named_buffers()), rtol=1e-3, atol=1e-3)
+
+
+def test_training_gives_eagers_gradients_and_steps() -> None:
+    model = Net().to(DEVICE).train()
+    twin = copy.deepcopy(model)
+    optimized = torch_graft.optimize(model, mode="training")
+    steps = [torch.optim.SGD(one.parameters(), lr=0.1) for one in (model, twin)]
+    for _ in range(4):
+        x = image(4)
+        for one, step in zip((optimized, twin), steps, strict=True):
+            step.zero_grad()
+            one(x).square().mean().backward()
+            step.step()
+        for ours, theirs in zip(model.parameters(), twin.parameters(), strict=True):
+            assert_close(ours.grad, theirs.grad, rtol=1e-3, atol=1e-4)
+            assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
+    assert_close(dict(model.named_buffers()), dict(twin.named_buffers()), rtol=1e-3, atol=1e-4)
+    assert hits(optimized) == 3
+    optimized.eval()
+    check(twin.eval(), optimized, image(4))
+
+
+def test_frozen_parameters_get_no_gradients() -> None:
+    model = Net().to(DEVICE).train()
+    optimized = torch_graft.optimize(model, mode="training")
+    optimized(image()).sum().backward()
+    model.zero_grad()
+    model.conv.weight.requires_grad_(False)
+    optimized(image()).sum().backward()
+    assert model.conv.weight.grad is None and model.head.weight.grad is not None
+    x = image().requires_grad_()
+    optimized(x).sum().backward()
+    assert x.grad is not None
+
+
+def test_hooks_of_the_module_itself_run_once() -> None:
+    model, optimized = pair()
+    seen: list[str] = []
+    optimized.register_forward_pre_hook(lambda module, args: seen.append("before"))
+    optimized.register_forward_hook(lambda module, args, result: seen.append("after"))
+    optimized(image())
+    optimized(image())
+    assert seen == ["before", "after"] * 2
+
+
+@pytest.mark.parametrize("way", ["pickle", "torch.save", "deepcopy"])
+def test_copies_are_optimized_modules_of_their_own(way: str) -> None:
+    model, optimized = pair()
+    x = image()
+    expected = optimized(x)
+    if way == "pickle":
+        other = pickle.loads(pickle.dumps(optimized))
+    elif way == "deepcopy":
+        other = copy.deepcopy(optimized)
+    else:
+        file = io.BytesIO()
+        torch.save(optimized, file)
+        file.seek(0)
+        other = torch.load(file, weights_only=False)
+    assert isinstance(other, Optimized) and type(other) is type(optimized)
+    for _ in range(2):
+        assert_close(other(x), expected)
+    assert hits(other) == 1
+    model.head.bias.data.add_(1)
+    assert_close(other(x), expected)
+    assert_close(optimized(x), expected + 2 * 0 + 1)
+
+
+def test_nothing_keeps_the_model_alive() -> None:
+    model, optimized = pair()
+    optimized(image())
+    optimized(image())
+    gone = [weakref.ref(model), weakref.ref(optimized), weakref.ref(model.conv)]
+    del model, optimized
+    torch._dynamo.reset()
+    gc.collect()
+    assert [one() for one in gone] == [None] * 3
+
+
+class Structured(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, batch: dict[str, Any], *, times: int = 1, flag: bool = False) -> Any:
+        y = self.linear(batch["x"]) * times
+        return {"y": y, "both": (y, batch["x"]), "list": [y + 1, None, "name"]}, flag
+
+
+def test_structured_arguments_and_results() -> None:
+    model = Structured().eval().to(DEVICE)
+    optimized = torch_graft.optimize(model)
+    for times in (1, 2, 2, 1):
+        batch = {"x": torch.randn(2, 4, device=DEVICE), "rest": [1, None]}
+        with torch.no_grad():
+            expected = model(batch, times=times, flag=True)
+        found = optimized(batch, times=times, flag=True)
+        assert_close(found[0]["y"], expected[0]["y"])
+        assert list(found[0]) == ["y", "both", "list"] and found[0]["list"][1:] == [None, "name"]
+        assert found[0]["both"][1] is batch["x"] and found[0]["both"][0] is found[0]["y"]
+        assert found[1] is True
+    assert hits(optimized) == 2
+
+
+def test_arguments_that_alias_are_told_apart() -> None:
+    class Two(nn.Module):
+        def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            return a + 2 * b if a is b else a - b
+
+    model = Two().eval().to(DEVICE)
+    optimized = torch_graft.optimize(model)
+    a, b = torch.ones(3, device=DEVICE), torch.ones(3, device=DEVICE)
+    for _ in range(2):
+        check(model, optimized, a, b)
+        check(model, optimized, a, a)
+
+
+class Branching(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.linear(x)
+        return y if y.sum() > 0 else -y
+
+
+def test_what_cannot_be_compiled_runs_eagerly_with_one_warning() -> None:
+    model = Branching().eval().to(DEVICE)
+    optimized = torch_graft.optimize(model)
+    x = torch.randn(2, 4, device=DEVICE)
+    with pytest.warns(UserWarning, match="Branching runs eagerly, since it cannot be compiled"):
+        check(model, optimized, x)
+    check(model, optimized, x)  # warnings are errors here
+    check(model, optimized, -x)
+
+
+def test_wrong_shapes_give_eagers_error() -> None:
+    model, optimized = pair()
+    optimized(image())
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises(RuntimeError, match="channels|shape"):
+                optimized(torch.randn(2, 4, 8, 8, device=DEVICE))
+    check(model, optimized, image())
+
+
+def test_mixed_devices_are_named() -> None:
+    model, optimized = pair()
+    with pytest.raises(RuntimeError, match=r"conv.weight on graft:0, argument 0 on cpu"):
+        optimized(torch.randn(2, 3, 8, 8))
+    model.head.to("cpu")
+    with pytest.raises(RuntimeError, match=r"head.weight on cpu"):
+        optimized(image())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ((lambda x: x,), TypeError, "takes a torch.nn.Module, not a function"),
+        ((Net(), 1, 2), TypeError, "do not fit Net.forward"),
+    ],
+)
+def test_bad_arguments_are_named(arguments: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        torch_graft.optimize(*arguments)
+
+
+def test_bad_options_are_named() -> None:
+    with pytest.raises(ValueError, match='mode is "inference" or "training", not \'fast\''):
+        torch_graft.optimize(Net(), mode="fast")
+    with pytest.raises(ValueError, match="not torch.int8"):
+        torch_graft.optimize(Net(), dtype=torch.int8)
+    with pytest.raises(TypeError, match="optimized already"):
+        torch_graft.optimize(torch_graft.optimize(Net()))
+
+
+def test_grad_mode_and_autocast_are_told_apart() -> None:
+    model = nn.Linear(8, 8).to(DEVICE)
+    optimized = torch_graft.optimize(model, mode="training")
+    x = torch.randn(2, 8, device=DEVICE)
+    for _ in range(2):
+        assert optimized(x).requires_grad
+        with torch.no_grad():
+            assert not optimized(x).requires_grad
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+            assert optimized(x).dtype == torch.bfloat16
+
+
+def test_tracers_see_the_model() -> None:
+    model, optimized = pair()
+    x = image()
+    optimized(x)
+    from torch._subclasses import FakeTensorMode
+
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        assert optimized(mode.from_tensor(x)).shape == (2, 5)
+    compiled = torch.compile(optimized, backend="eager", fullgraph=True)
+    check(model, compiled, x)
+
+
+def test_attributes_that_the_model_changes_are_followed() -> None:
+    class Calls(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls = 0
+            self.sizes = [1.0, 2.0]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            return x * self.calls + self.sizes[1]
+
+    model = Calls().eval()
+    model.register_buffer("place", torch.zeros(1, device=DEVICE))
+    optimized = torch_graft.optimize(model)
+    x = torch.ones(2, device=DEVICE)
+    for call in range(1, 5):
+        assert_close(optimized(x), x * call + 2)
+
+
+def test_lists_of_the_model_are_looked_at() -> None:
+    class Listed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sizes = [1.0, 2.0]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.sizes[1]
+
+    optimized = torch_graft.optimize(Listed().eval())
+    x = torch.ones(2, device=DEVICE)
+    for _ in range(2):
+        assert_close(optimized(x), x * 2)
+    optimized.sizes[1] = 5.0
+    for _ in range(2):
+        assert_close(optimized(x), x * 5)
+    assert hits(optimized) == 2
+
+
+def test_other_devices_run_the_model() -> None:
+    model = Net().eval()
+    optimized = torch_graft.optimize(model)
+    x = torch.randn(1, 3, 8, 8)
+    assert_close(optimized(x), model(x).detach())
+    assert not optimized(x).requires_grad and len(optimized._graft_calls) == 0
