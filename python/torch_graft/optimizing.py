@@ -29,9 +29,11 @@ class Options(NamedTuple):
 class Optimized:
     """What an optimized module's class has before its model's class."""
 
+    __slots__ = ()
     _graft_class: type[torch.nn.Module]
     _graft_options: Options
     _graft_calls: _C.TracedCalls
+    _graft_compiled: Any
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_dynamo_compiling():
@@ -44,39 +46,41 @@ class Optimized:
         return call(self, args, kwargs)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        own = ("_graft_options", "_graft_calls", "_graft_compiled")
-        state = {name: value for name, value in self.__dict__.items() if name not in own}
-        return rebuilt, (self._graft_class, self._graft_options), state
+        return rebuilt, (self._graft_class, self._graft_options), dict(self.__dict__)
 
     def __dir__(self) -> list[str]:
         return sorted(set(super().__dir__()) | set(dir(self._graft_class)))
 
 
+_OWN = ("_graft_options", "_graft_calls", "_graft_compiled")  # all else is the model's
 _classes: dict[type, type] = {}
 
 
 def _class_of(kind: type[torch.nn.Module]) -> type:
     """The class of optimized modules of a kind; one per kind, so that types compare."""
     if kind not in _classes:
-        attributes = {"_graft_class": kind, "__module__": kind.__module__, "__doc__": kind.__doc__}
+        attributes = {"_graft_class": kind, "__module__": kind.__module__, "__doc__": kind.__doc__,
+                      "__slots__": _OWN}  # fmt: skip
         _classes[kind] = type(f"Optimized{kind.__name__}", (Optimized, kind), attributes)
     return _classes[kind]
 
 
 def rebuilt(kind: type[torch.nn.Module], options: Options) -> torch.nn.Module:
     """An optimized module without its model's state: what pickle and deepcopy begin with."""
-    made: torch.nn.Module = object.__new__(_class_of(kind))
-    made.__dict__["_graft_options"] = options
-    made.__dict__["_graft_calls"] = _C.TracedCalls(64, not options.training)
-    return made
+    made: Any = object.__new__(_class_of(kind))
+    own = (options, _C.TracedCalls(64, not options.training), None)
+    for name, value in zip(_OWN, own, strict=True):
+        object.__setattr__(made, name, value)
+    return made  # type: ignore[no-any-return]
 
 
 def optimize(
     model: torch.nn.Module, *example_inputs: Any, mode: str = "inference",
     dynamic: bool | None = None, dtype: torch.dtype | None = None,
 ) -> torch.nn.Module:  # fmt: skip
-    """model, compiled: a module with the same parameters, buffers and submodules. Traced at its
-    first call on a Graft device; on other devices it runs as model does.
+    """model, compiled: a module of the same attributes, so that whatever is done to one of them
+    (train(), to(), a new weight) is done to both. Traced at its first call on a Graft device; on
+    other devices it runs as model does.
 
     example_inputs: arguments of a call, to check it and, on the device, to compile it now. mode:
     "inference" runs as under torch.no_grad(). dynamic: sizes of inputs are symbols; None: once they
@@ -85,9 +89,7 @@ def optimize(
     """
     _check(model, example_inputs, mode, dtype)
     optimized = rebuilt(type(model), Options(mode, dynamic, dtype))
-    optimized.__dict__.update(
-        (name, value) for name, value in model.__dict__.items() if not name.startswith("_graft_")
-    )
+    object.__setattr__(optimized, "__dict__", model.__dict__)
     if example_inputs and mode == "inference" and not model.training:
         from torch_graft.compiler.calling import on_device
 

@@ -21,11 +21,6 @@ namespace {
 
 namespace py = pybind11;
 
-bool is_tensor(PyObject* value) {
-  return THPVariable_CheckExact(value) ||
-         reinterpret_cast<PyObject*>(Py_TYPE(value)) == ParameterClass;
-}
-
 bool is_plain(PyObject* value) {
   return value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) ||
          PyFloat_CheckExact(value) || PyUnicode_CheckExact(value) || THPDtype_Check(value) ||
@@ -63,6 +58,25 @@ bool Modes::observed() {
          c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
 }
 
+TensorFact::TensorFact(const at::Tensor& tensor)
+    : dtype_(tensor.scalar_type()),
+      device_(tensor.device()),
+      keys_(tensor.key_set()),
+      gradient_(tensor.requires_grad()),
+      sizes_(tensor.sizes().begin(), tensor.sizes().end()),
+      strides_(tensor.strides().begin(), tensor.strides().end()) {}
+
+bool TensorFact::holds(const at::Tensor& tensor) const {
+  return tensor.scalar_type() == dtype_ && tensor.device() == device_ &&
+         tensor.key_set() == keys_ && tensor.requires_grad() == gradient_ &&
+         tensor.sizes() == at::IntArrayRef(sizes_) && tensor.strides() == at::IntArrayRef(strides_);
+}
+
+bool is_plain_tensor(PyObject* value) {
+  return THPVariable_CheckExact(value) ||
+         reinterpret_cast<PyObject*>(Py_TYPE(value)) == ParameterClass;
+}
+
 std::optional<Arguments> Arguments::of(PyObject* arguments, PyObject* keywords,
                                        std::string* out_unknown) {
   Arguments made;
@@ -73,19 +87,10 @@ std::optional<Arguments> Arguments::of(PyObject* arguments, PyObject* keywords,
 }
 
 bool Arguments::add(PyObject* value, Value& out, std::string* out_unknown) {
-  if (is_tensor(value)) {
-    const at::Tensor& tensor = THPVariable_Unpack(value);
+  if (is_plain_tensor(value)) {
     out.kind = Kind::kTensor;
     out.tensor = tensors_.size();
-    facts_.push_back({tensor.scalar_type(),
-                      tensor.device(),
-                      tensor.key_set(),
-                      {},
-                      {},
-                      tensor.requires_grad(),
-                      first_place(tensors_, value)});
-    facts_.back().sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
-    facts_.back().strides.assign(tensor.strides().begin(), tensor.strides().end());
+    facts_.push_back({TensorFact(THPVariable_Unpack(value)), first_place(tensors_, value)});
     tensors_.push_back(value);
     return true;
   }
@@ -115,14 +120,10 @@ bool Arguments::add(PyObject* value, Value& out, std::string* out_unknown) {
   return false;
 }
 
-bool Arguments::match(const Tensor& fact, PyObject* other,
+bool Arguments::match(const Tensor& tensor, PyObject* other,
                       const std::vector<PyObject*>& before) const {
-  if (!is_tensor(other)) return false;
-  const at::Tensor& tensor = THPVariable_Unpack(other);
-  return tensor.scalar_type() == fact.dtype && tensor.device() == fact.device &&
-         tensor.key_set() == fact.keys && tensor.sizes() == at::IntArrayRef(fact.sizes) &&
-         tensor.strides() == at::IntArrayRef(fact.strides) &&
-         tensor.requires_grad() == fact.gradient && first_place(before, other) == fact.same;
+  return is_plain_tensor(other) && tensor.fact.holds(THPVariable_Unpack(other)) &&
+         first_place(before, other) == tensor.same;
 }
 
 bool Arguments::match(const Value& value, PyObject* other, std::vector<PyObject*>& out) const {

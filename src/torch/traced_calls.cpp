@@ -3,7 +3,9 @@
 
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/python_variable.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,7 +44,7 @@ py::object TracedCalls::call(py::handle model, py::handle arguments, py::handle 
       const std::shared_ptr<Entry> known = *entry;
       if (known->modes != now) continue;
       if (!known->arguments.match(arguments.ptr(), keywords.ptr(), tensors)) continue;
-      if (!known->state.holds(model.ptr())) continue;
+      if (!known->state.holds(model.ptr()) || !hold(known->inputs)) continue;
       entries_.splice(entries_.begin(), entries_, entry);
       ++hits_;
       py::object result = run(*known, tensors);
@@ -51,6 +53,13 @@ py::object TracedCalls::call(py::handle model, py::handle arguments, py::handle 
     }
   }
   return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+}
+
+bool TracedCalls::hold(const std::vector<Source>& sources) {
+  return std::ranges::all_of(sources, [](const Source& source) {
+    return !source.fact.has_value() ||
+           source.fact->holds(THPVariable_Unpack(source.constant.ptr()));
+  });
 }
 
 py::object TracedCalls::run(const Entry& entry, const std::vector<PyObject*>& tensors) const {
@@ -160,6 +169,7 @@ void TracedCalls::add(py::handle model, py::handle arguments, py::handle keyword
                   " tensors: none is at ", source.place);
     } else {
       source.constant = parts[1];
+      if (is_plain_tensor(parts[1].ptr())) source.fact.emplace(THPVariable_Unpack(parts[1].ptr()));
     }
     sources.push_back(std::move(source));
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "torch/call_facts.h"
@@ -45,6 +46,7 @@ class TracedCalls {
     bool argument = false;
     size_t place = 0;
     pybind11::object constant;
+    std::optional<TensorFact> fact;  // of constants that are tensors
   };
   struct Result {
     enum class Kind { kResult, kArgument, kConstant, kTuple, kList, kDictionary, kMade };
@@ -63,6 +65,7 @@ class TracedCalls {
     Result result;
   };
 
+  static bool hold(const std::vector<Source>& sources);
   static Result parsed(pybind11::handle text);
   pybind11::object run(const Entry& entry, const std::vector<PyObject*>& tensors) const;
   static pybind11::object built(const Result& result, PyObject* results,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,7 +41,7 @@ def build_backend(
         def build(traced: Traced) -> Run:
             run = _run_of(traced)
             if traced.part == "inference" and _bare():
-                built.inner = run
+                built.inner = functools.partial(_spread, run)
                 built.inputs = len(traced.module.graph.find_nodes(op="placeholder"))
                 [output] = traced.module.graph.find_nodes(op="output")
                 built.outputs = len(output.args[0])
@@ -64,6 +65,10 @@ def _bare() -> bool:
     plain = all(info.output_type is OutputType.non_alias for info in known.output_info)
     kept = all(info.mutation_type is not MutationType.MUTATED_OUT_GRAPH for info in known.input_info)
     return plain and kept and known.num_intermediate_bases == 0 and not known.tokens
+
+
+def _spread(run: Run, inputs: list[Any]) -> Any:
+    return run(*inputs)
 
 
 def _missing(*_: Any) -> Any:

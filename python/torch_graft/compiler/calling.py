@@ -37,10 +37,9 @@ def call(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _C.calls_are_observed() or not on_device(model, args, kwargs):
             return model._graft_class.forward(model, *args, **kwargs)
     with _lock:
-        compiled = model.__dict__.get("_graft_compiled")
-        if compiled is None:
-            compiled = model.__dict__["_graft_compiled"] = _Compiled(model)
-        return compiled(model, args, kwargs)
+        if model._graft_compiled is None:
+            object.__setattr__(model, "_graft_compiled", _Compiled(model))
+        return model._graft_compiled(model, args, kwargs)
 
 
 def on_device(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -222,10 +221,12 @@ def _version(tensor: torch.Tensor) -> int:
 
 @contextlib.contextmanager
 def _patient() -> Iterator[None]:
-    """One graph per shape is what was asked for; recurrent modules are graphs, too."""
+    """One graph per shape and number is what was asked for; recurrent modules are graphs, too, and
+    hooks are a part of the model."""
     with torch._dynamo.config.patch(
-        allow_rnn=True, recompile_limit=256, accumulated_recompile_limit=4096
-    ):
+        allow_rnn=True, recompile_limit=256, accumulated_recompile_limit=4096,
+        specialize_float=True, skip_nnmodule_hook_guards=False,
+    ):  # fmt: skip
         yield
 
 
