@@ -15,20 +15,22 @@ class ValueFact {
   explicit ValueFact(PyObject* value);
   bool holds(PyObject* value) const;
   // Whether the value can change without being bound anew: lists and sets of a model.
-  bool mutates() const { return kind_ == Kind::kMembers; }
+  bool mutates() const { return mutates_; }
 
  private:
   enum class Kind { kIdentity, kEqual, kMembers };
   Kind kind_ = Kind::kIdentity;
   pybind11::object seen_;  // a weak reference, the value itself, or the type of a container
-  bool weak_ = false;
+  bool weak_ = false, mutates_ = false;
   std::vector<ValueFact> members_;
 };
 
 // The attributes of a module and of all modules below it: parameters, buffers, submodules, hooks,
 // training flags and whatever else they hold; hooks of state_dict and names that begin with
-// "_graft" are left out. What an attribute's object holds is looked at in dictionaries, lists,
-// tuples and sets, not in objects of other types. Call all of it with Python's lock.
+// "_graft" are left out, as are dictionaries that only say more of hooks. What an attribute's
+// object holds is looked at in dictionaries, lists, tuples and sets, not in objects of other types.
+// Holds the dictionaries alive, and so what they hold, but not the root. Call all of it with
+// Python's lock.
 class ModelState {
  public:
   // root: a torch.nn.Module.
@@ -45,19 +47,30 @@ class ModelState {
     ptrdiff_t nested;  // the place of a dictionary's own facts; -1 for other values
   };
   struct Dictionary {
-    PyObject* owner;  // the module whose __dict__ this is; null for others
-    PyObject* dict;   // borrowed: what comes before it in the list keeps it alive
-    uint64_t version;
+    pybind11::object dict;
     std::vector<Item> items;
-    bool mutates;  // some item does
+  };
+  struct Version {  // of a dictionary, beside one another for a quick look
+    PyObject* dict;
+    uint64_t version;
+  };
+  struct Owner {  // a module, which the dictionary that it was found in keeps alive
+    PyObject* module;
+    size_t dictionary;
+  };
+  struct Mutable {  // a list or set in a dictionary
+    size_t dictionary, item;
+    PyObject* value;
   };
 
   void add_module(PyObject* module);
-  size_t add(PyObject* owner, PyObject* dict);
-  bool holds(Dictionary& facts) const;
+  size_t add(PyObject* dict);
+  bool same_items(size_t dictionary);
 
-  std::vector<Dictionary> dictionaries_;  // owners before what they own
-  std::vector<PyObject*> modules_;        // while it is built
+  std::vector<Dictionary> dictionaries_;
+  std::vector<Version> versions_;  // of dictionaries_
+  std::vector<Owner> owners_;      // the root first
+  std::vector<Mutable> mutables_;
 };
 
 }  // namespace graft::binding

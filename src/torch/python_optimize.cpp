@@ -1,7 +1,9 @@
 // src/torch/python_optimize.cpp: watches of tensors and the calls of optimized models for Python.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "compiler/prologue.h"
 #include "compiler/text.h"
@@ -27,13 +29,21 @@ py::object argument_tensors(py::handle arguments, py::handle keywords) {
   return tensors;
 }
 
-// The texts of the graph's prologue, where it has one, and of what remains.
-std::tuple<std::optional<std::string>, std::string> take_prologue(const std::string& text) {
+// The texts of the graph's prologue, where it has one, and of what remains, and which of the
+// graph's inputs the prologue takes.
+std::tuple<std::optional<std::string>, std::string, std::vector<size_t>> take_prologue(
+    const std::string& text) {
   compiler::Graph graph = compiler::parse(text);
   compiler::verify(graph);
   const auto prologue = compiler::take_prologue(graph);
-  if (!prologue.has_value()) return {std::nullopt, text};
-  return {compiler::print(*prologue), compiler::print(graph)};
+  if (!prologue.has_value()) return {std::nullopt, text, {}};
+  std::vector<size_t> taken;
+  for (size_t place = 0; place < graph.inputs.size(); ++place) {
+    const auto& name = graph.values[graph.inputs[place]].name;
+    const auto same = [&](compiler::ValueId id) { return prologue->values[id].name == name; };
+    if (std::ranges::any_of(prologue->inputs, same)) taken.push_back(place);
+  }
+  return {compiler::print(*prologue), compiler::print(graph), taken};
 }
 
 }  // namespace
