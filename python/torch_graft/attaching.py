@@ -39,7 +39,7 @@ def attach() -> None:
             stacklevel=3,
         )
         return
-    from torch_graft import _C, distributed, higher_order, multiprocessing
+    from torch_graft import _C, default_backend, distributed, higher_order, multiprocessing
 
     offered = drivers.offers()
     name = naming.choose([(o.device_name, f"driver package '{o.entry}'") for o in offered
@@ -51,6 +51,7 @@ def attach() -> None:
         _C.add_driver_path(offer.path)
     torch._register_device_module(name, _device_module())
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    default_backend.register()
     higher_order.register()
     multiprocessing.register()
     distributed.register(name)

@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "compiler/graph.h"
+#include "runtime/export.h"
 
 namespace graft::compiler {
 
 // Facts about one state of a graph: make it anew after a change.
-struct Effects {
+struct GRAFT_EXPORT Effects {
   explicit Effects(const Graph& graph);
 
   // The value whose memory a value lies in: itself, or what it is a view of in the end. Inputs that

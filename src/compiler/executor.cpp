@@ -115,7 +115,13 @@ class Executor::Frame {
     return static_cast<size_t>(std::count_if(steps_.begin(), steps_.end(),
                                              [](const Step& s) { return s.kernel.has_value(); }));
   }
+  size_t fused() const {
+    size_t count = 0;
+    for (const Step& step : steps_) count += step.kernel ? step.nodes.size() : 0;
+    return count;
+  }
   size_t externals() const { return steps_.size() - launches(); }
+  int64_t integer(size_t output) const { return at(graph_.outputs.at(output).integer); }
   uint64_t arena_bytes() const { return placement_.total; }
 
  private:
@@ -393,7 +399,9 @@ void Executor::run(std::span<const ExecutionInput> inputs, std::span<const int64
   frame_->run(inputs, integers, results);
 }
 
+int64_t Executor::integer(size_t output) const { return frame_->integer(output); }
 size_t Executor::launches() const { return frame_->launches(); }
+size_t Executor::fused() const { return frame_->fused(); }
 size_t Executor::externals() const { return frame_->externals(); }
 uint64_t Executor::arena_bytes() const { return frame_->arena_bytes(); }
 

@@ -36,7 +36,11 @@ class GRAFT_EXPORT Executor {
   void run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
            std::span<TensorView> results);
 
+  // An output that is an integer, of the last run.
+  int64_t integer(size_t output) const;
+
   size_t launches() const;       // kernels per run
+  size_t fused() const;          // nodes in them
   size_t externals() const;      // external nodes per run
   uint64_t arena_bytes() const;  // of the last run
 

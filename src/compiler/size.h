@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/export.h"
+
 namespace graft::compiler {
 
 class Size;
@@ -29,7 +31,7 @@ struct SizeFactor {
 // degree, then by name, none of them 0. Two sizes are equal exactly when their texts are; unequal
 // ones may still have equal values. A value type. Arithmetic throws Error INVALID_ARGUMENT when a
 // coefficient leaves 64 bits.
-class Size {
+class GRAFT_EXPORT Size {
  public:
   struct Term {
     int64_t coefficient = 0;

@@ -75,4 +75,5 @@ PYBIND11_MODULE(_C, module) {
   bind_distributed(module);
   bind_compiler(module);
   bind_optimize(module);
+  bind_compiled_graphs(module);
 }

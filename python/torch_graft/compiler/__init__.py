@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from torch_graft.compiler.capturing import Captured, capture
 from torch_graft.compiler.refusal import Refusal
+from torch_graft.compiler.reports import Report, reports, reset_reports
 
-__all__ = ["Captured", "Refusal", "capture"]
+__all__ = ["Captured", "Refusal", "Report", "capture", "reports", "reset_reports"]

@@ -20,10 +20,11 @@ _NUMBERS = (int, torch.SymInt)
 
 
 class GraphText(NamedTuple):
-    """A graph's text and the tensors that its external constants name."""
+    """A graph's text, the tensors that its external constants name, and the device it runs on."""
 
     text: str
     externals: dict[str, torch.Tensor]
+    device: torch.device
 
 
 class Boundary(NamedTuple):
@@ -41,7 +42,7 @@ def write(module: fx.GraphModule, name: str, boundary: Boundary) -> GraphText:
             writer.add(node)
         except Inexpressible as error:
             raise refuse(node, str(error)) from None
-    return GraphText(writer.text(name), writer.constants.externals)
+    return GraphText(writer.text(name), writer.constants.externals, writer.device)
 
 
 class _Writer:

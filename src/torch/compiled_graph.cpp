@@ -1,0 +1,154 @@
+// src/torch/compiled_graph.cpp: a graph of the compiler that runs on PyTorch's tensors.
+#include "torch/compiled_graph.h"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/clone.h>
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "compiler/effects.h"
+#include "compiler/operators.h"
+#include "compiler/text.h"
+#include "runtime/error.h"
+#include "runtime/op_tag.h"
+#include "torch/device_scope.h"
+#include "torch/memory.h"
+#include "torch/view.h"
+
+namespace graft::binding {
+
+using compiler::ExecutionInput;
+using compiler::kNone;
+using compiler::Output;
+
+struct CompiledGraph::OnStream {
+  OnStream(const CompiledGraph& graph, Stream& stream)
+      : host(graph.device_, graph.externals_), executor(graph.graph_, host, stream) {}
+
+  GraphHost host;
+  compiler::Executor executor;
+};
+
+namespace {
+
+at::Tensor part_of(const c10::Storage& storage, const TensorView& view) {
+  const at::ScalarType dtype = to_torch(view.dtype);
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(storage), c10::DispatchKeySet(kDispatchKey), c10::scalarTypeToTypeMeta(dtype));
+  const auto rank = static_cast<size_t>(view.rank);
+  const auto base = reinterpret_cast<graft_address>(storage.data());
+  const auto offset = view.address == 0 ? 0 : (view.address - base) / c10::elementSize(dtype);
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(at::IntArrayRef(view.sizes, rank),
+                                                      at::IntArrayRef(view.strides, rank),
+                                                      static_cast<int64_t>(offset));
+  return tensor;
+}
+
+std::string told(const at::Tensor& tensor) {
+  std::ostringstream text;
+  text << tensor.sizes() << " of " << tensor.scalar_type() << " on " << tensor.device();
+  return text.str();
+}
+
+}  // namespace
+
+CompiledGraph::CompiledGraph(const std::string& text, c10::DeviceIndex device,
+                             std::map<std::string, at::Tensor> externals)
+    : graph_(compiler::parse(text)),
+      device_(resolve(device)),
+      externals_(std::move(externals)),
+      tag_(op_tag("compiled " + graph_.name)) {
+  root_ = compiler::Effects(graph_).root;
+  position_.assign(graph_.values.size(), SIZE_MAX);
+  for (size_t i = 0; i < graph_.inputs.size(); ++i) position_[graph_.inputs[i]] = i;
+  std::lock_guard lock(mutex_);
+  on(current_stream(device_));
+}
+
+CompiledGraph::~CompiledGraph() = default;
+
+CompiledGraph::OnStream& CompiledGraph::on(Stream& stream) {
+  auto& own = streams_[&stream];
+  if (own == nullptr) own = std::make_unique<OnStream>(*this, stream);
+  return *own;
+}
+
+ExecutionInput CompiledGraph::input(size_t index, const at::Tensor& tensor) const {
+  const compiler::Value& value = graph_.values[graph_.inputs[index]];
+  const bool host = value.kind == compiler::InputKind::kScalar;
+  const c10::Device wanted = host ? c10::Device(c10::kCPU) : device_of(device_);
+  if (tensor.device() != wanted) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                fmt::format("graph {}: input %{} is {}, but the graph was compiled for {}; move it "
+                            "there, or compile anew",
+                            graph_.name, value.name, told(tensor), wanted.str()));
+  }
+  if (host) return {{}, to_graft(tensor.item(), tensor.scalar_type())};
+  return {view_of(tensor), {}};
+}
+
+std::vector<GraphValue> CompiledGraph::run(const std::vector<GraphValue>& inputs) {
+  std::vector<at::Tensor> tensors;
+  std::vector<int64_t> integers;
+  for (const GraphValue& one : inputs) {
+    if (const auto* tensor = std::get_if<at::Tensor>(&one)) tensors.push_back(*tensor);
+    if (const auto* integer = std::get_if<int64_t>(&one)) integers.push_back(*integer);
+  }
+  if (tensors.size() != graph_.inputs.size()) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                fmt::format("graph {} takes {} tensors, not {}", graph_.name, graph_.inputs.size(),
+                            tensors.size()));
+  }
+  const DeviceScope scope(device_of(device_));
+  const at::AutoDispatchBelowADInplaceOrView below;
+  const c10::impl::ExcludeDispatchKeyGuard as_written(c10::autocast_dispatch_keyset);
+  const OpScope named(tag_);
+  std::vector<ExecutionInput> given;
+  given.reserve(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) given.push_back(input(i, tensors[i]));
+  std::vector<TensorView> views(graph_.outputs.size());
+  std::vector<GraphValue> results(graph_.outputs.size());
+  std::lock_guard lock(mutex_);
+  OnStream& own = on(current_stream(device_));
+  own.executor.run(given, integers, views);
+  for (size_t i = 0; i < results.size(); ++i) results[i] = result(own, i, views[i], tensors);
+  own.host.forget_outputs();
+  return results;
+}
+
+GraphValue CompiledGraph::result(OnStream& own, size_t index, const TensorView& view,
+                                 const std::vector<at::Tensor>& given) const {
+  const Output& output = graph_.outputs[index];
+  if (output.kind == Output::Kind::kNone) return {};
+  if (output.kind == Output::Kind::kInteger) return own.executor.integer(index);
+  const compiler::ValueId root = root_[output.value];
+  if (position_[root] != SIZE_MAX) {
+    const at::Tensor& source = given[position_[root]];
+    if (source.device().is_cpu()) return source;
+    return part_of(source.storage(), view);
+  }
+  for (size_t i = 0; i <= index; ++i) {
+    const compiler::ValueId value = graph_.outputs[i].value;
+    if (value == kNone || root_[value] != root) continue;
+    if (const c10::Storage storage = own.host.storage(i)) return part_of(storage, view);
+  }
+  return at::clone(tensor_over(view, device_));  // a constant: the caller may write the copy
+}
+
+GraphCounts CompiledGraph::counts() {
+  GraphCounts counts;
+  std::lock_guard lock(mutex_);
+  OnStream& own = on(current_stream(device_));
+  counts.kernels = static_cast<int64_t>(own.executor.launches());
+  counts.eager = own.host.foreign();
+  for (const auto& [op, count] : counts.eager) counts.library -= count;
+  counts.library += static_cast<int64_t>(own.executor.externals());
+  counts.fused = static_cast<int64_t>(own.executor.fused());
+  counts.nodes = counts.fused + static_cast<int64_t>(own.executor.externals());
+  counts.arena_bytes = own.executor.arena_bytes();
+  return counts;
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,65 @@
+// src/torch/compiled_graph.h: a graph of the compiler that runs on PyTorch's tensors.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/executor.h"
+#include "torch/graph_host.h"
+
+namespace graft::binding {
+
+// What a graph takes and gives: a tensor, an integer, or nothing.
+using GraphValue = std::variant<std::monostate, at::Tensor, int64_t>;
+
+// How the nodes of a graph run.
+struct GraphCounts {
+  int64_t nodes = 0;                     // computing ones: views are none
+  int64_t fused = 0;                     // nodes in kernels that the compiler made
+  int64_t kernels = 0;                   // that it made
+  int64_t library = 0;                   // nodes that are one call of the kernel library each
+  std::map<std::string, int64_t> eager;  // nodes without a kernel on the device, by operator
+  uint64_t arena_bytes = 0;              // of the last run
+};
+
+// Thread-safe; runs of one graph exclude one another.
+class CompiledGraph {
+ public:
+  // text: after the compiler's passes. device: below 0 the current one. externals: the tensors of
+  // external constants. Throws Error, naming node and source line, for what cannot be executed.
+  CompiledGraph(const std::string& text, c10::DeviceIndex device,
+                std::map<std::string, at::Tensor> externals);
+  ~CompiledGraph();
+
+  // Enqueues the graph on the current stream of its device. inputs: tensors and integers in the
+  // order of the call. Throws Error INVALID_ARGUMENT, naming the input, for tensors other than the
+  // graph was compiled for; nothing has run then.
+  std::vector<GraphValue> run(const std::vector<GraphValue>& inputs);
+
+  GraphCounts counts();
+
+ private:
+  struct OnStream;  // an executor and its host, for one stream
+
+  OnStream& on(Stream& stream);
+  compiler::ExecutionInput input(size_t index, const at::Tensor& tensor) const;
+  GraphValue result(OnStream& own, size_t index, const TensorView& view,
+                    const std::vector<at::Tensor>& given) const;
+
+  const compiler::Graph graph_;
+  std::vector<compiler::ValueId> root_;  // by value: whose memory it lies in
+  std::vector<size_t> position_;         // by value that is an input: which one
+  const c10::DeviceIndex device_;
+  const std::map<std::string, at::Tensor> externals_;
+  const uint32_t tag_;  // of late errors
+  std::mutex mutex_;    // guards what follows
+  std::map<Stream*, std::unique_ptr<OnStream>> streams_;
+};
+
+}  // namespace graft::binding

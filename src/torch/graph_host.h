@@ -1,0 +1,46 @@
+// src/torch/graph_host.h: PyTorch as the host of a compiled graph: its memory and its operators.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/execution_host.h"
+#include "torch/external_node.h"
+
+namespace graft::binding {
+
+// Serves one executor on one device; memory comes from the caching allocator. Used by one thread at
+// a time.
+class GraphHost final : public compiler::ExecutionHost {
+ public:
+  // externals: the tensors of external constants, by name; kept.
+  GraphHost(c10::DeviceIndex device, std::map<std::string, at::Tensor> externals)
+      : device_(device), externals_(std::move(externals)) {}
+
+  graft_address allocate(uint64_t bytes, Stream& stream) override;
+  void release(graft_address address, Stream& stream) override;
+  graft_address output(size_t index, uint64_t bytes, Stream& stream) override;
+  TensorView constant(const compiler::Value& value) override;
+  void run(const compiler::ExternalCall& call, Stream& stream) override;
+
+  // The memory of an output of this run; null where none was made.
+  c10::Storage storage(size_t output) const;
+  // Between two runs.
+  void forget_outputs() { outputs_.clear(); }
+
+  // External nodes that the device has no kernel for, by operator.
+  std::map<std::string, int64_t> foreign() const;
+
+ private:
+  const c10::DeviceIndex device_;
+  const std::map<std::string, at::Tensor> externals_;
+  std::unordered_map<graft_address, c10::DataPtr> held_;
+  std::unordered_map<size_t, c10::Storage> outputs_;
+  std::unordered_map<const compiler::Node*, ExternalNode> nodes_;
+};
+
+}  // namespace graft::binding
