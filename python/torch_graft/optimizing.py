@@ -71,7 +71,7 @@ def rebuilt(kind: type[torch.nn.Module], options: Options) -> torch.nn.Module:
     own = (options, _C.TracedCalls(64, not options.training), None)
     for name, value in zip(_OWN, own, strict=True):
         object.__setattr__(made, name, value)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def optimize(

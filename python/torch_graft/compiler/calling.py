@@ -49,8 +49,8 @@ def on_device(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
         places.setdefault(tensor.device, name)
     for path, leaf in pytree.tree_flatten_with_path((args, kwargs))[0]:
         if isinstance(leaf, torch.Tensor) and (leaf.dim() > 0 or leaf.device.type != "cpu"):
-            keyword = path[0].idx == 1  # type: ignore[union-attr]
-            name = f"argument {pytree.keystr(path[1:])}" if keyword else f"argument {path[1].idx}"  # type: ignore[union-attr]
+            keyword = path[0].idx == 1
+            name = f"argument {pytree.keystr(path[1:])}" if keyword else f"argument {path[1].idx}"
             places.setdefault(leaf.device, name)
     ours = torch._C._get_privateuse1_backend_name()
     if not any(device.type == ours for device in places):
@@ -179,8 +179,7 @@ class _Known:
         if isinstance(result, torch.Tensor):
             if id(result) in self.outputs:
                 return ("result", self.outputs[id(result)])
-            source = self.source(result)
-            return source
+            return self.source(result)
         if isinstance(result, _PLAIN):
             return ("constant", result)
         if type(result) in (tuple, list):
