@@ -34,6 +34,12 @@ graft_convolution describe_call(graft_convolution_kind kind, const ConvolutionVi
   return call;
 }
 
+// Which of a plan's tensors it writes.
+int result_of(graft_convolution_kind kind) {
+  if (kind == GRAFT_CONVOLUTION_FORWARD) return 2;
+  return kind == GRAFT_CONVOLUTION_BACKWARD_INPUT ? 0 : 1;
+}
+
 bool library_convolution(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
                          const TensorView* bias, const ConvolutionParameters& parameters) {
   Device& device = stream.device();
@@ -52,7 +58,8 @@ bool library_convolution(Stream& stream, graft_convolution_kind kind, const Conv
   execution.tensors[1] = views.weight.address;
   execution.tensors[2] = views.output.address;
   if (bias != nullptr) execution.operands[0] = bias->address;
-  execute_plan(stream, plan, library.table->plan_execute, execution);
+  execute_plan(stream, plan, library.table->plan_execute, execution,
+               execution.tensors[result_of(kind)]);
   return true;
 }
 

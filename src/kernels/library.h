@@ -41,9 +41,9 @@ std::shared_ptr<CachedPlan> planned(Device& device, graft_status status,
                                     const graft_plan_needs& needs, graft_plan plan,
                                     graft_status (*destroy)(graft_plan), const char* what);
 
-// Enqueues the plan with a workspace of its own.
+// Enqueues the plan with a workspace of its own. written: where the result begins.
 void execute_plan(Stream& stream, const std::shared_ptr<const CachedPlan>& plan,
                   graft_status (*run)(graft_stream, graft_plan, const graft_execution*),
-                  graft_execution& execution);
+                  graft_execution& execution, graft_address written);
 
 }  // namespace graft

@@ -12,6 +12,7 @@
 #include "runtime/fork.h"
 #include "runtime/op_tag.h"
 #include "runtime/stream.h"
+#include "runtime/write_epochs.h"
 
 namespace graft {
 namespace {
@@ -100,27 +101,32 @@ void CollectiveGroup::enqueue(std::string_view what, Stream& stream,
 void CollectiveGroup::all_reduce(Stream& stream, graft_address send, graft_address receive,
                                  uint64_t count, graft_dtype dtype, graft_reduction reduction) {
   enqueue("all_reduce", stream, table_.all_reduce, send, receive, count, dtype, reduction);
+  if (writes_are_watched()) note_write(device_, receive);
 }
 
 void CollectiveGroup::reduce(Stream& stream, graft_address send, graft_address receive,
                              uint64_t count, graft_dtype dtype, graft_reduction reduction,
                              uint32_t root) {
   enqueue("reduce", stream, table_.reduce, send, receive, count, dtype, reduction, root);
+  if (writes_are_watched()) note_write(device_, receive);
 }
 
 void CollectiveGroup::broadcast(Stream& stream, graft_address send, graft_address receive,
                                 uint64_t count, graft_dtype dtype, uint32_t root) {
   enqueue("broadcast", stream, table_.broadcast, send, receive, count, dtype, root);
+  if (writes_are_watched()) note_write(device_, receive);
 }
 
 void CollectiveGroup::all_gather(Stream& stream, graft_address send, graft_address receive,
                                  uint64_t count, graft_dtype dtype) {
   enqueue("all_gather", stream, table_.all_gather, send, receive, count, dtype);
+  if (writes_are_watched()) note_write(device_, receive);
 }
 
 void CollectiveGroup::reduce_scatter(Stream& stream, graft_address send, graft_address receive,
                                      uint64_t count, graft_dtype dtype, graft_reduction reduction) {
   enqueue("reduce_scatter", stream, table_.reduce_scatter, send, receive, count, dtype, reduction);
+  if (writes_are_watched()) note_write(device_, receive);
 }
 
 void CollectiveGroup::send(Stream& stream, graft_address address, uint64_t count, graft_dtype dtype,
@@ -131,6 +137,7 @@ void CollectiveGroup::send(Stream& stream, graft_address address, uint64_t count
 void CollectiveGroup::receive(Stream& stream, graft_address address, uint64_t count,
                               graft_dtype dtype, uint32_t peer) {
   enqueue("receive", stream, table_.receive, address, count, dtype, peer);
+  if (writes_are_watched()) note_write(device_, address);
 }
 
 void CollectiveGroup::end_batch() {
@@ -139,6 +146,7 @@ void CollectiveGroup::end_batch() {
   const auto end = [this] { return Driver::call(table_.batch_end, group_); };
   if (batch_stream_ == nullptr) return device_.check(end(), "batch_end");
   batch_stream_->command("batch_end", end);
+  if (writes_are_watched()) note_any_write(device_);
 }
 
 void CollectiveGroup::batch(const std::function<void()>& transfers) {

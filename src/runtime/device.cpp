@@ -10,6 +10,7 @@
 #include "runtime/device_order.h"
 #include "runtime/direct_allocator.h"
 #include "runtime/fork.h"
+#include "runtime/write_epochs.h"
 
 namespace graft {
 namespace {
@@ -50,6 +51,7 @@ Device::Device(Driver& driver, uint32_t ordinal, int index)
 }
 
 Device::~Device() {
+  note_closed(*this);
   if (forked_child()) {  // memory, streams and handles are the parent's
     static_cast<void>(allocator_.release());
     static_cast<void>(pinned_.release());

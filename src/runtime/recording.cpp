@@ -8,6 +8,7 @@
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/op_tag.h"
+#include "runtime/write_epochs.h"
 
 namespace graft {
 namespace {
@@ -211,23 +212,32 @@ graft_status Recording::give(const graft_driver_table& table, graft_stream strea
   const Overloaded visitor{
       [&](const Copy& copy) {
         *out_slot = "copy";
-        return Driver::call(table.copy, stream, copy.to, copy.from, copy.bytes, copy.kind,
-                            copy.tag);
+        const graft_status status =
+            Driver::call(table.copy, stream, copy.to, copy.from, copy.bytes, copy.kind, copy.tag);
+        if (writes_are_watched() && copy.kind != GRAFT_DEVICE_TO_HOST) note_write(device_, copy.to);
+        return status;
       },
       [&](const Fill& fill) {
         *out_slot = "fill";
-        return Driver::call(table.fill, stream, fill.to, fill.bytes, fill.pattern.data(),
-                            fill.pattern_bytes, fill.tag);
+        const graft_status status = Driver::call(table.fill, stream, fill.to, fill.bytes,
+                                                 fill.pattern.data(), fill.pattern_bytes, fill.tag);
+        if (writes_are_watched()) note_write(device_, fill.to);
+        return status;
       },
       [&](const Launch& recorded) {
         *out_slot = "kernel_launch";
         graft_launch launch = recorded.launch;
         launch.arguments = arguments_.data() + recorded.first;
-        return Driver::call(table.kernel_launch, stream, recorded.kernel, &launch);
+        const graft_status status =
+            Driver::call(table.kernel_launch, stream, recorded.kernel, &launch);
+        if (writes_are_watched()) note_launch(device_, launch);
+        return status;
       },
       [&](const Call& call) {
         *out_slot = call.slot;
-        return call.call(stream);
+        const graft_status status = call.call(stream);
+        if (writes_are_watched()) note_any_write(device_);  // nobody knows what the plan writes
+        return status;
       },
   };
   return std::visit(visitor, command);

@@ -7,6 +7,7 @@
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/fork.h"
+#include "runtime/write_epochs.h"
 
 namespace graft {
 namespace {
@@ -54,6 +55,7 @@ std::optional<MemoryHandle> SharedMemory::send(Block& block, uint64_t bytes) {
   const auto found = sent_.find(&block);
   Sent* entry = found == sent_.end() ? enter(block) : &found->second;
   if (entry == nullptr) return std::nullopt;
+  if (writes_are_watched()) distrust(*block.device, block.address);
   own_->add_message(entry->handle.row);
   MemoryHandle handle = entry->handle;
   handle.bytes = bytes;
@@ -69,6 +71,12 @@ std::optional<MemoryHandle> SharedMemory::send(const ReceivedBlock& block, uint6
   MemoryHandle handle = block.handle;
   handle.bytes = bytes;
   return handle;
+}
+
+bool SharedMemory::was_sent(Block& block) {
+  if (sent() == 0) return false;
+  const std::lock_guard lock(mutex_);
+  return sent_.contains(&block);
 }
 
 SharedMemory::Sent* SharedMemory::enter(Block& block) {

@@ -63,6 +63,9 @@ class GRAFT_EXPORT SharedMemory {
   std::optional<MemoryHandle> send(Block& block, uint64_t bytes);
   std::optional<MemoryHandle> send(const ReceivedBlock& block, uint64_t bytes);  // passes it on
 
+  // Whether another process may use the block. REQUIRES: block is held.
+  bool was_sent(Block& block);
+
   // In place of Allocator::free: takes a block back, at once or when the readers are done.
   void free(Block* block) noexcept;
 

@@ -10,6 +10,7 @@
 #include "runtime/event.h"
 #include "runtime/fork.h"
 #include "runtime/op_trace.h"
+#include "runtime/write_epochs.h"
 
 namespace graft {
 namespace {
@@ -71,6 +72,7 @@ void Stream::copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind ki
   if (status != GRAFT_OK) refused(lock, status, "copy");
   count(counts_.copies, 1);
   count(counts_.copied_bytes, bytes);
+  if (writes_are_watched() && kind != GRAFT_DEVICE_TO_HOST) note_write(device_, to);
 }
 
 void Stream::read(void* to, graft_address from, uint64_t bytes) {
@@ -93,6 +95,7 @@ void Stream::peer_copy(graft_address to, Device& from_device, graft_address from
       return Driver::call(table_.peer_copy, handle_, to, from_device.handle(), from, bytes,
                           traced.tag());
     });
+    if (writes_are_watched()) note_write(device_, to);
     return;
   }
   refuse_recording("a copy between devices without peer_copy");
@@ -124,6 +127,7 @@ void Stream::fill(graft_address to, uint64_t bytes, const void* pattern, uint32_
   if (status != GRAFT_OK) refused(lock, status, "fill");
   count(counts_.fills, 1);
   count(counts_.filled_bytes, bytes);
+  if (writes_are_watched()) note_write(device_, to);
 }
 
 void Stream::launch(graft_kernel kernel, uint64_t grid, std::span<const graft_argument> arguments) {
@@ -150,6 +154,7 @@ void Stream::launch(graft_kernel kernel, const graft_launch& launch) {
                                   : Driver::call(table_.kernel_launch, handle_, kernel, &tagged);
   if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, "kernel_launch");
   count(counts_.launches, 1);
+  if (writes_are_watched()) note_launch(device_, tagged);
 }
 
 graft_status Stream::wait_here() { return Driver::call(table_.stream_synchronize, handle_); }
@@ -234,6 +239,7 @@ void Stream::callback(std::function<void()> function) {
 
 bool Stream::native_handle(uint64_t* out_handle) {
   if (table_.stream_native_handle == nullptr) return false;
+  distrust_device(device_);
   command("stream_native_handle",
           [&] { return Driver::call(table_.stream_native_handle, handle_, out_handle); });
   return true;

@@ -6,6 +6,7 @@
 #include <c10/core/CPUAllocator.h>
 
 #include "runtime/device.h"
+#include "runtime/write_epochs.h"
 #include "torch/copy.h"
 #include "torch/quantized_image.h"
 #include "torch/sparse_image.h"
@@ -120,6 +121,9 @@ void HostImage::write_back() {
     same_strides_ = false;
   }
   if (in_place) {
+    if (writes_are_watched()) {
+      note_write(current_stream(device_.device().index()).device(), address_of(device_));
+    }
     device_.unsafeGetTensorImpl()->set_sizes_and_strides(host_.sizes(), host_.strides());
   } else {
     copy(device_, host_);

@@ -13,6 +13,7 @@
 #include "runtime/event.h"
 #include "runtime/platform.h"
 #include "runtime/shared_memory.h"
+#include "runtime/write_epochs.h"
 #include "torch/attach.h"
 #include "torch/current.h"
 #include "torch/errors.h"
@@ -62,6 +63,7 @@ void tell_out_of_memory(Device& device, size_t wanted) noexcept {
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
   report(*block, -static_cast<int64_t>(block->capacity));
+  if (writes_are_watched()) note_release(*block->device, block->address);
   shared_memory().free(block);
 }
 

@@ -74,5 +74,6 @@ PYBIND11_MODULE(_C, module) {
   bind_graphs(module);
   bind_distributed(module);
   bind_compiler(module);
+  bind_optimize(module);
   bind_compiled_graphs(module);
 }

@@ -18,6 +18,7 @@ void bind_fallback(pybind11::module& module);
 void bind_graphs(pybind11::module& module);
 void bind_distributed(pybind11::module& module);
 void bind_compiler(pybind11::module& module);
+void bind_optimize(pybind11::module& module);
 void bind_compiled_graphs(pybind11::module& module);
 
 // Defines module.name as f, a function without captures: called without Python's lock, its errors

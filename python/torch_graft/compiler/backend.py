@@ -10,9 +10,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from torch_graft import _C
 from torch_graft.attaching import attached_name
-from torch_graft.compiler.reports import Report, remember
+from torch_graft.compiler.assembling import compiled
 from torch_graft.compiler.tracing import Runnable, Traced, backend
 
 
@@ -38,36 +37,14 @@ def _on_device(module: fx.GraphModule, examples: Sequence[Any]) -> bool:
 def build(traced: Traced) -> Runnable:
     """The compiled form of one of AOTAutograd's graphs; where the compiler does not take it, the
     graph itself, with one warning that says why."""
-    graph: _C.CompiledGraph | None = None
-    why: str | None = None
-    if traced.written is None:
-        why = str(traced.refusal)
-    else:
-        try:
-            graph = compiled(traced)
-        except RuntimeError as error:
-            why = str(error)
-    remember(Report(traced.part, graph, why))
-    if graph is None:
-        warnings.warn(f"torch.compile runs this {traced.part} graph without compiling it: {why}",
+    try:
+        run = compiled(traced)
+    except RuntimeError as error:
+        warnings.warn(f"torch.compile runs this {traced.part} graph without compiling it: {error}",
                       stacklevel=2)  # fmt: skip
         return traced.module
-    run = graph.run
 
     def call(*given: Any) -> list[Any]:
         return run(list(given))
 
     return call
-
-
-def compiled(traced: Traced) -> _C.CompiledGraph:
-    """Raises RuntimeError for a graph that the compiler does not take."""
-    assert traced.written is not None
-    from torch._subclasses.fake_tensor import unset_fake_temporarily
-
-    device = traced.written.device
-    passes = _C.compiler_passes(traced.part != "inference")
-    with unset_fake_temporarily():
-        text = _C.compiler_optimize(traced.written.text, passes)
-        externals = {name: one.to(device) for name, one in traced.written.externals.items()}
-        return _C.CompiledGraph(text, device.index or 0, externals)

@@ -1,0 +1,47 @@
+// src/torch/prepared_graph.h: a compiled graph whose weights are prepared once, not at each call.
+#pragma once
+
+#include <torch/csrc/utils/pybind.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/event.h"
+#include "torch/tensor_watch.h"
+
+namespace graft::binding {
+
+// Two functions of lists of tensors: the prologue makes of some inputs what the main function gets
+// behind its own. The prologue runs again when one of its inputs is another tensor or may hold
+// other values (TensorWatch), and at every call where nobody can know. Under the capture of a graph
+// it becomes part of the graph. Call with Python's lock.
+class PreparedGraph {
+ public:
+  // taken: which of the inputs the prologue gets.
+  PreparedGraph(pybind11::object prologue, pybind11::object main, std::vector<size_t> taken);
+
+  // What main returns. Throws IndexError when there are fewer inputs than the prologue takes.
+  pybind11::object call(const pybind11::list& inputs);
+
+  uint64_t preparations() const { return preparations_; }
+
+ private:
+  struct Kept {
+    TensorWatch watch;
+    pybind11::list results;
+    const Stream* stream;
+    std::shared_ptr<Event> ready;
+  };
+
+  bool fits(const pybind11::list& inputs) const;
+  pybind11::list prepare(const pybind11::list& inputs);
+  void share_with(Stream& stream) const;
+
+  pybind11::object prologue_, main_;
+  const std::vector<size_t> taken_;
+  std::unique_ptr<Kept> kept_;
+  uint64_t preparations_ = 0;
+};
+
+}  // namespace graft::binding
