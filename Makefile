@@ -90,11 +90,15 @@ test-python-async: .venv/graft.stamp
 # A part of the suites on another driver, two devices of PoCL, and of the conformance run; two ranks of a group on it.
 OPENCL_SUITES := accelerator autograd default_device dlpack fork fused generator graph_states memory modules \
   parity_autograd profiler random serialization sparse_devices streams_events training
+# Their second device is OpenCL's beside the host's.
+BOTH_SUITES := generator recomputation serialization sparse_devices
 test-python-opencl: .venv/graft.stamp
 	GRAFT_DEVICES=opencl POCL_DEVICES='pthread pthread' $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) \
 	  $(OPENCL_SUITES:%=tests/python/test_%.py) tests/conformance/test_graft.py \
 	  tests/python/test_distributed.py::test_groups_take_tensors_of_the_cpu_and_of_the_device \
 	  'tests/python/test_distributed_training.py::test_training[2-ddp]'
+	GRAFT_DEVICES=host:0,opencl:0 $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) \
+	  $(BOTH_SUITES:%=tests/python/test_%.py)
 
 test-python-inline: .venv/graft.stamp
 	GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python tests/drivers \
