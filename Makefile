@@ -87,10 +87,12 @@ test-python-async: .venv/graft.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
 	GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
 
-# The same tests on another driver: two devices of PoCL.
+# The same tests on another driver: two devices of PoCL, as CPUs and as GPUs.
 test-python-opencl: .venv/graft.stamp
 	GRAFT_DEVICES=opencl POCL_DEVICES='pthread pthread' $(BIN)/python -m pytest --randomly-seed=$(SEED) \
 	  tests/python/test_accelerator.py tests/python/test_training.py
+	GRAFT_DEVICES=opencl GRAFT_OPENCL_CLASS=gpu POCL_DEVICES='pthread pthread' $(BIN)/python -m pytest \
+	  --randomly-seed=$(SEED) tests/python/test_training.py
 
 test-python-inline: .venv/graft.stamp
 	GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python tests/drivers \
