@@ -99,6 +99,8 @@ test-python-opencl: .venv/graft.stamp
 	  'tests/python/test_distributed_training.py::test_training[2-ddp]'
 	GRAFT_DEVICES=host:0,opencl:0 $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) \
 	  $(BOTH_SUITES:%=tests/python/test_%.py)
+	GRAFT_DEVICES=opencl GRAFT_OPENCL_CLASS=gpu POCL_DEVICES='pthread pthread' $(BIN)/python -m pytest \
+	  --randomly-seed=$(SEED) tests/python/test_training.py
 
 test-python-inline: .venv/graft.stamp
 	GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python tests/drivers \

@@ -142,7 +142,7 @@ void LibraryStep::run(Stream& stream, std::span<TensorView> views,
       const ValueId operand = call_.epilogue[i].operand;
       if (operand != kNone) execution.operands[i] = views[operand].address;
     }
-    execute_plan(stream, plan_, execute_, execution);
+    execute_plan(stream, plan_, execute_, execution, result.address);
     return;
   }
   TensorView& inside = views[call_.product];

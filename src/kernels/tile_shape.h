@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graft/driver.h"
+#include "runtime/export.h"
 
 namespace graft {
 
@@ -27,9 +28,9 @@ struct TileShape {
   // Of both factors, twice: one step is read while the next one is written.
   int64_t local_elements() const { return 2 * depth * (left_line() + right_line()); }
 
-  std::string text() const;  // "64x64x16_4x4_v1", for the keys of kernels and tuning files
-  static std::optional<TileShape> parse(
-      const std::string& text);  // none for what text() never gives
+  // "64x64x16_4x4_v1", for the keys of kernels and tuning files; parse() takes nothing else.
+  GRAFT_EXPORT std::string text() const;
+  static std::optional<TileShape> parse(const std::string& text);
 
   bool operator==(const TileShape&) const = default;
 };

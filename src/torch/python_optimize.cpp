@@ -33,8 +33,8 @@ py::object argument_tensors(py::handle arguments, py::handle keywords) {
 // which of the graph's inputs the prologue takes.
 std::tuple<std::optional<std::string>, std::string, std::vector<size_t>> lower(
     const std::string& text, bool training, int64_t device) {
-  const bool channels_last =
-      prefers_channels_last(current_stream(static_cast<c10::DeviceIndex>(device)).device());
+  const bool channels_last = prefers_channels_last(
+      current_stream(static_cast<c10::DeviceIndex>(device)).device(), GRAFT_FLOAT32);
   const compiler::Lowered lowered = compiler::lower(
       compiler::parse(text), training ? compiler::Mode::kTraining : compiler::Mode::kInference,
       channels_last);

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from torch_graft import _C
 from torch_graft.compiler.reports import Report, remember
 from torch_graft.compiler.tracing import Traced
