@@ -254,6 +254,16 @@ TEST(Executor, WalksThroughMemoryAsItLies) {
   EXPECT_EQ(differs(graph, random_inputs(graph, 4)), "");
 }
 
+TEST(Executor, GeluByTheTangentIsAKernel) {
+  const Graph graph = compiled(
+      "input %x: float32[3] activation\n"
+      "node %y: float32[3] = aten.gelu.default(%x, approximate=\"tanh\")\noutput %y\n");
+  const Tensors inputs = {{"x", {-1, 0.5, 3}}};
+  const Ran ran = run(graph, inputs);
+  EXPECT_EQ(ran.launches, 1u);
+  EXPECT_TRUE(graft::test::near(ran.results[0], {-0.15880801, 0.34571401, 2.99636261}, 1e-5, 0));
+}
+
 TEST(Executor, SymbolsChangeBetweenRuns) {
   Graph graph = compiled(
       "symbol s range 1..5000 hint 3 from %x[0]\ninput %x: float32[s, 20] activation\n"
