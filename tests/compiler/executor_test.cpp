@@ -7,6 +7,7 @@
 
 #include "compiler/passes.h"
 #include "kernels/axes.h"
+#include "kernels/library.h"
 #include "runtime/allocator.h"
 #include "tests/compiler/graph_text.h"
 #include "tests/compiler/random_graph.h"
@@ -205,7 +206,7 @@ TEST(Executor, ExternalNodesWritesAndScalars) {
 }
 
 TEST(Executor, ProductsWithTheirEpilogueAreOneCall) {
-  // The library takes the first and says no to the second, whose rows have gaps.
+  // A library takes the first and says no to the second, whose rows have gaps.
   for (const char* strides : {"", "(16, 1)"}) {
     const std::string type = std::string("float32[5, 8]") + strides;
     Graph graph = graph_of(
@@ -230,7 +231,8 @@ TEST(Executor, ProductsWithTheirEpilogueAreOneCall) {
     const Ran ran = run(graph, inputs);
     EXPECT_EQ(ran.libraries, 1u);
     EXPECT_EQ(ran.externals, 0u);
-    EXPECT_EQ(ran.launches, *strides == 0 ? 2u : 3u);
+    const bool one = *strides == 0 && blas_library(device()).table != nullptr;
+    EXPECT_EQ(ran.launches, one ? 2u : 3u);
   }
 }
 
