@@ -117,10 +117,12 @@ constexpr Operator kRows[] = {
     {"aten.select.int", kView},
     {"aten.slice.Tensor", kView},
     {"aten.split.Tensor", kView},
+    {"aten.split_with_sizes.default", kView},
     {"aten.squeeze.dim", kView},
     {"aten.squeeze.dims", kView},
     {"aten.t.default", kView},
     {"aten.transpose.int", kView},
+    {"aten.unbind.int", kView},
     {"aten.unsqueeze.default", kView},
     {"aten.view.default", kView},
 

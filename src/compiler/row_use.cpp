@@ -67,10 +67,17 @@ bool compares(const Op& row) {
   return false;
 }
 
+// gelu and its gradient by the tangent are rows of their own.
+const Op* row_of(const Operator& known, const Node& node) {
+  const Argument* approximate = argument(node, node.arguments.size(), "approximate");
+  const bool tangent = approximate != nullptr && approximate->text == "tanh";
+  return find_op(tangent ? std::string(known.row) + "_tanh" : known.row);
+}
+
 // Arguments that change what a row computes and that no column names.
 bool plain(const Node& node) {
   for (const Argument& given : node.arguments) {
-    if (given.name == "approximate" && given.text != "none") return false;
+    if (given.name == "approximate" && given.text != "none" && given.text != "tanh") return false;
     if (given.name == "rounding_mode" && given.kind != Argument::Kind::kNone) return false;
   }
   return true;
@@ -131,7 +138,8 @@ bool row_use(const Graph& graph, const Node& node, RowUse* out) {
     return false;
   }
   *out = {};
-  out->row = find_op(known->row);
+  out->row = row_of(*known, node);
+  if (out->row == nullptr) return false;
   std::vector<Argument> scalars;
   if (!words(node, known->inputs, &out->inputs) || !words(node, known->scalars, &scalars)) {
     return false;

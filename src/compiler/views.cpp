@@ -41,11 +41,26 @@ std::optional<Size> along(const Graph& graph, const Node& node, size_t dim_posit
 }
 
 std::optional<Size> split(const Graph& graph, const Node& node, size_t result) {
+  const bool unbinds = node.op == "aten.unbind.int";
   const TensorType& type = graph.values[node.views].type;
-  const auto dim = dimension(integer(argument(node, 2, "dim"), 0), type.sizes.size());
-  const auto part = integer(argument(node, 1, "split_size"), 0);
-  if (!dim || !part) return std::nullopt;
-  return Size(static_cast<int64_t>(result)) * *part * type.strides[*dim];
+  const auto dim = dimension(integer(argument(node, unbinds ? 1 : 2, "dim"), 0), type.sizes.size());
+  if (!dim) return std::nullopt;
+  if (unbinds) return Size(static_cast<int64_t>(result)) * type.strides[*dim];
+  const Argument* parts = argument(node, 1);
+  if (parts == nullptr) return std::nullopt;
+  if (parts->kind != Argument::Kind::kList) {
+    const auto part = integer(parts, 0);
+    if (!part) return std::nullopt;
+    return Size(static_cast<int64_t>(result)) * *part * type.strides[*dim];
+  }
+  Size before;
+  for (size_t i = 0; i < result; ++i) {
+    if (i >= parts->list.size()) return std::nullopt;
+    const auto part = integer(&parts->list[i], 0);
+    if (!part) return std::nullopt;
+    before = before + *part;
+  }
+  return before * type.strides[*dim];
 }
 
 }  // namespace
@@ -59,7 +74,9 @@ std::optional<Size> view_offset(const Graph& graph, const Node& node, size_t res
     return dim == nullptr ? std::nullopt : along(graph, node, 1, 2);
   }
   if (node.op == "aten.slice.Tensor") return along(graph, node, 1, 2);
-  if (node.op == "aten.split.Tensor") return split(graph, node, result);
+  for (const char* op : {"aten.split.Tensor", "aten.split_with_sizes.default", "aten.unbind.int"}) {
+    if (node.op == op) return split(graph, node, result);
+  }
   return Size();
 }
 

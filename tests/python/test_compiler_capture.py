@@ -48,6 +48,18 @@ def test_a_capture_runs_nothing_and_changes_nothing() -> None:
     assert " writes %" in found.forward
 
 
+def test_parts_of_a_tensor_share_its_memory() -> None:
+    def parts(x: torch.Tensor) -> torch.Tensor:
+        a, b = x.split(3, 1)
+        c, d = x.split([2, 4], 1)
+        return a + b + c.sum() + d.mean()
+
+    lines = capture(parts, torch.randn(2, 6)).forward.splitlines()
+    for name in ("split.Tensor", "split_with_sizes.default"):
+        [line] = [line for line in lines if f"aten.{name}(" in line]
+        assert " views %" in line, line
+
+
 def test_what_the_forward_overwrites_is_saved_before() -> None:
     found = capture(Counting(), torch.randn(4, 6), training=True).forward
     saved = [line.split()[1] for line in found.splitlines() if line.endswith(" saved")]

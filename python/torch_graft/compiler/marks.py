@@ -11,8 +11,13 @@ from torch import fx
 
 from torch_graft.compiler.refusal import refuse
 
-# The schema says that the result is new; it shares its operand's memory all the same.
-_HIDDEN_VIEWS = {"aten._unsafe_view.default"}
+# The schema does not say that the results share the first operand's memory; they do.
+_HIDDEN_VIEWS = {
+    "aten._unsafe_view.default",
+    "aten.split.Tensor",
+    "aten.split_with_sizes.default",
+    "aten.unbind.int",
+}
 
 
 class Marks(NamedTuple):

@@ -1,0 +1,28 @@
+// tests/compiler/views_test.cpp: where the parts of a tensor lie in it.
+#include "compiler/views.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/compiler/graph_text.h"
+
+namespace graft::compiler {
+namespace {
+
+TEST(Views, PartsLieBehindOneAnother) {
+  const Graph graph = test::graph_of(
+      "symbol s range 2..9 hint 4 from %x[0]\ninput %x: float32[s, 12] activation\n"
+      "node %a: float32[s, 5](12, 1), %b: float32[s, 5](12, 1), %c: float32[s, 2](12, 1) = "
+      "aten.split.Tensor(%x, 5, 1) views %x\n"
+      "node %d: float32[s, 3](12, 1), %e: float32[s, 2](12, 1), %f: float32[s, 7](12, 1) = "
+      "aten.split_with_sizes.default(%x, [3, 2, 7], -1) views %x\n"
+      "node %g: float32[2](1), %h: float32[2](1) = aten.unbind.int(%c) views %c\n"
+      "output %a\n");
+  const auto offsets = view_offsets(graph, Effects(graph));
+  auto at = [&](const char* name) { return offsets[graph.find(name)]->text(); };
+  EXPECT_EQ(at("a") + "," + at("b") + "," + at("c"), "0,5,10");
+  EXPECT_EQ(at("d") + "," + at("e") + "," + at("f"), "0,3,5");
+  EXPECT_EQ(at("g") + "," + at("h"), "10,22");
+}
+
+}  // namespace
+}  // namespace graft::compiler
