@@ -1,152 +1,197 @@
-// src/compiler/prologue.cpp: what a graph computes of its parameters and buffers alone.
+// src/compiler/prologue.cpp: what depends on parameters only, as a graph of its own.
 #include "compiler/prologue.h"
 
 #include <algorithm>
 
 #include "compiler/effects.h"
-#include "compiler/passes.h"
+#include "compiler/operators.h"
 
 namespace graft::compiler {
 
 namespace {
 
-bool fixed(const std::vector<Size>& sizes) {
-  return std::ranges::all_of(sizes, [](const Size& size) { return size.is_constant(); });
+bool has_symbol(const Size& size) {
+  bool found = false;
+  size.symbols([&](const std::string&) { found = true; });
+  return found;
 }
 
-bool fixed(const std::vector<Argument>& arguments) {
-  return std::ranges::all_of(arguments, [](const Argument& argument) {
-    return argument.integer.is_constant() && fixed(argument.list);
+bool has_symbol(const std::vector<Argument>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), [](const Argument& argument) {
+    return argument.kind == Argument::Kind::kInteger ? has_symbol(argument.integer)
+                                                     : has_symbol(argument.list);
   });
 }
 
-class Prologue {
+class Splitter {
  public:
-  explicit Prologue(Graph& graph)
+  explicit Splitter(const Graph& graph)
       : graph_(graph),
         effects_(graph),
-        known_(graph.values.size(), false),
-        returned_(graph.values.size(), false),
-        taken_(graph.nodes.size(), false) {}
+        early_(graph.nodes.size(), false),
+        lasts_(graph.values.size(), false),
+        given_(graph.values.size(), false),
+        escapes_(graph.values.size(), false) {}
 
-  std::optional<Graph> take() {
-    find();
-    if (std::ranges::none_of(taken_, [](bool one) { return one; })) return std::nullopt;
-    Graph prologue = graph_;
-    leave_rest();
-    return outputs_of(std::move(prologue));
+  std::optional<Prologue> run() {
+    find_early();
+    keep_needed();
+    if (moved_.empty()) return std::nullopt;
+    Prologue parts;
+    parts.main = main_part();
+    parts.prologue = prologue_part(&parts.inputs);
+    return parts;
   }
 
  private:
-  void find() {
-    for (const ValueId id : graph_.constants) known_[id] = true;
-    for (const ValueId id : graph_.inputs) {
+  void find_early() {
+    for (const Output& output : graph_.outputs) {
+      if (output.value != kNone) escapes_[effects_.root[output.value]] = true;
+    }
+    for (const Symbol& symbol : graph_.symbols) {
+      if (symbol.value != kNone) escapes_[effects_.root[symbol.value]] = true;
+    }
+    for (ValueId id : graph_.constants) lasts_[id] = effects_.stable(id);
+    for (ValueId id : graph_.inputs) {
       const Value& value = graph_.values[id];
       const bool kept = value.kind == InputKind::kParameter || value.kind == InputKind::kBuffer;
-      known_[id] = kept && !value.mutated && effects_.stable(id) && fixed(value.type.sizes);
+      lasts_[id] = kept && !value.mutated && value.alias == kNone && effects_.stable(id);
     }
-    for (const Output& output : graph_.outputs) {
-      for (const ValueId id : {output.value, output.alias, output.mutation}) {
-        if (id != kNone) returned_[effects_.root[id]] = true;
-      }
+    for (NodeId id : graph_.order) early_[id] = is_early(graph_.nodes[id]);
+  }
+
+  bool is_early(const Node& node) {
+    if (node.has_effect() || node.results.empty() || has_symbol(node.arguments)) return false;
+    bool early = true;
+    each_value(node.arguments, [&](ValueId value) { early = early && lasts_[value]; });
+    for (ValueId result : node.results) {
+      if (result == kNone) continue;
+      early = early && effects_.stable(result) && !escapes_[effects_.root[result]] &&
+              !has_symbol(graph_.values[result].type.extent());
     }
-    for (const NodeId id : graph_.order) {
+    if (!early) return false;
+    for (ValueId result : node.results) {
+      if (result != kNone) lasts_[result] = true;
+    }
+    return true;
+  }
+
+  // Backwards: views whose users stay are made there; of the rest only what is used moves.
+  void keep_needed() {
+    std::vector<bool> needed(graph_.values.size(), false);
+    for (size_t i = graph_.order.size(); i-- > 0;) {
+      const NodeId id = graph_.order[i];
       const Node& node = graph_.nodes[id];
-      if (!depends_on_known(node)) continue;
-      if (node.views == kNone && !makes_of_memory(node)) continue;
-      for (const ValueId result : node.results) {
-        if (result != kNone) known_[result] = true;
+      auto any = [&](const std::vector<bool>& set) {
+        return std::any_of(node.results.begin(), node.results.end(),
+                           [&](ValueId result) { return result != kNone && set[result]; });
+      };
+      const bool asked = any(given_);
+      if (early_[id] && node.views != kNone && asked) early_[id] = false;
+      if (!early_[id]) {
+        each_value(node.arguments, [&](ValueId value) { given_[value] = true; });
+        continue;
       }
-      taken_[id] = node.views == kNone;
+      if (!asked && !any(needed)) continue;
+      moved_.push_back(id);
+      each_value(node.arguments, [&](ValueId value) { needed[value] = true; });
     }
-  }
-
-  bool depends_on_known(const Node& node) const {
-    bool some = false, all = !node.has_effect() && fixed(node.arguments);
-    each_value(node.arguments, [&](ValueId value) {
-      some = true;
-      all = all && known_[value];
-    });
-    return some && all;
-  }
-
-  // Whether all results are new memory of known size that nobody writes or gets to see.
-  bool makes_of_memory(const Node& node) const {
-    return std::ranges::all_of(node.results, [&](ValueId id) {
-      return id == kNone || (effects_.stable(id) && !returned_[effects_.root[id]] &&
-                             fixed(graph_.values[id].type.sizes));
-    });
-  }
-
-  // Makes of the graph what remains: the results of what was taken are inputs.
-  void leave_rest() {
-    std::vector<ValueId> made;
-    for (const NodeId id : graph_.order) {
-      if (!taken_[id]) continue;
-      for (const ValueId result : graph_.nodes[id].results) {
-        if (result == kNone) continue;
-        Value& value = graph_.values[result];
-        value.origin = Origin::kInput;
-        value.kind = InputKind::kParameter;
-        value.node = kNone;
-        made.push_back(result);
+    std::reverse(moved_.begin(), moved_.end());
+    // A view that stays may be needed in both parts.
+    for (size_t i = graph_.order.size(); i-- > 0;) {
+      const Node& node = graph_.nodes[graph_.order[i]];
+      if (early_[graph_.order[i]] || node.views == kNone || node.has_effect()) continue;
+      for (ValueId result : node.results) {
+        if (result == kNone || !needed[result]) continue;
+        moved_.push_back(graph_.order[i]);
+        needed[node.views] = true;
+        break;
       }
     }
-    std::erase_if(graph_.order, [&](NodeId id) { return taken_[id]; });
-    const size_t before = graph_.inputs.size();
-    graph_.inputs.insert(graph_.inputs.end(), made.begin(), made.end());
-    remove_dead_code(graph_);
-    drop_unused_inputs(graph_, before);
+    std::sort(moved_.begin(), moved_.end(),
+              [&](NodeId a, NodeId b) { return effects_.place[a] < effects_.place[b]; });
+    const bool computes = std::any_of(moved_.begin(), moved_.end(),
+                                      [&](NodeId id) { return graph_.nodes[id].views == kNone; });
+    if (!computes) moved_.clear();
   }
 
-  // Drops the inputs from a place on that no node and no output uses.
-  static void drop_unused_inputs(Graph& graph, size_t first) {
-    std::vector<bool> used(graph.values.size(), false);
-    for (const NodeId id : graph.order) {
-      each_value(graph.nodes[id].arguments, [&](ValueId value) { used[value] = true; });
-    }
-    for (const Output& output : graph.outputs) {
-      if (output.value != kNone) used[output.value] = true;
-    }
-    for (size_t i = graph.inputs.size(); i-- > first;) {
-      const ValueId id = graph.inputs[i];
-      if (used[id]) continue;
-      graph.values[id].origin = Origin::kNode;  // with no node: compact() drops it
-      graph.inputs.erase(graph.inputs.begin() + static_cast<ptrdiff_t>(i));
-    }
-    graph.compact();
+  bool crosses(ValueId value) const {
+    const NodeId maker = graph_.values[value].node;
+    return given_[value] && maker != kNone && early_[maker];
   }
 
-  // Makes of a copy of the graph what was taken, for the inputs that the rest has got.
-  Graph outputs_of(Graph prologue) const {
-    prologue.name += "_prologue";
-    prologue.outputs.clear();
-    prologue.symbols.clear();
-    for (const ValueId id : graph_.inputs) {
-      const ValueId there = prologue.find(graph_.values[id].name);
-      if (prologue.values[there].origin != Origin::kNode) continue;
+  static void forget(Graph* graph, ValueId value) {
+    graph->values[value].origin = Origin::kNode;  // with no node: compact() drops it
+    graph->values[value].node = kNone;
+  }
+
+  Graph main_part() const {
+    Graph main = graph_;
+    main.groups.clear();
+    std::erase_if(main.order, [&](NodeId id) { return early_[id]; });
+    for (ValueId id = 0; id < graph_.values.size(); ++id) {
+      if (!crosses(id)) continue;
+      Value& value = main.values[id];
+      value.origin = Origin::kInput;
+      value.kind = InputKind::kBuffer;
+      value.node = kNone;
+      main.inputs.push_back(id);
+    }
+    for (ValueId id : graph_.constants) {
+      const std::vector<NodeId>& users = effects_.users[id];
+      const bool used = effects_.escapes(id) || std::any_of(users.begin(), users.end(),
+                                                            [&](NodeId id) { return !early_[id]; });
+      if (!used) forget(&main, id);
+    }
+    main.compact();
+    return main;
+  }
+
+  Graph prologue_part(std::vector<size_t>* inputs) const {
+    Graph part = graph_;
+    part.name = graph_.name + "_prologue";
+    part.groups.clear();
+    part.symbols.clear();
+    part.order = moved_;
+    part.outputs.clear();
+    part.inputs.clear();
+    std::vector<bool> used(graph_.values.size(), false);
+    for (NodeId id : moved_) {
+      each_value(graph_.nodes[id].arguments, [&](ValueId value) { used[value] = true; });
+    }
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+      const ValueId id = graph_.inputs[i];
+      if (!used[id]) {
+        forget(&part, id);
+        continue;
+      }
+      part.inputs.push_back(id);
+      inputs->push_back(i);
+    }
+    for (ValueId id : graph_.constants) {
+      if (!used[id]) forget(&part, id);
+    }
+    for (ValueId id = 0; id < graph_.values.size(); ++id) {
+      if (!crosses(id)) continue;
       Output output;
-      output.value = there;
-      prologue.outputs.push_back(output);
+      output.value = id;
+      part.outputs.push_back(output);
     }
-    std::erase_if(prologue.order, [&](NodeId id) {
-      const Node& node = prologue.nodes[id];
-      return !taken_[id] && (node.views == kNone || !known_[node.results.front()]);
-    });
-    remove_dead_code(prologue);
-    drop_unused_inputs(prologue, 0);
-    return prologue;
+    part.compact();
+    return part;
   }
 
-  Graph& graph_;
+  const Graph& graph_;
   const Effects effects_;
-  std::vector<bool> known_;     // by value: depends on nothing that changes from call to call
-  std::vector<bool> returned_;  // by root
-  std::vector<bool> taken_;     // by node
+  std::vector<bool> early_;    // by node: could be in the prologue
+  std::vector<bool> lasts_;    // by value: does not depend on the call
+  std::vector<bool> given_;    // by value: used by nodes that stay
+  std::vector<bool> escapes_;  // by root
+  std::vector<NodeId> moved_;
 };
 
 }  // namespace
 
-std::optional<Graph> take_prologue(Graph& graph) { return Prologue(graph).take(); }
+std::optional<Prologue> split_prologue(const Graph& graph) { return Splitter(graph).run(); }
 
 }  // namespace graft::compiler

@@ -1,19 +1,31 @@
-// src/compiler/prologue.h: what a graph computes of its parameters and buffers alone.
+// src/compiler/prologue.h: what depends on parameters only, as a graph of its own.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "compiler/graph.h"
 #include "runtime/export.h"
 
 namespace graft::compiler {
 
-// Takes out of the graph what depends on parameters and buffers that nothing in it writes, on
-// constants, and on nothing else: folded weights, casts, packed layouts. It comes back as a graph
-// of its own, whose inputs are a part of the first graph's, by name and in their order; its outputs
-// become parameters of the first graph, behind its inputs and under the same names. Views alone are
-// left where they are, and so is what the graph returns, which its caller may write. None when
-// nothing is computed. REQUIRES: no groups yet.
-GRAFT_EXPORT std::optional<Graph> take_prologue(Graph& graph);
+// A graph in two parts that together compute it. Results of the prologue stay valid until one of
+// its inputs is written: recompute them then, before the next run of main.
+struct Prologue {
+  // Inputs: those inputs of the graph that it needs. Outputs: tensors, in memory of their own.
+  Graph prologue;
+  // Inputs: all inputs of the graph, in their order, then the prologue's outputs as buffers.
+  Graph main;
+  // By the prologue's inputs: which input of the graph each is.
+  std::vector<size_t> inputs;
+};
+
+// Moves nodes that depend on constants, parameters and buffers alone (folded batch norms, casts and
+// copies of weights, masks and ranges) out of an inference graph. What is mutated, aliased, random,
+// of symbolic size, or an output stays, and so do views: their users see the moved value through
+// them. None where nothing is left to move. The parts have no groups: run grouping_passes() on
+// each. REQUIRES: a graph that verify() accepts, as its passes left it.
+GRAFT_EXPORT std::optional<Prologue> split_prologue(const Graph& graph);
 
 }  // namespace graft::compiler

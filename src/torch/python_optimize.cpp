@@ -1,5 +1,4 @@
 // src/torch/python_optimize.cpp: watches of tensors and the calls of optimized models for Python.
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -33,17 +32,11 @@ py::object argument_tensors(py::handle arguments, py::handle keywords) {
 // graph's inputs the prologue takes.
 std::tuple<std::optional<std::string>, std::string, std::vector<size_t>> take_prologue(
     const std::string& text) {
-  compiler::Graph graph = compiler::parse(text);
+  const compiler::Graph graph = compiler::parse(text);
   compiler::verify(graph);
-  const auto prologue = compiler::take_prologue(graph);
-  if (!prologue.has_value()) return {std::nullopt, text, {}};
-  std::vector<size_t> taken;
-  for (size_t place = 0; place < graph.inputs.size(); ++place) {
-    const auto& name = graph.values[graph.inputs[place]].name;
-    const auto same = [&](compiler::ValueId id) { return prologue->values[id].name == name; };
-    if (std::ranges::any_of(prologue->inputs, same)) taken.push_back(place);
-  }
-  return {compiler::print(*prologue), compiler::print(graph), taken};
+  const auto split = compiler::split_prologue(graph);
+  if (!split.has_value()) return {std::nullopt, text, {}};
+  return {compiler::print(split->prologue), compiler::print(split->main), split->inputs};
 }
 
 }  // namespace
