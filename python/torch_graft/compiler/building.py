@@ -75,9 +75,9 @@ def _compiled(written: GraphText, part: str) -> Run:
         if part != "inference":
             return _graph(_C.compiler_optimize(text, names[first:]), written)
         prologue, rest, taken = _C.compiler_take_prologue(text)
+        if prologue is None or not taken:  # constants alone are no weights that change
+            return _graph(_C.compiler_optimize(text, names[first:]), written)
         main = _graph(_C.compiler_optimize(rest, names[first:]), written)
-        if prologue is None:
-            return main
         before = _graph(_C.compiler_optimize(prologue, names[first:]), written)
         return _C.PreparedGraph(before, main, taken)
 
