@@ -16,7 +16,8 @@ Lowered lower(Graph graph, Mode mode, bool channels_last) {
   run_passes(graph, all.first(all.size() - grouping.size()));
   Lowered lowered;
   auto parts = inference ? split_prologue(graph) : std::nullopt;
-  if (parts.has_value()) {
+  const bool weights = parts.has_value() && !parts->inputs.empty();  // or constants alone
+  if (weights) {
     run_passes(parts->prologue, grouping);
     lowered.prologue = std::move(parts->prologue);
     lowered.taken = std::move(parts->inputs);

@@ -237,7 +237,10 @@ void ExternalNode::keep_results(const ExternalCall& call, c10::DeviceIndex devic
   }
   for (size_t i = 0; i < results.size(); ++i) {
     if (call.node.results[i] == compiler::kNone || !results[i].defined()) continue;
-    tensor_over(call.results[i], device).copy_(results[i]);
+    const at::Tensor kept = tensor_over(call.results[i], device);
+    // Norms that do not train give no statistics, where the graph has room for some.
+    if (results[i].numel() == 0 && kept.numel() != 0) continue;
+    kept.copy_(results[i]);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <string>
 #include <utility>
 
 #include "runtime/device.h"
@@ -15,11 +16,21 @@ namespace {
 
 namespace py = pybind11;
 
-const at::Tensor& tensor_at(const py::list& list, size_t place) {
-  if (place >= list.size()) throw py::index_error("the graph takes more inputs than it was given");
-  PyObject* const one = PyList_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(place));
-  TORCH_CHECK_TYPE(THPVariable_Check(one), "input ", place, " of the graph is no tensor");
-  return THPVariable_Unpack(one);
+// The tensors of a list at places that count its tensors alone; borrowed.
+std::vector<PyObject*> taken_from(const py::list& list, const std::vector<size_t>& places) {
+  std::vector<PyObject*> tensors;
+  for (const py::handle one : list) {
+    if (THPVariable_Check(one.ptr())) tensors.push_back(one.ptr());
+  }
+  std::vector<PyObject*> taken;
+  for (const size_t place : places) {
+    if (place >= tensors.size()) {
+      throw py::index_error("the graph takes more tensors than the " +
+                            std::to_string(tensors.size()) + " that it was given");
+    }
+    taken.push_back(tensors[place]);
+  }
+  return taken;
 }
 
 }  // namespace
@@ -29,21 +40,21 @@ PreparedGraph::PreparedGraph(py::object prologue, py::object main, std::vector<s
   TORCH_CHECK_VALUE(!taken_.empty(), "a prologue without inputs computes constants");
 }
 
-bool PreparedGraph::fits(const py::list& inputs) const {
+bool PreparedGraph::fits(const std::vector<PyObject*>& given) const {
   if (kept_ == nullptr) return false;
   const std::vector<at::Tensor>& known = kept_->watch.tensors();
-  for (size_t i = 0; i < taken_.size(); ++i) {
-    if (!known[i].is_same(tensor_at(inputs, taken_[i]))) return false;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!known[i].is_same(THPVariable_Unpack(given[i]))) return false;
   }
   return kept_->watch.unchanged();
 }
 
-py::list PreparedGraph::prepare(const py::list& inputs) {
+py::list PreparedGraph::prepare(const std::vector<PyObject*>& inputs) {
   std::vector<at::Tensor> tensors;
   py::list given;
-  for (const size_t place : taken_) {
-    tensors.push_back(tensor_at(inputs, place));
-    given.append(inputs[place]);
+  for (PyObject* one : inputs) {
+    tensors.push_back(THPVariable_Unpack(one));
+    given.append(py::reinterpret_borrow<py::object>(one));
   }
   Stream& stream = current_stream(tensors.front().device().index());
   ++preparations_;
@@ -63,18 +74,19 @@ py::list PreparedGraph::prepare(const py::list& inputs) {
 
 void PreparedGraph::share_with(Stream& stream) const {
   stream.wait(*kept_->ready);
-  for (size_t i = 0; i < kept_->results.size(); ++i) {
-    record_stream(tensor_at(kept_->results, i).storage().data_ptr(), stream);
+  for (const py::handle one : kept_->results) {
+    record_stream(THPVariable_Unpack(one.ptr()).storage().data_ptr(), stream);
   }
 }
 
 py::object PreparedGraph::call(const py::list& inputs) {
   py::list all;
   translate([&] {
-    Stream& stream = current_stream(tensor_at(inputs, taken_.front()).device().index());
-    const bool known = stream.memory_pool() == 0 && fits(inputs);
+    const std::vector<PyObject*> given = taken_from(inputs, taken_);
+    Stream& stream = current_stream(THPVariable_Unpack(given.front()).device().index());
+    const bool known = stream.memory_pool() == 0 && fits(given);
     if (known && kept_->stream != &stream) share_with(stream);
-    const py::list prepared = known ? kept_->results : prepare(inputs);
+    const py::list prepared = known ? kept_->results : prepare(given);
     all = py::reinterpret_steal<py::list>(PySequence_Concat(inputs.ptr(), prepared.ptr()));
   });
   return main_(all);

@@ -18,7 +18,7 @@ namespace graft::binding {
 // it becomes part of the graph. Call with Python's lock.
 class PreparedGraph {
  public:
-  // taken: which of the inputs the prologue gets.
+  // taken: which of the tensors among the inputs the prologue gets.
   PreparedGraph(pybind11::object prologue, pybind11::object main, std::vector<size_t> taken);
 
   // What main returns. Throws IndexError when there are fewer inputs than the prologue takes.
@@ -34,8 +34,8 @@ class PreparedGraph {
     std::shared_ptr<Event> ready;
   };
 
-  bool fits(const pybind11::list& inputs) const;
-  pybind11::list prepare(const pybind11::list& inputs);
+  bool fits(const std::vector<PyObject*>& given) const;
+  pybind11::list prepare(const std::vector<PyObject*>& given);
   void share_with(Stream& stream) const;
 
   pybind11::object prologue_, main_;

@@ -387,7 +387,14 @@ def test_a_writer_in_another_thread_leaves_nothing_stale() -> None:
 
 
 def test_too_few_inputs_are_an_error() -> None:
-    with pytest.raises(IndexError, match="more inputs"):
+    with pytest.raises(IndexError, match="more tensors than the 1 that it was given"):
         Doubling().prepared([tensor()])
-    with pytest.raises(TypeError, match="input 1 of the graph is no tensor"):
-        Doubling().prepared([tensor(), 1])
+
+
+def test_integers_among_the_inputs_count_for_nothing() -> None:
+    prepared = _C.PreparedGraph(lambda inputs: [inputs[0] * 2], lambda inputs: inputs, [1])
+    x, w = tensor(), tensor()
+    assert [type(one) for one in prepared([3, x, None, w])] == [
+        int, torch.Tensor, type(None), torch.Tensor, torch.Tensor,
+    ]  # fmt: skip
+    assert torch.equal(prepared([3, x, None, w])[-1], w * 2)

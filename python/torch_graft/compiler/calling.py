@@ -224,7 +224,7 @@ def _patient() -> Iterator[None]:
     hooks are a part of the model."""
     with torch._dynamo.config.patch(
         allow_rnn=True, recompile_limit=256, accumulated_recompile_limit=4096,
-        specialize_float=True, skip_nnmodule_hook_guards=False,
+        specialize_float=True, specialize_int=True, skip_nnmodule_hook_guards=False,
     ):  # fmt: skip
         yield
 
