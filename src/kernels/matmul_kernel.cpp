@@ -5,6 +5,7 @@
 #include "kernels/arguments.h"
 #include "kernels/blocked_matmul.h"
 #include "kernels/staging.h"
+#include "kernels/thin_matmul.h"
 #include "kernels/work_split.h"
 #include "runtime/dtype.h"
 #include "runtime/error.h"
@@ -135,11 +136,12 @@ void generated_matmul(Stream& stream, const TensorView& output, const TensorView
   }
   if (output.count() == 0) return;
   const bool adds = epilogue.beta != 0.0 && epilogue.addend != nullptr;
+  MatmulEpilogue given = epilogue;
+  if (!adds) given.beta = 0.0;
   if (fits_blocks(stream.device(), output, a, b)) {
-    MatmulEpilogue given = epilogue;
-    if (!adds) given.beta = 0.0;
     return blocked_matmul(stream, output, a, b, given);
   }
+  if (thin_matmul(stream, output, a, b, given)) return;
   const int last = output.rank - 1;
   const bool turned = b.strides[last] != 1 && b.sizes[last] > 1;
   StagedInput right(stream, b, turned);
