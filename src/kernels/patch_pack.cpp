@@ -21,11 +21,10 @@ struct PatchKernel {
   graft_dtype dtype;
   int64_t width;
   PatchLines lines;
-  bool spread;
 
   std::string key() const {
     return std::string(lines == PatchLines::kRows ? "pack_patch_rows_" : "pack_patches_") +
-           (spread ? "spread_" : "") + std::to_string(width) + "_" + name_of(dtype);
+           std::to_string(width) + "_" + name_of(dtype);
   }
 };
 
@@ -35,13 +34,12 @@ class PatchWriter {
       : b_(kernel.key()),
         width_(kernel.width),
         rows_(kernel.lines == PatchLines::kRows),
-        spreads_(kernel.spread),
         to_(b_.write(GRAFT_FLOAT32)),
         from_(b_.read(kernel.dtype)) {
     for (Value* value : {&blocks_, &per_item_, &height_, &images_, &image_, &channel_}) {
       *value = b_.index();
     }
-    for (Value* triple : {input_, kernel_, output_, step_, padding_, dilation_, spread_, stride_}) {
+    for (Value* triple : {input_, kernel_, output_, step_, padding_, dilation_, stride_}) {
       for (int d = 0; d < 3; ++d) triple[d] = b_.index();
     }
   }
@@ -100,13 +98,8 @@ class PatchWriter {
         Value inside = b_.boolean(true), offset = rows_ ? base + outer.load(i) : base;
         const Value safe = offset;
         for (int d = 0; d < 3; ++d) {
-          Value from = at[d].load(i) + place.at[d];
-          inside = inside & (from >= 0);
-          if (spreads_) {
-            inside = inside & (from % spread_[d] == 0);
-            from = from / spread_[d];
-          }
-          inside = inside & (from < input_[d]);
+          const Value from = at[d].load(i) + place.at[d];
+          inside = inside & (from >= 0) & (from < input_[d]);
           offset = offset + from * stride_[d];
         }
         const Value value = from_.load(select(inside, offset, safe));
@@ -117,10 +110,10 @@ class PatchWriter {
 
   Builder b_;
   const int64_t width_;
-  const bool rows_, spreads_;
+  const bool rows_;
   Address to_, from_;
   Value blocks_, per_item_, height_, images_, image_, channel_;
-  Value input_[3], kernel_[3], output_[3], step_[3], padding_[3], dilation_[3], spread_[3];
+  Value input_[3], kernel_[3], output_[3], step_[3], padding_[3], dilation_[3];
   Value stride_[3];
 };
 
@@ -162,8 +155,6 @@ void pack_patches(Stream& stream, graft_address panels, const TensorView& input,
                   const PatchGeometry& geometry, PatchLines lines, int64_t width) {
   const int rank = geometry.rank;
   const Extent extent = extent_of(input, geometry, lines, width);
-  bool spread = false;
-  for (int d = 0; d < rank; ++d) spread = spread || geometry.spread[d] != 1;
   const WorkSplit split =
       split_work(extent.panels * ((extent.depth + kDepths - 1) / kDepths), width * kDepths);
   Arguments arguments;
@@ -177,9 +168,8 @@ void pack_patches(Stream& stream, graft_address panels, const TensorView& input,
   append(arguments, geometry.step, rank, 1);
   append(arguments, geometry.padding, rank, 0);
   append(arguments, geometry.dilation, rank, 1);
-  append(arguments, geometry.spread, rank, 1);
   append(arguments, input.strides + 2, rank, 0);
-  const PatchKernel kernel{input.dtype, width, lines, spread};
+  const PatchKernel kernel{input.dtype, width, lines};
   const auto make = [&] { return PatchWriter(kernel).write(); };
   stream.launch(get_kernel(stream.device(), kernel.key(), make), static_cast<uint64_t>(split.grid),
                 arguments.span());

@@ -7,11 +7,11 @@
 namespace graft {
 
 // Which elements make up the patches of an image: position o meets kernel element k at
-// (o * step - padding + k * dilation) / spread, and at zeros where that has a remainder or lies
-// outside. rank spatial dimensions (up to three).
+// o * step - padding + k * dilation, and zeros where that lies outside. rank spatial dimensions (up
+// to three); padding may be negative.
 struct PatchGeometry {
   int rank = 0;
-  int64_t kernel[3], positions[3], step[3], padding[3], dilation[3], spread[3];
+  int64_t kernel[3], positions[3], step[3], padding[3], dilation[3];
 
   int64_t taps() const;   // elements of the kernel
   int64_t count() const;  // positions of an image

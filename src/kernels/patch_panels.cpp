@@ -6,6 +6,7 @@
 
 #include "kernels/blocked_matmul.h"
 #include "kernels/copy.h"
+#include "kernels/fill.h"
 #include "kernels/patch_pack.h"
 #include "kernels/staging.h"
 #include "runtime/device.h"
@@ -65,7 +66,6 @@ PatchGeometry geometry_of(const ConvolutionViews& views, const ConvolutionParame
     geometry.step[d] = parameters.stride[d];
     geometry.padding[d] = parameters.padding[d];
     geometry.dilation[d] = parameters.dilation[d];
-    geometry.spread[d] = 1;
   }
   return geometry;
 }
@@ -74,7 +74,7 @@ PatchGeometry geometry_of(const ConvolutionViews& views, const ConvolutionParame
 bool is_pointwise(const PatchGeometry& geometry) {
   for (int d = 0; d < geometry.rank; ++d) {
     if (geometry.kernel[d] != 1 || geometry.step[d] != 1) return false;
-    if (geometry.padding[d] != 0 || geometry.spread[d] != 1) return false;
+    if (geometry.padding[d] != 0) return false;
   }
   return true;
 }
@@ -152,22 +152,61 @@ bool forward(Stream& stream, const ConvolutionViews& views, const TensorView* bi
   return true;
 }
 
+// A contiguous tensor of the sizes, in space.
+TensorView made(Stream& stream, TensorView sizes, std::optional<Workspace>& space) {
+  make_contiguous(sizes);
+  const uint64_t bytes = static_cast<uint64_t>(sizes.count()) * size_of(sizes.dtype);
+  sizes.address = space.emplace(stream, bytes).address();
+  return sizes;
+}
+
+// Writes from to every stride-th place of to, zeros elsewhere.
+void spread(Stream& stream, const TensorView& to, const TensorView& from, const int64_t* stride) {
+  fill(stream, to, Scalar::of(to.dtype, 0.0));
+  TensorView places = to;
+  for (int d = 2; d < to.rank; ++d) {
+    places.sizes[d] = from.sizes[d];
+    places.strides[d] *= stride[d - 2];
+  }
+  copy(stream, places, from);
+}
+
 bool backward_input(Stream& stream, const ConvolutionViews& views, PatchGeometry geometry) {
+  int64_t step[3] = {1, 1, 1};
+  bool strided = false, single = true;
   for (int d = 0; d < geometry.rank; ++d) {
-    geometry.positions[d] = views.input.sizes[2 + d];
-    geometry.spread[d] = geometry.step[d];
-    geometry.step[d] = 1;
+    single = single && geometry.kernel[d] == 1 && geometry.padding[d] == 0;
+    strided = strided || geometry.step[d] != 1;
+    std::swap(step[d], geometry.step[d]);
     geometry.padding[d] = geometry.dilation[d] * (geometry.kernel[d] - 1) - geometry.padding[d];
+  }
+  const bool later = strided && single;  // the product is spread, not the gradient
+  if (!later) {
+    std::copy(views.input.sizes + 2, views.input.sizes + views.input.rank, geometry.positions);
   }
   const int64_t depth = views.output.sizes[1] * geometry.taps();
   if (!fits(stream, views.input, views.input.sizes[1], geometry.count(), depth)) return false;
+  std::optional<Workspace> weight_space, space;
   const TensorView from = turned(views.weight);
-  TensorView weight = from;
-  make_contiguous(weight);
-  const Workspace space(stream, static_cast<uint64_t>(weight.count()) * size_of(weight.dtype));
-  weight.address = space.address();
+  const TensorView weight = made(stream, from, weight_space);
   copy(stream, weight, from);
-  multiply(stream, views.input, weight, views.output, geometry, nullptr);
+  if (!strided) {
+    multiply(stream, views.input, weight, views.output, geometry, nullptr);
+    return true;
+  }
+  TensorView sizes = views.output;
+  if (later) sizes.sizes[1] = views.input.sizes[1];
+  for (int d = 0; !later && d < geometry.rank; ++d) {
+    sizes.sizes[2 + d] = (views.output.sizes[2 + d] - 1) * step[d] + 1;
+  }
+  const TensorView wide = made(stream, sizes, space);
+  if (later) {
+    multiply(stream, wide, weight, views.output, geometry, nullptr);
+    spread(stream, views.input, wide, step);
+    return true;
+  }
+  spread(stream, wide, views.output, step);
+  multiply(stream, views.input, weight, wide, geometry, nullptr);
   return true;
 }
 
