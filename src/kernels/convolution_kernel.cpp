@@ -208,9 +208,9 @@ void generated_convolution(Stream& stream, graft_convolution_kind kind,
   const int64_t products =
       views.weight.count() * views.output.count() / std::max<int64_t>(1, views.output.sizes[1]);
   if (written.count() == 0) return;
-  if (forward && blocked_convolution(stream, views, bias, parameters)) return;
-  if (tiled_convolution(stream, kind, views, bias, parameters)) return;
   const bool biased = forward && bias != nullptr;
+  if (blocked_convolution(stream, kind, views, biased ? bias : nullptr, parameters)) return;
+  if (tiled_convolution(stream, kind, views, bias, parameters)) return;
   const Dtypes dtypes{written.dtype, first.dtype, second.dtype};
   const std::string key = key_of(kind, dtypes, biased);
   const WorkSplit split = split_work(written.count(), 4 * products / written.count() + 1);

@@ -12,7 +12,7 @@ struct ConvolutionViews {
 };
 
 // Every kind for every floating dtype, for convolution()'s small integers, and any strides; one
-// work-item sums one element of the written tensor, but for the forward convolutions that
+// work-item sums one element of the written tensor, but for the convolutions that
 // blocked_convolution() takes. Correct first. bias is read by the forward kind
 // only and may be null. Writes zeros (or the bias) when there is nothing to sum.
 void generated_convolution(Stream& stream, graft_convolution_kind kind,

@@ -5,6 +5,7 @@
 #include "kernels/arguments.h"
 #include "kernels/blocked_matmul.h"
 #include "kernels/staging.h"
+#include "kernels/thin_matmul.h"
 #include "kernels/tiled_matmul.h"
 #include "kernels/work_split.h"
 #include "runtime/dtype.h"
@@ -142,6 +143,7 @@ void generated_matmul(Stream& stream, const TensorView& output, const TensorView
     return blocked_matmul(stream, output, a, b, given);
   }
   if (tiled_matmul(stream, output, a, b, given)) return;
+  if (thin_matmul(stream, output, a, b, given)) return;
   const int last = output.rank - 1;
   const bool turned = b.strides[last] != 1 && b.sizes[last] > 1;
   StagedInput right(stream, b, turned);

@@ -7,8 +7,8 @@
 namespace graft {
 
 // matmul() for every dtype, small integers too, and any strides. Where fits_blocks() holds it is
-// blocked_matmul(), on GPU-like devices tiled_matmul(); elsewhere work-items compute blocks of a
-// row in the accumulator's type, with nothing packed.
+// blocked_matmul(), on GPU-like devices tiled_matmul(), for a few rows thin_matmul(); elsewhere
+// work-items compute blocks of a row in the accumulator's type, with nothing packed.
 void generated_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                       const TensorView& b, const MatmulEpilogue& epilogue);
 

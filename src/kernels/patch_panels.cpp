@@ -1,103 +1,22 @@
-// src/kernels/patch_panels.cpp: the patches of a convolution, packed for register-blocked products.
+// src/kernels/patch_panels.cpp: convolutions as register-blocked products of packed patches.
 #include "kernels/patch_panels.h"
 
 #include <algorithm>
+#include <optional>
 
-#include "codegen/program_cache.h"
-#include "kernels/arguments.h"
 #include "kernels/blocked_matmul.h"
+#include "kernels/copy.h"
+#include "kernels/fill.h"
+#include "kernels/patch_pack.h"
 #include "kernels/staging.h"
-#include "kernels/work_split.h"
 #include "runtime/device.h"
 #include "runtime/dtype.h"
 
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-
-constexpr int64_t kDepths = 64;                     // rows of a panel that one item gathers
-constexpr int64_t kPatchBytes = int64_t{64} << 20;  // of one launch, where one image needs less
-
-std::string key_of(graft_dtype dtype, int64_t width) {
-  return "pack_patches_" + std::to_string(width) + "_" + name_of(dtype);
-}
-
-// Row (channel, z, y, x) of the patches of an image, for the output positions of a panel.
-class PatchWriter {
- public:
-  PatchWriter(graft_dtype dtype, int64_t width)
-      : b_(key_of(dtype, width)),
-        width_(width),
-        to_(b_.write(GRAFT_FLOAT32)),
-        from_(b_.read(dtype)) {
-    for (Value* value : {&lines_, &per_item_, &depth_, &image_, &channel_}) *value = b_.index();
-    for (Value* triple : {input_, kernel_, output_, step_, padding_, dilation_, stride_}) {
-      for (int d = 0; d < 3; ++d) triple[d] = b_.index();
-    }
-  }
-
-  ir::Kernel write() {
-    each_line(b_, lines_, per_item_, [&](Value line) { gather(line); });
-    return b_.finish();
-  }
-
- private:
-  void gather(Value line) {
-    const Value positions = output_[0] * output_[1] * output_[2];
-    const Value panels = (positions + (width_ - 1)) / width_;
-    const Value chunks = (depth_ + (kDepths - 1)) / kDepths;
-    const Value first = line % chunks * kDepths, rest = line / chunks;
-    const Value panel = rest % panels, image = rest / panels * image_;
-    const auto width = static_cast<uint32_t>(width_);
-    const Lanes corner[3] = {
-        {b_, Type::kI64, width}, {b_, Type::kI64, width}, {b_, Type::kI64, width}};
-    b_.loop(b_.i64(0), b_.i64(width_), [&](Value i) {
-      Value left = panel * width_ + i;
-      const Value beyond = left >= positions;
-      for (int d = 2; d >= 0; --d) {
-        const Value at = left % output_[d] * step_[d] - padding_[d];
-        // What lies beyond the last position is outside of the input at every row.
-        corner[d].store(i, select(beyond, INT32_MIN, at));
-        left = left / output_[d];
-      }
-    });
-    b_.loop(first, ir::minimum(depth_, first + kDepths), [&](Value row) {
-      Value left = row, tap[3];
-      for (int d = 2; d >= 0; --d) {
-        tap[d] = left % kernel_[d] * dilation_[d];
-        left = left / kernel_[d];
-      }
-      const Value base = image + left * channel_, target = (rest * depth_ + row) * width_;
-      b_.vector_loop(b_.i64(0), b_.i64(width_), [&](Value i) {
-        Value inside = b_.boolean(true), offset = base;
-        for (int d = 0; d < 3; ++d) {
-          const Value at = corner[d].load(i) + tap[d];
-          inside = inside & (at >= 0) & (at < input_[d]);
-          offset = offset + at * stride_[d];
-        }
-        const Value value = from_.load(select(inside, offset, base));
-        to_.store(target + i, select(inside, value, 0));
-      });
-    });
-  }
-
-  Builder b_;
-  const int64_t width_;
-  Address to_, from_;
-  Value lines_, per_item_, depth_, image_, channel_;
-  Value input_[3], kernel_[3], output_[3], step_[3], padding_[3], dilation_[3], stride_[3];
-};
-
-// The last dimensions as three, with leading ones.
-void append(Arguments& arguments, const int64_t* values, int rank, int64_t leading) {
-  for (int d = rank; d < 3; ++d) arguments.index(leading);
-  for (int d = 0; d < rank; ++d) arguments.index(values[d]);
-}
+constexpr uint64_t kPatchBytes = uint64_t{64} << 20;  // of one launch, where one image needs less
+constexpr int64_t kGroups = 64;                       // more are cheaper in one direct kernel
 
 int64_t product(const int64_t* sizes, int rank) {
   int64_t count = 1;
@@ -113,28 +32,20 @@ TensorView matrices(const TensorView& view, int64_t batch, int64_t rows, int64_t
   return result;
 }
 
-void pack(Stream& stream, const Workspace& panels, uint64_t bytes, const TensorView& input,
-          const ConvolutionViews& views, const ConvolutionParameters& parameters, int64_t depth) {
-  const int rank = input.rank - 2;
-  const int64_t width = panel_columns(stream.device());
-  const int64_t positions = product(views.output.sizes + 2, rank);
-  const int64_t lines =
-      input.sizes[0] * ((positions + width - 1) / width) * ((depth + kDepths - 1) / kDepths);
-  const WorkSplit split = split_work(lines, width * kDepths);
-  Arguments arguments;
-  arguments.address(panels.address(), bytes, GRAFT_ACCESS_WRITE).read(input);
-  arguments.index(split.lines).index(split.per_item).index(depth);
-  arguments.index(input.strides[0]).index(input.strides[1]);
-  append(arguments, input.sizes + 2, rank, 1);
-  append(arguments, views.weight.sizes + 2, rank, 1);
-  append(arguments, views.output.sizes + 2, rank, 1);
-  append(arguments, parameters.stride, rank, 1);
-  append(arguments, parameters.padding, rank, 0);
-  append(arguments, parameters.dilation, rank, 1);
-  append(arguments, input.strides + 2, rank, 0);
-  const auto make = [&] { return PatchWriter(input.dtype, width).write(); };
-  stream.launch(get_kernel(stream.device(), key_of(input.dtype, width), make),
-                static_cast<uint64_t>(split.grid), arguments.span());
+// count entries from first on along a dimension.
+TensorView part(const TensorView& view, int dimension, int64_t first, int64_t count) {
+  TensorView result = view;
+  result.sizes[dimension] = count;
+  result.address += static_cast<uint64_t>(first * view.strides[dimension]) * size_of(view.dtype);
+  return result;
+}
+
+void make_contiguous(TensorView& view) {
+  int64_t stride = 1;
+  for (int d = view.rank - 1; d >= 0; --d) {
+    view.strides[d] = stride;
+    stride *= view.sizes[d];
+  }
 }
 
 bool is_contiguous_from(const TensorView& view, int first) {
@@ -146,51 +57,238 @@ bool is_contiguous_from(const TensorView& view, int first) {
   return true;
 }
 
-}  // namespace
-
-bool blocked_convolution(Stream& stream, const ConvolutionViews& views, const TensorView* bias,
-                         const ConvolutionParameters& parameters) {
-  const int rank = views.input.rank - 2;
-  const int64_t images = views.output.sizes[0], outs = views.output.sizes[1];
-  const int64_t depth = product(views.weight.sizes + 1, rank + 1);
-  const int64_t positions = product(views.output.sizes + 2, rank);
-  if (parameters.groups != 1 || (bias != nullptr && bias->dtype != views.output.dtype))
-    return false;
-  if (!fits_blocks(stream.device(), matrices(views.output, 1, outs, positions),
-                   matrices(views.weight, 1, outs, depth),
-                   matrices(views.input, 1, depth, positions))) {
-    return false;
+PatchGeometry geometry_of(const ConvolutionViews& views, const ConvolutionParameters& parameters) {
+  PatchGeometry geometry;
+  geometry.rank = views.input.rank - 2;
+  for (int d = 0; d < geometry.rank; ++d) {
+    geometry.kernel[d] = views.weight.sizes[2 + d];
+    geometry.positions[d] = views.output.sizes[2 + d];
+    geometry.step[d] = parameters.stride[d];
+    geometry.padding[d] = parameters.padding[d];
+    geometry.dilation[d] = parameters.dilation[d];
   }
-  StagedInput weight(stream, views.weight, !is_contiguous_from(views.weight, 0));
-  StagedOutput output(stream, views.output, !is_contiguous_from(views.output, 2));
+  return geometry;
+}
+
+// Whether every position meets the one element at the same place of the image.
+bool is_pointwise(const PatchGeometry& geometry) {
+  for (int d = 0; d < geometry.rank; ++d) {
+    if (geometry.kernel[d] != 1 || geometry.step[d] != 1) return false;
+    if (geometry.padding[d] != 0) return false;
+  }
+  return true;
+}
+
+// [channels, kernel..., out] from the last to the first element of the kernel, as [channels, out,
+// kernel...]: what the gradient of the input multiplies.
+TensorView turned(const TensorView& weight) {
+  TensorView result = weight;
+  std::swap(result.sizes[0], result.sizes[1]);
+  std::swap(result.strides[0], result.strides[1]);
+  for (int d = 2; d < weight.rank; ++d) {
+    const int64_t last = (weight.sizes[d] - 1) * weight.strides[d];
+    result.address += static_cast<uint64_t>(last) * size_of(weight.dtype);
+    result.strides[d] = -weight.strides[d];
+  }
+  return result;
+}
+
+bool fits(Stream& stream, const TensorView& like, int64_t m, int64_t n, int64_t k) {
+  return fits_blocks(stream.device(), matrices(like, 1, m, n), matrices(like, 1, m, k),
+                     matrices(like, 1, k, n));
+}
+
+// output = weight * patches of input; weight is contiguous [out, channels, kernel...].
+void multiply(Stream& stream, const TensorView& result, const TensorView& weight,
+              const TensorView& input, const PatchGeometry& geometry, const TensorView* bias) {
+  const int64_t images = input.sizes[0], outs = weight.sizes[0], positions = geometry.count();
+  const int64_t depth = product(weight.sizes + 1, weight.rank - 1);
   const int64_t width = panel_columns(stream.device());
-  const int64_t stride = (positions + width - 1) / width * width * depth;
-  const int64_t each = stride * static_cast<int64_t>(sizeof(float));
-  const int64_t together = std::clamp<int64_t>(kPatchBytes / each, 1, images);
-  const Workspace panels(stream, static_cast<uint64_t>(each * together));
-  TensorView factor = matrices(weight.view(), together, outs, depth);
-  factor.strides[0] = 0, factor.strides[1] = depth, factor.strides[2] = 1;
+  StagedOutput output(stream, result, !is_contiguous_from(result, 2));
+  const bool direct = is_pointwise(geometry) && is_contiguous_from(input, 2);
+  const uint64_t each = patch_bytes(part(input, 0, 0, 1), geometry, PatchLines::kPositions, width);
+  const auto together =
+      static_cast<int64_t>(std::clamp<uint64_t>(kPatchBytes / each, 1, uint64_t(images)));
+  const Workspace panels(stream, direct ? 0 : each * static_cast<uint64_t>(together));
   for (int64_t first = 0; first < images; first += together) {
     const int64_t count = std::min(together, images - first);
-    const auto bytes = static_cast<uint64_t>(each * count);
-    TensorView input = views.input;
-    input.sizes[0] = factor.sizes[0] = count;
-    input.address += static_cast<uint64_t>(first * input.strides[0]) * size_of(input.dtype);
-    pack(stream, panels, bytes, input, views, parameters, depth);
-    TensorView result = matrices(output.view(), count, outs, positions);
-    result.address += static_cast<uint64_t>(first * result.strides[0]) * size_of(result.dtype);
-    result.strides[2] = 1;
+    const TensorView image = part(input, 0, first, count);
+    TensorView factor = matrices(weight, count, outs, depth);
+    factor.strides[0] = 0, factor.strides[1] = depth, factor.strides[2] = 1;
+    TensorView to = matrices(part(output.view(), 0, first, count), count, outs, positions);
+    to.strides[2] = 1;
     MatmulEpilogue epilogue;
-    TensorView added = result;
+    TensorView added = to;
     if (bias != nullptr) {
       added.address = bias->address;
       added.strides[0] = added.strides[2] = 0, added.strides[1] = bias->strides[0];
       epilogue.addend = &added;
       epilogue.beta = 1.0;
     }
-    blocked_matmul(stream, result, factor, {panels.address(), bytes, stride, depth}, epilogue);
+    if (direct) {
+      TensorView right = matrices(image, count, depth, positions);
+      right.strides[2] = 1;
+      blocked_matmul(stream, to, factor, right, epilogue);
+      continue;
+    }
+    pack_patches(stream, panels.address(), image, geometry, PatchLines::kPositions, width);
+    const auto stride = static_cast<int64_t>(each / sizeof(float));
+    const PackedFactor right{panels.address(), each * static_cast<uint64_t>(count), stride, depth};
+    blocked_matmul(stream, to, factor, right, epilogue);
   }
   output.finish();
+}
+
+bool forward(Stream& stream, const ConvolutionViews& views, const TensorView* bias,
+             const PatchGeometry& geometry) {
+  if (bias != nullptr && bias->dtype != views.output.dtype) return false;
+  const int64_t depth = views.weight.sizes[1] * geometry.taps();
+  if (views.input.dtype != views.output.dtype || views.weight.dtype != views.output.dtype ||
+      !fits(stream, views.output, views.output.sizes[1], geometry.count(), depth)) {
+    return false;
+  }
+  StagedInput weight(stream, views.weight, !is_contiguous_from(views.weight, 0));
+  multiply(stream, views.output, weight.view(), views.input, geometry, bias);
+  return true;
+}
+
+// A contiguous tensor of the sizes, in space.
+TensorView made(Stream& stream, TensorView sizes, std::optional<Workspace>& space) {
+  make_contiguous(sizes);
+  const uint64_t bytes = static_cast<uint64_t>(sizes.count()) * size_of(sizes.dtype);
+  sizes.address = space.emplace(stream, bytes).address();
+  return sizes;
+}
+
+// Writes from to every stride-th place of to, zeros elsewhere.
+void spread(Stream& stream, const TensorView& to, const TensorView& from, const int64_t* stride) {
+  fill(stream, to, Scalar::of(to.dtype, 0.0));
+  TensorView places = to;
+  for (int d = 2; d < to.rank; ++d) {
+    places.sizes[d] = from.sizes[d];
+    places.strides[d] *= stride[d - 2];
+  }
+  copy(stream, places, from);
+}
+
+bool backward_input(Stream& stream, const ConvolutionViews& views, PatchGeometry geometry) {
+  int64_t step[3] = {1, 1, 1};
+  bool strided = false, single = true;
+  for (int d = 0; d < geometry.rank; ++d) {
+    single = single && geometry.kernel[d] == 1 && geometry.padding[d] == 0;
+    strided = strided || geometry.step[d] != 1;
+    std::swap(step[d], geometry.step[d]);
+    geometry.padding[d] = geometry.dilation[d] * (geometry.kernel[d] - 1) - geometry.padding[d];
+  }
+  const bool later = strided && single;  // the product is spread, not the gradient
+  if (!later) {
+    std::copy(views.input.sizes + 2, views.input.sizes + views.input.rank, geometry.positions);
+  }
+  const int64_t depth = views.output.sizes[1] * geometry.taps();
+  if (!fits(stream, views.input, views.input.sizes[1], geometry.count(), depth)) return false;
+  std::optional<Workspace> weight_space, space;
+  const TensorView from = turned(views.weight);
+  const TensorView weight = made(stream, from, weight_space);
+  copy(stream, weight, from);
+  if (!strided) {
+    multiply(stream, views.input, weight, views.output, geometry, nullptr);
+    return true;
+  }
+  TensorView sizes = views.output;
+  if (later) sizes.sizes[1] = views.input.sizes[1];
+  for (int d = 0; !later && d < geometry.rank; ++d) {
+    sizes.sizes[2 + d] = (views.output.sizes[2 + d] - 1) * step[d] + 1;
+  }
+  const TensorView wide = made(stream, sizes, space);
+  if (later) {
+    multiply(stream, wide, weight, views.output, geometry, nullptr);
+    spread(stream, views.input, wide, step);
+    return true;
+  }
+  spread(stream, wide, views.output, step);
+  multiply(stream, views.input, weight, wide, geometry, nullptr);
+  return true;
+}
+
+// gradient [out, images * positions], contiguous.
+TensorView channels_first(Stream& stream, const TensorView& view, std::optional<Workspace>& space) {
+  TensorView from = view;
+  std::swap(from.sizes[0], from.sizes[1]);
+  std::swap(from.strides[0], from.strides[1]);
+  TensorView to = from;
+  if (!is_contiguous_from(from, 0)) {
+    make_contiguous(to);
+    to.address =
+        space.emplace(stream, static_cast<uint64_t>(to.count()) * size_of(to.dtype)).address();
+    copy(stream, to, from);
+  }
+  TensorView result = to;
+  result.rank = 2;
+  result.sizes[1] = to.count() / to.sizes[0];
+  result.strides[0] = result.sizes[1], result.strides[1] = 1;
+  return result;
+}
+
+bool backward_weight(Stream& stream, const ConvolutionViews& views, const PatchGeometry& geometry) {
+  const int64_t images = views.input.sizes[0], outs = views.weight.sizes[0];
+  const int64_t depth = views.weight.sizes[1] * geometry.taps(), positions = geometry.count();
+  if (!fits(stream, views.weight, outs, depth, images * positions)) return false;
+  const int64_t width = panel_columns(stream.device());
+  const uint64_t each = patch_bytes(part(views.input, 0, 0, 1), geometry, PatchLines::kRows, width);
+  const auto together =
+      static_cast<int64_t>(std::clamp<uint64_t>(kPatchBytes / each, 1, uint64_t(images)));
+  TensorView sum = views.weight;
+  sum.dtype = GRAFT_FLOAT32;
+  make_contiguous(sum);
+  const Workspace result(stream, static_cast<uint64_t>(sum.count()) * sizeof(float));
+  sum.address = result.address();
+  TensorView product = sum;
+  product.rank = 2, product.sizes[1] = depth, product.strides[0] = depth, product.strides[1] = 1;
+  const Workspace panels(stream, each * static_cast<uint64_t>(together));
+  for (int64_t first = 0; first < images; first += together) {
+    const int64_t count = std::min(together, images - first);
+    std::optional<Workspace> space;
+    const TensorView left = channels_first(stream, part(views.output, 0, first, count), space);
+    pack_patches(stream, panels.address(), part(views.input, 0, first, count), geometry,
+                 PatchLines::kRows, width);
+    MatmulEpilogue epilogue;
+    epilogue.addend = first > 0 ? &product : nullptr;
+    epilogue.beta = first > 0 ? 1.0 : 0.0;
+    const PackedFactor right{panels.address(), each * static_cast<uint64_t>(count), 0,
+                             count * positions};
+    blocked_matmul(stream, product, left, right, epilogue);
+  }
+  copy(stream, views.weight, sum);
+  return true;
+}
+
+bool one_group(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
+               const TensorView* bias, const PatchGeometry& geometry) {
+  if (kind == GRAFT_CONVOLUTION_FORWARD) return forward(stream, views, bias, geometry);
+  if (kind == GRAFT_CONVOLUTION_BACKWARD_INPUT) return backward_input(stream, views, geometry);
+  return backward_weight(stream, views, geometry);
+}
+
+}  // namespace
+
+bool blocked_convolution(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
+                         const TensorView* bias, const ConvolutionParameters& parameters) {
+  const int64_t groups = parameters.groups;
+  if (groups < 1 || groups > kGroups) return false;
+  if (views.input.count() == 0 || views.weight.count() == 0 || views.output.count() == 0) {
+    return false;
+  }
+  const PatchGeometry geometry = geometry_of(views, parameters);
+  const int64_t channels = views.input.sizes[1] / groups, outs = views.output.sizes[1] / groups;
+  for (int64_t g = 0; g < groups; ++g) {
+    const ConvolutionViews views_of_group{part(views.input, 1, g * channels, channels),
+                                          part(views.weight, 0, g * outs, outs),
+                                          part(views.output, 1, g * outs, outs)};
+    std::optional<TensorView> added;
+    if (bias != nullptr) added = part(*bias, 0, g * outs, outs);
+    // All groups are alike, so the first tells.
+    if (!one_group(stream, kind, views_of_group, added ? &*added : nullptr, geometry)) return false;
+  }
   return true;
 }
 

@@ -126,11 +126,17 @@ TEST(Convolution, BlocksOfPatches) {
   const Case cases[] = {
       {2, 5, 13, 11, 9, 3, 3, {{2, 1, 1}, {1, 2, 0}, {1, 2, 1}, 1, false}},
       {2, 40, 6, 7, 24, 1, 1, {}},
+      {2, 24, 9, 8, 12, 1, 1, {{2, 2, 1}, {0, 0, 0}, {1, 1, 1}, 1, false}},
+      {3, 8, 10, 9, 16, 3, 3, {{2, 3, 1}, {1, 2, 0}, {1, 1, 1}, 1, false}},
+      {2, 16, 12, 10, 16, 3, 2, {{1, 2, 1}, {1, 1, 0}, {2, 1, 1}, 2, false}},
+      {2, 9, 9, 9, 7, 5, 5, {{1, 1, 1}, {6, 5, 0}, {1, 1, 1}, 1, false}},
+      {1, 8, 16, 17, 8, 3, 3, {}},
   };
   for (const Case& k : cases) {
     for (bool channels_last : {false, true}) {
       check(k, GRAFT_FLOAT32, channels_last, true);
       check(k, GRAFT_BFLOAT16, channels_last, true);
+      check(k, GRAFT_FLOAT16, channels_last, true);
     }
   }
 }

@@ -49,7 +49,8 @@ void check(Product product, graft_dtype dtype, int64_t m, int64_t k, int64_t n, 
 class Matmul : public ::testing::TestWithParam<Product> {};
 
 TEST_P(Matmul, EveryDtypeAndTranspose) {
-  const int64_t shapes[][3] = {{1, 1, 1}, {5, 7, 3}, {33, 65, 17}, {1, 100, 64}, {64, 100, 1}};
+  const int64_t shapes[][3] = {{1, 1, 1},    {5, 7, 3},   {33, 65, 17}, {1, 100, 64},
+                               {64, 100, 1}, {3, 77, 19}, {7, 131, 40}, {21, 64, 6}};
   for (auto& s : shapes) {
     for (int swaps = 0; swaps < 4; ++swaps) {
       check(GetParam(), GRAFT_FLOAT32, s[0], s[1], s[2], swaps & 1, swaps & 2);
