@@ -18,9 +18,7 @@ Value bounded(Value a, Value low, Value high) {
   const Value raised = select(a > low, a, low);
   const Value inside = select(raised < high, raised, high);
   if (!is_float(a.type())) return inside;
-  // No constant here: compilers load one under the mask, and as long as no lane is NaN its page may
-  // never be present, so that each masked load waits for a fault that is not to be told.
-  return select(is_nan(a) | is_nan(low) | is_nan(high), a + low + high, inside);
+  return select(is_nan(a) | is_nan(low) | is_nan(high), like(a, std::nan("")), inside);
 }
 
 // Symmetric about weight 1/2, so that both ends are met exactly.
