@@ -34,6 +34,7 @@ TEST(OpenclC, PrintsKernels) {
   GRAFT_BIND(f32, 0)
   GRAFT_BIND(f32, 1)
   const f32 p2 = p2_bits;
+  GRAFT_TOUCH
   const f32 v0 = p2;
   const i64 v1 = item;
   const f32 v2 = p1[v1];

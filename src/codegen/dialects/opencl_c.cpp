@@ -26,6 +26,10 @@ class OpenclC final : public GpuLike {
   std::string_view vector_loop() const override { return "GRAFT_VECTOR_LOOP\n"; }
   std::string vector_maximum(const std::string&) const override { return "GRAFT_VECTOR_LOOP\n"; }
 
+  std::string open_kernel(const Kernel& kernel) const override {
+    return GpuLike::open_kernel(kernel) + "  GRAFT_TOUCH\n";
+  }
+
   std::string bitcast(Type to, Type, const std::string& value) const override {
     return std::string("as_") + own_name(to) + "(" + value + ")";
   }
