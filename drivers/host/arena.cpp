@@ -12,7 +12,7 @@
 #include <iterator>
 #include <string>
 
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "settings.h"
 #include "trap.h"
 

@@ -12,7 +12,7 @@
 
 #include "arena.h"
 #include "fault.h"
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "settings.h"
 #include "simulation.h"
 

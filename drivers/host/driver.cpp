@@ -3,11 +3,10 @@
 
 #include "device.h"
 #include "event.h"
-#include "guarded.h"
+#include "graft/driver_slot.h"
 #include "handle.h"
 #include "kernel.h"
 #include "library.h"
-#include "message.h"
 #include "program.h"
 #include "settings.h"
 #include "stream.h"
@@ -15,11 +14,6 @@
 
 namespace graft::host {
 namespace {
-
-graft_status last_message(char* out_text, size_t capacity) {
-  copy_text(last_text(), out_text, capacity);
-  return GRAFT_OK;
-}
 
 constexpr graft_driver_table make_table() {
   graft_driver_table table = {};

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "reduction.h"
 
 namespace graft::host {

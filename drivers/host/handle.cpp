@@ -12,7 +12,7 @@
 #include "arena.h"
 #include "device.h"
 #include "fault.h"
-#include "message.h"
+#include "graft/driver_slot.h"
 
 namespace graft::host {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "arena.h"
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "pool.h"
 #include "stream.h"
 

@@ -10,7 +10,7 @@
 
 #include "arena.h"
 #include "collectives.h"
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "reduction.h"
 #include "settings.h"
 #include "stream.h"

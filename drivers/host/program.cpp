@@ -14,7 +14,7 @@
 #include "compiler.h"
 #include "device.h"
 #include "fault.h"
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "pack.h"
 #include "settings.h"
 

@@ -8,7 +8,7 @@
 #include <new>
 #include <system_error>
 
-#include "message.h"
+#include "graft/driver_slot.h"
 
 namespace {
 

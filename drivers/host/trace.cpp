@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "device.h"
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "stream.h"
 
 namespace graft::host {

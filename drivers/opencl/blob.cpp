@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "message.h"
+#include "graft/driver_slot.h"
 
 namespace graft::opencl {
 namespace {

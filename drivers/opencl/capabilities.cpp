@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "query.h"
 #include "settings.h"
 

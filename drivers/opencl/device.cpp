@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "settings.h"
 #include "status.h"
 
@@ -27,7 +27,7 @@ graft_status graft_device_s::failed(cl_int code, const std::string& what, graft_
     if (probe != CL_SUCCESS) status = GRAFT_DEVICE_LOST;
   }
   if (status == GRAFT_DEVICE_LOST) lost.store(true);
-  return graft::opencl::fail(status, what + ": " + graft::opencl::code_name(code));
+  return graft::fail(status, what + ": " + graft::opencl::code_name(code));
 }
 
 namespace graft::opencl {

@@ -3,9 +3,8 @@
 
 #include "device.h"
 #include "event.h"
-#include "guarded.h"
+#include "graft/driver_slot.h"
 #include "kernel.h"
-#include "message.h"
 #include "program.h"
 #include "stream.h"
 #include "trace.h"
@@ -13,11 +12,6 @@
 
 namespace graft::opencl {
 namespace {
-
-graft_status last_message(char* out_text, size_t capacity) {
-  copy_text(last_text(), out_text, capacity);
-  return GRAFT_OK;
-}
 
 constexpr graft_driver_table make_table() {
   graft_driver_table table = {};

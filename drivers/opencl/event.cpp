@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "device.h"
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "settings.h"
 #include "stream.h"
 

@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "device.h"
+#include "graft/driver_slot.h"
 #include "memory.h"
-#include "message.h"
 #include "status.h"
 #include "stream.h"
 
 using graft::opencl::cl;
-using graft::opencl::fail;
+using graft::fail;
 using graft::opencl::Memory;
 
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "status.h"
 
 namespace graft::opencl {

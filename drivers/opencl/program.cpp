@@ -6,7 +6,7 @@
 
 #include "blob.h"
 #include "device.h"
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "status.h"
 
 namespace graft::opencl {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "status.h"
 
 namespace graft::opencl {

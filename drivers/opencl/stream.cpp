@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "settings.h"
 
 namespace graft::opencl {

@@ -6,8 +6,7 @@
 #include <string>
 
 #include "device.h"
-#include "guarded.h"
-#include "message.h"
+#include "graft/driver_slot.h"
 #include "settings.h"
 
 namespace graft::opencl {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string>
 
+#include "graft/driver_slot.h"
 #include "memory.h"
-#include "message.h"
 #include "stream.h"
 
 namespace graft::opencl {
