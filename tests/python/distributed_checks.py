@@ -210,7 +210,6 @@ CASES = {
     f"{name}-{str(dtype).removeprefix('torch.')}-{'async' if asynchronous else 'sync'}":
         (name, dtype, asynchronous)
     for name, dtype, asynchronous in itertools.product(COLLECTIVES, MOVED, [False, True])
-    if not (name == "coalesced" and dtype.is_complex)
 }  # fmt: skip
 
 
