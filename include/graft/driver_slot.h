@@ -1,9 +1,17 @@
 // include/graft/driver_slot.h: what the slots of a driver written in C++ share; optional, all of it
 // inline.
 //
-// A slot reports a failure as `return graft::fail(GRAFT_INVALID_ARGUMENT, "what, and what to do")`;
-// its driver's last_message gives graft::last_text(). Guarded wraps a slot so that no exception
-// crosses the boundary.
+// A driver needs nothing of this: the ABI is graft/driver.h, in C. A driver in C++ would write the
+// same lines again. A slot reports a failure as
+//
+//   return graft::fail(GRAFT_INVALID_ARGUMENT, "what was given, what was expected, what to do");
+//
+// and its table is filled with guarded slots, so that no exception crosses the boundary:
+//
+//   table.copy = &graft::Guarded<&copy>::call;
+//   table.last_message = &graft::Guarded<&graft::last_message>::call;
+//
+// All of it is thread-safe: texts belong to the thread that failed.
 #ifndef GRAFT_DRIVER_SLOT_H_
 #define GRAFT_DRIVER_SLOT_H_
 
@@ -22,13 +30,15 @@
 
 namespace graft {
 
-// The text of the calling thread's last failure, "" when the thread never failed.
+// The text of the calling thread's last failure, "" when the thread never failed. Valid until the
+// thread fails again or ends.
 inline std::string& last_text() {
   thread_local std::string text;
   return text;
 }
 
-// Keeps text for last_message and returns status.
+// Keeps text for last_message and returns status. Throws nothing but std::bad_alloc, in the copy
+// that the caller makes of its text.
 inline graft_status fail(graft_status status, std::string text) {
   last_text() = std::move(text);
   return status;
@@ -48,7 +58,8 @@ inline graft_status last_message(char* out_text, size_t capacity) {
   return GRAFT_OK;
 }
 
-// Guarded<&slot>::call is what goes into a table.
+// Guarded<&slot>::call is what goes into a table: the slot's status, OUT_OF_MEMORY where it threw
+// std::bad_alloc, INTERNAL with the exception's text where it threw another std::exception.
 template <auto slot>
 struct Guarded;
 

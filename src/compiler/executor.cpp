@@ -67,7 +67,7 @@ void take_apart(Graph* graph) {
 class Executor::Frame {
  public:
   Frame(const Graph& graph, ExecutionHost& host, Stream& stream)
-      : graph_(graph), host_(host), stream_(stream) {
+      : graph_(graph), host_(host), stream_(stream), symbols_(graph_) {
     verify(graph_);
     take_apart(&graph_);
     for (const Symbol& symbol : graph_.symbols) {
@@ -84,7 +84,6 @@ class Executor::Frame {
     outside_.resize(graph_.values.size(), false);
     compile_kernels(effects);
     for (UnitId unit : order) add_step(effects, units.nodes(unit), unit < graph_.groups.size());
-    symbols_.resize(graph_.symbols.size());
     views_.resize(graph_.values.size());
     numbers_.resize(graph_.values.size());
     make_constants(effects);
@@ -105,7 +104,7 @@ class Executor::Frame {
           fmt::format("graph {} takes {} tensors and gives {}, not {} and {}", graph_.name,
                       graph_.inputs.size(), graph_.outputs.size(), inputs.size(), results.size()));
     }
-    if (bind(inputs, integers)) resize();
+    if (symbols_.bind(inputs, integers) || !sized_) resize();
     for (size_t i = 0; i < inputs.size(); ++i) check_input(i, inputs[i]);
     const graft_address arena =
         placement_.total == 0 ? 0 : host_.allocate(placement_.total, stream_);
@@ -238,41 +237,10 @@ class Executor::Frame {
     stream_.synchronize();
   }
 
-  // Whether a symbol changed.
-  bool bind(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers) {
-    bool changed = !bound_;
-    for (size_t i = 0; i < symbols_.size(); ++i) {
-      const Symbol& symbol = graph_.symbols[i];
-      int64_t value = 0;
-      if (symbol.value != kNone) {
-        const TensorView& view = inputs[places_[symbol.value].index].view;
-        if (symbol.dim < view.rank) value = view.sizes[symbol.dim];
-      } else if (static_cast<size_t>(symbol.dim) < integers.size()) {
-        value = integers[static_cast<size_t>(symbol.dim)];
-      }
-      if (value < symbol.low || value > symbol.high) {
-        bound_ = false;
-        throw Error(GRAFT_INVALID_ARGUMENT,
-                    fmt::format("graph {}: {} is {}, but the graph was compiled for {} to {}",
-                                graph_.name, symbol.name, value, symbol.low, symbol.high));
-      }
-      changed = changed || symbols_[i] != value;
-      symbols_[i] = value;
-    }
-    return changed;
-  }
-
-  int64_t at(const Size& size) const {
-    return size.evaluate([this](std::string_view name) {
-      for (size_t i = 0; i < symbols_.size(); ++i) {
-        if (graph_.symbols[i].name == name) return symbols_[i];
-      }
-      throw Error(GRAFT_INTERNAL, "a symbol has no value");
-    });
-  }
+  int64_t at(const Size& size) const { return symbols_.at(size); }
 
   void resize() {
-    bound_ = false;
+    sized_ = false;
     for (ValueId id = 0; id < graph_.values.size(); ++id) {
       const TensorType& type = graph_.values[id].type;
       TensorView& view = views_[id];
@@ -301,7 +269,7 @@ class Executor::Frame {
       else
         resolve(step);
     }
-    bound_ = true;
+    sized_ = true;
   }
 
   void check_input(size_t i, const ExecutionInput& input) const {
@@ -378,8 +346,8 @@ class Executor::Frame {
   std::vector<bool> outside_;             // by value: something but a generated kernel may see it
 
   // Of the run.
-  bool bound_ = false;
-  std::vector<int64_t> symbols_;
+  bool sized_ = false;  // what depends on symbols is up to date
+  SymbolValues symbols_;
   std::vector<TensorView> views_;  // by value
   std::vector<Scalar> numbers_;    // by value: the call's scalars
   Placement placement_;

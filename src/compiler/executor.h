@@ -6,15 +6,10 @@
 
 #include "compiler/execution_host.h"
 #include "compiler/graph.h"
+#include "compiler/symbol_values.h"
 #include "runtime/export.h"
 
 namespace graft::compiler {
-
-// An argument of a run, by the graph's inputs: a tensor, or a scalar of the host.
-struct ExecutionInput {
-  TensorView view;
-  Scalar scalar;
-};
 
 // A plan for one graph on one device: steps, memory, and a frame that is filled in at each run.
 // Not thread-safe: one run at a time. Without a change of the symbols a run allocates no host
