@@ -28,8 +28,8 @@ def reports() -> list[graft_compiler.Report]:
     made = graft_compiler.reports()
     for report in made:
         assert report.compiled, report.why
-        counts = report.counts()
-        assert counts is None or counts.eager == {}, report
+        for counts in (report.counts(), report.prepared()):
+            assert counts is None or counts.eager == {}, report
     return made
 
 

@@ -27,7 +27,8 @@ def test_there_are_examples():
 @pytest.mark.parametrize("block", BLOCKS)
 def test_block_runs(block, tmp_path):
     ran = subprocess.run(
-        [sys.executable, "-c", block], cwd=tmp_path, env={**os.environ, "GRAFT_HOST_DEVICES": "2"},
+        [sys.executable, "-c", block], cwd=tmp_path,
+        env={**os.environ, "GRAFT_HOST_DEVICES": "2", "PYTHONPATH": str(ROOT / "examples")},
         capture_output=True, text=True, timeout=200,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr

@@ -14,13 +14,13 @@ Run = Callable[[list[Any]], list[Any]]
 
 
 def compiled(traced: Traced) -> Run:
-    """The graph as a function of lists. Raises RuntimeError where the compiler does not take it."""
+    """The graph as a function of lists. Raises where the compiler does not take it, or fails."""
     try:
         if traced.refusal is not None:
             raise traced.refusal
         return _compiled(traced)
-    except RuntimeError as error:
-        remember(Report(traced.part, None, str(error)))
+    except Exception as error:
+        remember(Report(traced.part, [], str(error)))
         raise
 
 
@@ -35,5 +35,5 @@ def _compiled(traced: Traced) -> Run:
         prologue, rest, taken = _C.compiler_lower(text, traced.part != "inference", index)
         main = _C.CompiledGraph(rest, index, tensors)
         before = None if prologue is None else _C.CompiledGraph(prologue, index, tensors)
-    remember(Report(traced.part, main, None))
+    remember(Report(traced.part, [main] if before is None else [main, before]))
     return main.run if before is None else _C.PreparedGraph(before.run, main.run, taken)

@@ -39,7 +39,7 @@ def build(traced: Traced) -> Runnable:
     graph itself, with one warning that says why."""
     try:
         run = compiled(traced)
-    except RuntimeError as error:
+    except Exception as error:
         warnings.warn(f"torch.compile runs this {traced.part} graph without compiling it: {error}",
                       stacklevel=2)  # fmt: skip
         return traced.module

@@ -50,7 +50,7 @@ def _build(built: Built, traced: Traced) -> Run:
     run: Run = functools.partial(_spread, traced.module)
     try:
         run = compiled(traced)
-    except RuntimeError as error:
+    except Exception as error:
         built.why = str(error)
     if traced.part == "inference" and _bare():
         built.inner = run

@@ -9,20 +9,31 @@ from torch_graft import _C
 
 
 class Report:
-    """One graph of AOTAutograd. part: forward, backward or inference; why: why it was not compiled."""
+    """One graph of AOTAutograd. part: forward, backward or inference; why: why it was not compiled.
 
-    def __init__(self, part: str, graph: _C.CompiledGraph | None, why: str | None) -> None:
+    graphs: what runs at each call, then what prepares its weights.
+    """
+
+    def __init__(self, part: str, graphs: list[_C.CompiledGraph], why: str | None = None) -> None:
         self.part = part
         self.why = why
-        self._graph = None if graph is None else weakref.ref(graph)
+        self._graphs = [weakref.ref(graph) for graph in graphs]
 
     @property
     def compiled(self) -> bool:
-        return self._graph is not None
+        return self.why is None
 
     def counts(self) -> _C.GraphCounts | None:
-        """How its nodes run; None where it was not compiled or is gone."""
-        graph = self._graph() if self._graph is not None else None
+        """How the nodes run at each call; None where it was not compiled or is gone."""
+        return self._counts(0)
+
+    def prepared(self) -> _C.GraphCounts | None:
+        """How the nodes run that depend on weights alone, once for each change of these; None
+        without any."""
+        return self._counts(1)
+
+    def _counts(self, place: int) -> _C.GraphCounts | None:
+        graph = self._graphs[place]() if place < len(self._graphs) else None
         return None if graph is None else graph.counts()
 
     def __repr__(self) -> str:
