@@ -10,8 +10,8 @@
 #include "status.h"
 #include "stream.h"
 
-using graft::opencl::cl;
 using graft::fail;
+using graft::opencl::cl;
 using graft::opencl::Memory;
 
 namespace {
