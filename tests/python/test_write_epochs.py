@@ -340,6 +340,7 @@ def test_untrusted_weights_are_prepared_at_each_call() -> None:
 def test_other_streams_wait_for_prepared_weights() -> None:
     graph, x, w = Doubling(), tensor(), tensor()
     writer, reader = torch.Stream(DEVICE), torch.Stream(DEVICE)
+    torch.accelerator.synchronize()  # the tensors' first values come from another stream
     for step in range(20):
         with writer:
             w.fill_(step)  # nobody waits for it here: who prepares does

@@ -76,7 +76,9 @@ def fault(identity: str, root: Path, listed: list[str]) -> str | None:
 
 
 def expected_to_fail() -> list[str]:
-    return [row["test"] for row in tomllib.loads(LISTING.read_text()).get("expectation", [])]
+    """Without what holds for one driver other than the default one."""
+    rows = tomllib.loads(LISTING.read_text()).get("expectation", [])
+    return [row["test"] for row in rows if row.get("driver", "host") == "host"]
 
 
 TABLES = sections(PAGE.read_text())

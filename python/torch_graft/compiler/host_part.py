@@ -12,6 +12,8 @@ import torch
 from torch import fx
 from torch.utils._pytree import tree_leaves
 
+from torch_graft.compiler.writer import device_of
+
 Runnable = Callable[..., Any]
 
 
@@ -40,9 +42,16 @@ class Parts(NamedTuple):
 
 def split(module: fx.GraphModule) -> Parts | None:
     """None where no number in host memory is written or returned."""
-    host = [node for node in module.graph.nodes if _on_host(node)]
+    if device_of(module.graph).type == "cpu":
+        return None
     [output] = module.graph.find_nodes(op="output")
-    chosen = set(host)
+    chosen: set[fx.Node] = set()
+    host: list[fx.Node] = []
+    for node in module.graph.nodes:
+        known = all(one.op == "placeholder" or one in chosen for one in node.all_input_nodes)
+        if known and _on_host(node):
+            chosen.add(node)
+            host.append(node)
     if not any(
         node.target is torch.ops.aten.copy_.default or output in node.users for node in host
     ):

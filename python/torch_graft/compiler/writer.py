@@ -56,7 +56,7 @@ class _Writer:
         self.boundary = boundary
         self.sizes = Sizes()
         self.constants = Constants(self.sizes)
-        self.device = _device_of(module.graph)
+        self.device = device_of(module.graph)
         self.names: dict[fx.Node, str] = {}  # of the value of a node with one result
         self.generators: dict[fx.Node, int] = {}  # inputs: which of the call's generators
         self.several: dict[fx.Node, list[str | None]] = {}  # of a node with a list of results
@@ -293,7 +293,7 @@ class _Writer:
         return "\n".join([*lines, *self.constants.lines, *self.lines, *self.outputs, "end", ""])
 
 
-def _device_of(graph: fx.Graph) -> torch.device:
+def device_of(graph: fx.Graph) -> torch.device:
     """That of the first tensor that is more than a number in host memory; the host without one."""
     for node in graph.nodes:
         value = node.meta.get("val")
