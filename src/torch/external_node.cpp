@@ -2,6 +2,7 @@
 #include "torch/external_node.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
@@ -103,6 +104,16 @@ at::Tensor host_number(const Scalar& scalar) {
   return tensor;
 }
 
+// A number where a tensor is expected: it decides no dtype, as in eager's calls.
+at::Tensor number_as_tensor(const Argument& argument) {
+  c10::Scalar number = argument.truth;
+  if (argument.kind == Kind::kInteger) number = argument.integer.constant_part();
+  if (argument.kind == Kind::kFloat) number = argument.number;
+  at::Tensor tensor = c10::scalar_to_tensor(number);
+  tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
 // Arguments of a node as PyTorch's boxed values; tensors are taken one after the other.
 class Boxing {
  public:
@@ -117,6 +128,9 @@ class Boxing {
     }
     if (type.kind() == c10::TypeKind::ListType) {
       return list(argument, type.castRaw<c10::ListType>()->getElementType());
+    }
+    if (type.kind() == c10::TypeKind::TensorType && argument.kind != Kind::kValue) {
+      return number_as_tensor(argument);
     }
     const bool real = type.kind() == c10::TypeKind::FloatType;
     switch (argument.kind) {

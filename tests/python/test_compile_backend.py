@@ -62,6 +62,17 @@ def test_one_graph_serves_all_batch_sizes(device: str) -> None:
     assert len(reports()) == 1
 
 
+def test_sizes_are_numbers_of_operators(device: str) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return (x * x.shape[0]).cumsum(0) + torch.xlogy(x.shape[1], x.abs() + 1)
+
+    call = torch.compile(function, dynamic=True)
+    for rows in (3, 5):
+        x = torch.randn(rows, 4, device=device)
+        close([call(x)], [function(x)], f"{rows} rows")
+    assert len(reports()) == 1
+
+
 def test_graph_breaks_are_no_errors(device: str) -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         y = x * 2 + 1
