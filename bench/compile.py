@@ -99,7 +99,10 @@ class Sides:
 
     def start(self, stack: ExitStack, kind: str, name: str, folder: str) -> dict[str, float]:
         device = "cpu" if kind in OTHERS else "graft"
-        caches = {"GRAFT_CACHE_DIR": f"{folder}/graft", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/torch"}
+        caches = {
+            "GRAFT_CACHE_DIR": f"{folder}/graft",
+            "TORCHINDUCTOR_CACHE_DIR": f"{folder}/torch",
+        }
         self.sides[name] = stack.enter_context(Side(device, self.environment | caches))
         found: dict[str, float] = self.call(
             name, compile_worker.prepare, kind, self.case.name, self.threads
@@ -145,7 +148,7 @@ def run_case(case: Case, options: argparse.Namespace, rows: list[Row]) -> dict[s
 def publish(rows: list[Row], facts: dict[str, Any]) -> None:
     table = report.markdown(rows, facts).replace("CPU (min)", "beside (min)")
     PAGE.write_text(report.put_between(PAGE.read_text(), table))
-    chart.draw(rows, PAGE.with_suffix(".png"))
+    chart.draw(rows, PAGE.with_suffix(".png"), "the fastest other's")
 
 
 def main() -> int:

@@ -198,7 +198,9 @@ def many() -> tuple[nn.Module, list[Any]]:
 
 
 def first_class(logits: torch.Tensor) -> torch.Tensor:
-    return F.cross_entropy(logits, torch.zeros(len(logits), dtype=torch.int64, device=logits.device))
+    return F.cross_entropy(
+        logits, torch.zeros(len(logits), dtype=torch.int64, device=logits.device)
+    )
 
 
 def sgd(parameters: Any) -> torch.optim.Optimizer:
