@@ -1,7 +1,7 @@
 # Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl conformance lint format test-cpp test-sanitizers test-python \
+.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile conformance lint format test-cpp test-sanitizers test-python \
   test-python-async test-python-opencl test-python-inline clean
 
 BIN := .venv/bin
@@ -28,6 +28,7 @@ help:
 	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
 	@echo 'make bench-distributed  several processes beside Gloo, into docs/distributed-speed.md'
 	@echo 'make bench-opencl  the OpenCL driver beside the CPU, into docs/opencl-speed.md'
+	@echo 'make bench-compile  compiled models beside torch.compile, into docs/compile-speed.md'
 	@echo 'make conformance  every operator in every dtype, for hours; goes on where it was stopped'
 	@echo 'make lint    formatting, static analysis and the rules of tools/check_design.py'
 	@echo 'make setup   environment .venv with Graft installed (the others do this too)'
@@ -55,6 +56,9 @@ bench-kernels: .venv/graft.stamp
 
 bench-opencl: .venv/graft.stamp
 	$(BIN)/python bench/run.py --opencl --publish
+
+bench-compile: .venv/graft.stamp
+	$(BIN)/python bench/compile.py --publish
 
 bench-distributed: .venv/graft.stamp
 	$(BIN)/python bench/run.py --distributed --publish

@@ -35,7 +35,7 @@ def columns(rows: list[Row]) -> list[list[Row]]:
     return spread
 
 
-def draw_column(axes: Axes, rows: list[Row]) -> None:
+def draw_column(axes: Axes, rows: list[Row], against: str) -> None:
     for place, row in enumerate(rows):
         colour = COLOURS[row.verdict]
         axes.plot([row.low, row.high], [place, place], color=colour, linewidth=3, alpha=0.4)
@@ -46,17 +46,17 @@ def draw_column(axes: Axes, rows: list[Row]) -> None:
     axes.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=6)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.tick_params(axis="x", labelsize=7)
-    axes.set_xlabel("time / CPU's time (a tick marks the goal)", fontsize=7)
+    axes.set_xlabel(f"time / {against} time (a tick marks the goal)", fontsize=7)
     axes.grid(axis="x", linewidth=0.3)
 
 
-def draw(rows: list[Row], path: Path) -> None:
+def draw(rows: list[Row], path: Path, against: str = "CPU's") -> None:
     """Writes a PNG of the rows that are ratios."""
     spread = columns([row for row in rows if row.unit == "ratio"])
     height = 1.0 + INCHES_PER_ROW * max(len(column) for column in spread)
     figure, axes = pyplot.subplots(1, COLUMNS, figsize=(15, height), squeeze=False)
     for place, column in zip(axes[0], spread, strict=True):
-        draw_column(place, column)
+        draw_column(place, column, against)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     pyplot.close(figure)

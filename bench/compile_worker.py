@@ -1,0 +1,105 @@
+"""What runs in the process of one side of the compilers' table: compiles a case and times it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from torch import nn
+
+from compile_cases import CASES, Case
+from record import synchronize
+from timing import seconds_per_call
+
+SAMPLE_SECONDS = 0.05
+_work: dict[str, Any] = {}
+
+
+def wrapped(kind: str, case: Case, model: nn.Module) -> nn.Module:
+    """model as this side runs it."""
+    if "eager" in kind:
+        return model
+    if kind == "optimize":
+        import torch_graft
+
+        mode = "training" if case.training else "inference"
+        return torch_graft.optimize(model, mode=mode, dynamic=case.dynamic)
+    backend = "graft" if kind == "graft compile" else "inductor"
+    if kind == "frozen":
+        import torch._inductor.config as inductor
+
+        inductor.freezing = True
+    return torch.compile(model, backend=backend, dynamic=case.dynamic)  # type: ignore[return-value]
+
+
+def watch_back_end() -> list[float]:
+    """Grows by the seconds of each graph that our back end compiles."""
+    from torch_graft.compiler import backend, building
+
+    taken: list[float] = []
+    plain = backend.compiled
+
+    def compiled(traced: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return plain(traced)
+        finally:
+            taken.append(time.perf_counter() - start)
+
+    backend.compiled = building.compiled = compiled
+    return taken
+
+
+def prepare(device: str, kind: str, name: str, threads: int) -> dict[str, float]:
+    """Compiles a case. Returns the seconds of its first call, of the back end, and what was built."""
+    torch.set_num_threads(threads)
+    case, ours = CASES[name], kind in ("graft compile", "optimize")
+    torch.ones(1, device=device).add(1)
+    taken = watch_back_end() if ours else []
+    call = case.make(device, lambda model: wrapped(kind, case, model))
+    start = time.perf_counter()
+    call()
+    synchronize(device)
+    found = {"first": time.perf_counter() - start}
+    for _ in range(3):
+        call()
+    synchronize(device)
+    found["back end"] = sum(taken) if ours else inductor_seconds()
+    _work.update(call=call, count=1)
+    took = sample(device)
+    _work["count"] = max(1, int(SAMPLE_SECONDS / took))
+    found |= built() if ours else {}
+    return found | (costs(device, call) if device != "cpu" else {})
+
+
+def inductor_seconds() -> float:
+    from torch._dynamo.utils import compilation_time_metrics
+
+    return sum(compilation_time_metrics.get("compile_fx_inner", []))
+
+
+def built() -> dict[str, float]:
+    """How many graphs there are, how many were refused, and how many nodes stayed eager."""
+    from torch_graft.compiler.reports import reports
+
+    counts = [one.counts() for one in reports()]
+    eager = sum(sum(one.eager.values()) for one in counts if one is not None)
+    refused = sum(not one.compiled for one in reports())
+    return {"graphs": len(counts), "refused": refused, "eager nodes": eager}
+
+
+def costs(device: str, call: Any) -> dict[str, float]:
+    """Launches and the peak of memory of one warm call."""
+    module = torch.get_device_module(device)
+    torch.accelerator.reset_peak_memory_stats()
+    before = module.statistics()["launches"]
+    call()
+    synchronize(device)
+    launches = module.statistics()["launches"] - before
+    return {"launches": launches, "peak": torch.accelerator.max_memory_allocated()}
+
+
+def sample(device: str) -> float:
+    """Seconds per call, the last synchronisation included."""
+    return seconds_per_call(device, _work["call"], _work["count"])
