@@ -64,7 +64,7 @@ def test_one_graph_serves_all_batch_sizes(device: str) -> None:
 
 def test_sizes_are_numbers_of_operators(device: str) -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
-        return (x * x.shape[0]).cumsum(0) + torch.xlogy(x.shape[1], x.abs() + 1)
+        return (x * x.shape[0]).cumsum(0) - x.shape[0] * x.shape[1]
 
     call = torch.compile(function, dynamic=True)
     for rows in (3, 5):
