@@ -12,7 +12,6 @@ import pytest
 import torch
 from torch import nn
 
-import torch_graft  # noqa: F401
 from torch_graft import _C
 
 DEVICE = "graft"
