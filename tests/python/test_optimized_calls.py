@@ -15,51 +15,10 @@ from torch import nn
 from torch.testing import assert_close
 
 import torch_graft
+from optimized_net import DEVICE, Net, check, fresh, hits, image, pair
 from torch_graft.optimizing import Optimized
 
-DEVICE = "graft"
-
-
-class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.scale = 2.0
-        self.conv = nn.Conv2d(3, 8, 3, padding=1, bias=False)
-        self.norm = nn.BatchNorm2d(8)
-        self.head = nn.Linear(8, 5)
-        with torch.no_grad():
-            self.norm.running_mean.normal_()
-            self.norm.running_var.uniform_(0.5, 2)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.head(torch.relu(self.norm(self.conv(x))).mean((2, 3)) * self.scale)
-
-
-def image(batch: int = 2) -> torch.Tensor:
-    return torch.randn(batch, 3, 8, 8, device=DEVICE)
-
-
-@pytest.fixture(autouse=True)
-def _reset() -> Any:
-    torch.manual_seed(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
-    torch._dynamo.reset()
-
-
-def pair() -> tuple[Net, nn.Module]:
-    model = Net().eval().to(DEVICE)
-    return model, torch_graft.optimize(model)
-
-
-def check(model: nn.Module, optimized: nn.Module, *args: Any) -> None:
-    with torch.no_grad():
-        assert_close(optimized(*args), model(*args), rtol=1e-4, atol=1e-4)
-
-
-def hits(optimized: nn.Module) -> int:
-    return optimized._graft_calls.hits
+_reset = pytest.fixture(autouse=True)(fresh)
 
 
 def test_hooks_of_the_module_itself_run_once() -> None:
