@@ -146,12 +146,15 @@ void CollectiveWork::synchronize() {
 }
 
 void CollectiveWork::settle() noexcept {
+  const std::lock_guard one_at_a_time(settling_);
+  if (is_settled_) return;  // a second wait would take the error of a later command
   Event* done = nullptr;
   {
     const std::lock_guard lock(state_);
     done = done_.get();
   }
   if (done != nullptr) done->settle();
+  is_settled_ = true;
 }
 
 bool CollectiveWork::settled() {

@@ -52,8 +52,8 @@ class CollectiveWork final : public c10d::Work {
   void complete(Stream& stream);
   void fail(std::exception_ptr error);
 
-  // For engines, after complete(): blocks until the device is done; its late error stays with the
-  // stream.
+  // For engines, after complete(): blocks until the device is done. Its late error is with the
+  // stream when this returns, whichever thread settled first.
   void settle() noexcept;
   // Whether settle() would not block.
   bool settled();
@@ -90,6 +90,9 @@ class CollectiveWork final : public c10d::Work {
   std::vector<std::function<void()>> steps_;
   std::function<void()> told_;
   int source_rank_ = -1;
+
+  std::mutex settling_;  // held from the wait until the stream has its error; before state_
+  bool is_settled_ = false;
 
   std::mutex state_;  // guards what follows
   bool claimed_ = false;

@@ -199,15 +199,16 @@ void NativeEngine::watch(const c10::intrusive_ptr<CollectiveWork>& work) {
 }
 
 // Those that are done now, for the caller to drop without the lock: with their tensors, which
-// Python may own. REQUIRES: judging_ is held.
+// Python may own. All are settled before one is judged: another thread that waits for a later one
+// may be bringing the stream the error of an earlier. REQUIRES: judging_ is held.
 NativeEngine::Works NativeEngine::judge_settled() {
   Works judged;
   while (!watching_.empty() && watching_.front()->settled()) {
     judged.push_back(std::move(watching_.front()));
     watching_.pop_front();
     judged.back()->settle();
-    judge(*judged.back());
   }
+  for (const auto& work : judged) judge(*work);
   return judged;
 }
 

@@ -170,13 +170,19 @@ def test_equal_streams_are_one(device, second):
     assert there.device == torch.device(second)
 
 
-def test_native_handles_tell_streams_apart(device, second):
-    streams = [torch.accelerator.current_stream(), torch.Stream(device), torch.Stream(device),
-               torch.Stream(second)]  # fmt: skip
-    handles = [stream.native_handle for stream in streams]
-    assert all(handles)
-    assert len(set(handles)) == 4
-    assert torch.accelerator.current_stream().native_handle == handles[0]
+def test_native_handles_tell_streams_apart(python):
+    """In a process of its own: whoever has a handle may write, so the device's memory is not trusted
+    from then on."""
+    python(
+        """
+        streams = [torch.accelerator.current_stream(), torch.Stream(f"{D}:0"),
+                   torch.Stream(f"{D}:0"), torch.Stream(f"{D}:1")]
+        handles = [stream.native_handle for stream in streams]
+        assert all(handles)
+        assert len(set(handles)) == 4
+        assert torch.accelerator.current_stream().native_handle == handles[0]
+        """
+    ).good()
 
 
 def test_a_driver_without_native_handles_is_told(python, tmp_path):
