@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/builder.h"
+#include "codegen/dialect.h"
 #include "kernels/arguments.h"
 #include "kernels/work_split.h"
 #include "runtime/device.h"
@@ -15,10 +16,6 @@ namespace graft {
 
 // Most tensors of one launch: each has parameters of its own.
 inline constexpr int kGroupSlots = 16;
-
-// Bytes of parameters that a kernel may have on every device: the least that OpenCL allows of
-// CL_DEVICE_MAX_PARAMETER_SIZE, which many devices do not exceed.
-inline constexpr int kParameterBytes = 1024;
 
 // Parameters of a kernel: addresses, and numbers of at most 8 bytes.
 struct ParameterCounts {
@@ -32,11 +29,15 @@ struct ParameterCounts {
   }
 };
 
-// How many tensors share a launch so that its parameters fit on the device: kGroupSlots or fewer.
-// each: what every tensor has beside what GroupShare declares; shared: what all have together.
+// How many tensors share a launch so that its parameters fit: kGroupSlots, or fewer where the
+// device's language limits them. each: what every tensor has beside what GroupShare declares;
+// shared: what all have together.
 inline int group_slots(const Device& device, ParameterCounts each, ParameterCounts shared) {
+  const ir::Dialect* dialect = ir::find_dialect(device.properties().dialect);
+  const int most = dialect == nullptr ? 0 : dialect->parameter_bytes();
+  if (most == 0) return kGroupSlots;
   each.numbers += 2;  // GroupShare's
-  return std::clamp((kParameterBytes - shared.bytes(device)) / each.bytes(device), 1, kGroupSlots);
+  return std::clamp((most - shared.bytes(device)) / each.bytes(device), 1, kGroupSlots);
 }
 
 // Elements of a tensor that one work-item takes.
