@@ -94,12 +94,14 @@ test-python-async: .venv/graft.stamp
 # A part of the suites on another driver, two devices of PoCL, and of the conformance run.
 OPENCL_SUITES := accelerator autograd default_device dlpack fork fused generator graph_states memory modules \
   parity_autograd profiler random serialization sparse_devices streams_events training
-# Ranks on it: training, and what goes wrong. Where the cache is cold, the collectives of every dtype compile for minutes.
+# Ranks on it: training, and what goes wrong. Where the cache is cold, the collectives of every dtype compile for minutes;
+# whether a gather falls beside a product depends on the load where ranks and PoCL share two cores.
 OPENCL_RANKS := tests/python/test_distributed_training.py tests/python/test_distributed.py \
   tests/python/test_distributed_launch.py::test_ranks_that_lost_one_start_again_from_the_checkpoint \
   $(addprefix tests/python/test_distributed_faults.py::test_,a_rank_without_memory_says_so_and_the_group_goes_on \
   groups_end_and_begin_again an_aborted_group_ends_what_waits a_store_that_goes_away_is_told_to_ranks_that_wait) \
-  --deselect tests/python/test_distributed.py::test_collective
+  --deselect tests/python/test_distributed.py::test_collective \
+  --deselect tests/python/test_distributed_training.py::test_fsdp2_gathers_the_next_layer_while_it_computes
 # Their second device is OpenCL's beside the host's.
 BOTH_SUITES := generator recomputation serialization sparse_devices
 test-python-opencl: .venv/graft.stamp
