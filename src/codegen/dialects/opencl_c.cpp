@@ -38,6 +38,8 @@ class OpenclC final : public GpuLike {
     return std::string("as_") + own_name(to) + "(" + value + ")";
   }
 
+  // The least that OpenCL allows of CL_DEVICE_MAX_PARAMETER_SIZE, and what many devices say.
+  int parameter_bytes() const override { return 1024; }
   std::string_view barrier() const override { return "barrier(CLK_LOCAL_MEM_FENCE);"; }
   std::string_view local_item() const override { return "get_local_id(0)"; }
   std::string_view local_memory() const override { return "__local "; }
