@@ -6,6 +6,7 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
+#include "kernels/convolution_products.h"
 #include "kernels/patch_panels.h"
 #include "kernels/tiled_convolution.h"
 #include "kernels/work_split.h"
@@ -210,6 +211,7 @@ void generated_convolution(Stream& stream, graft_convolution_kind kind,
   if (written.count() == 0) return;
   const bool biased = forward && bias != nullptr;
   if (blocked_convolution(stream, kind, views, biased ? bias : nullptr, parameters)) return;
+  if (convolution_products(stream, kind, views, biased ? bias : nullptr, parameters)) return;
   if (tiled_convolution(stream, kind, views, bias, parameters)) return;
   const Dtypes dtypes{written.dtype, first.dtype, second.dtype};
   const std::string key = key_of(kind, dtypes, biased);

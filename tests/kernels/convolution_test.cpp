@@ -141,6 +141,28 @@ TEST(Convolution, BlocksOfPatches) {
   }
 }
 
+// Groups of one channel and of a few: strides whose remainders meet no tap, dilations, padding
+// beyond the input, rows longer than an item holds, several results of a channel.
+TEST(Convolution, DirectSumsOfSmallGroups) {
+  const Case cases[] = {
+      {2, 70, 9, 11, 70, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 70, false}},
+      {2, 12, 10, 13, 12, 3, 3, {{2, 2, 1}, {1, 1, 0}, {1, 1, 1}, 12, false}},
+      {1, 6, 16, 15, 18, 3, 2, {{3, 2, 1}, {2, 1, 0}, {2, 3, 1}, 6, false}},
+      {2, 5, 8, 9, 10, 1, 1, {{2, 3, 1}, {0, 0, 0}, {1, 1, 1}, 5, false}},
+      {2, 12, 9, 8, 24, 3, 3, {{2, 1, 1}, {1, 1, 0}, {1, 2, 1}, 4, false}},
+      {2, 7, 9, 140, 14, 3, 5, {{1, 1, 1}, {4, 6, 0}, {1, 1, 1}, 7, false}},
+      {2, 4, 5, 300, 4, 5, 5, {{1, 2, 1}, {2, 2, 0}, {1, 1, 1}, 4, false}},
+  };
+  for (const Case& k : cases) {
+    for (bool channels_last : {false, true}) {
+      for (const graft_dtype dtype :
+           {GRAFT_FLOAT32, GRAFT_FLOAT64, GRAFT_BFLOAT16, GRAFT_FLOAT16}) {
+        check(k, dtype, channels_last, true);
+      }
+    }
+  }
+}
+
 TEST(Convolution, ManyImagesAreTakenInTurns) {
   const int64_t images = 5, channels = 16, side = 76, outs = 4;
   const std::vector<int64_t> one{1, channels, side, side}, result{1, outs, side, side};
