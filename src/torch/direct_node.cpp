@@ -82,17 +82,15 @@ bool takes_attention(const Graph& graph, const Node& node) {
   double dropout = 0;
   const Argument* given = argument(node, 4, "dropout_p");
   if (given != nullptr && (!compiler::number_of(*given, &dropout) || dropout != 0)) return false;
-  const graft_dtype dtype = graph.values[node.results[0]].type.dtype;
-  if (dtype != GRAFT_FLOAT32 && dtype != GRAFT_FLOAT64) return false;
   for (size_t i = 0; i < 3; ++i) {
     const ValueId value = compiler::operand(node, i);
-    if (value == kNone || graph.values[value].type.dtype != dtype) return false;
+    if (value == kNone || graph.values[value].type.dtype != GRAFT_FLOAT32) return false;
     if (graph.values[value].type.sizes.size() != 4) return false;
   }
   const ValueId bias = compiler::operand(node, 3);
   if (bias != kNone && !is_floating(graph.values[bias].type.dtype)) return false;
   const TensorType& sums = graph.values[node.results[1]].type;
-  return sums.row_major() && sums.dtype == dtype;
+  return sums.row_major() && sums.dtype == GRAFT_FLOAT32;
 }
 
 DirectNode attention_node(const Graph& graph, const Node& node) {
