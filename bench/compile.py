@@ -180,7 +180,9 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=900, help="seconds for each case")
     parser.add_argument("--opencl", action="store_true", help="beside the OpenCL driver's eager")
     parser.add_argument("--publish", action="store_true", help="put table and chart into docs/")
-    parser.add_argument("--out", type=Path, help="JSON; cases that it has and that are not asked for stay")
+    parser.add_argument(
+        "--out", type=Path, help="JSON; cases that it has and that are not asked for stay"
+    )
     options = parser.parse_args()
     out = options.out or HERE / ("compile-opencl.json" if options.opencl else "compile.json")
     cases: dict[str, Any] = json.loads(out.read_text())["cases"] if out.exists() else {}

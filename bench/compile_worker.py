@@ -57,7 +57,9 @@ def prepare(device: str, kind: str, name: str, threads: int) -> dict[str, float]
 def inductor_seconds() -> float:
     from torch._dynamo.utils import compilation_time_metrics
 
-    return sum(compilation_time_metrics["compile_fx_inner"])  # a KeyError says that torch renamed it
+    return sum(
+        compilation_time_metrics["compile_fx_inner"]
+    )  # a KeyError says that torch renamed it
 
 
 def built() -> dict[str, float]:

@@ -40,7 +40,9 @@ def quantity(value: float, unit: str) -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    sign = {"s": " s", "points": " points", "bytes": " B", "µs": " µs", "count": ""}.get(row.unit, "x")
+    sign = {"s": " s", "points": " points", "bytes": " B", "µs": " µs", "count": ""}.get(
+        row.unit, "x"
+    )
     return (
         row.name, f"≤ {row.goal:.2f}{sign}", f"{row.value:.2f}{sign}",
         f"{row.low:.2f} - {row.high:.2f}", quantity(row.device_min, row.unit),
