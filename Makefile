@@ -92,7 +92,7 @@ test-python-async: .venv/graft.stamp
 	GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
 
 # A part of the suites on another driver, two devices of PoCL, and of the conformance run.
-OPENCL_SUITES := accelerator autograd default_device dlpack fork fused generator graph_states memory modules \
+OPENCL_SUITES := accelerator autograd compiled_networks default_device dlpack fork fused generator graph_states memory modules \
   parity_autograd profiler random serialization sparse_devices streams_events training
 # Ranks on it: training, and what goes wrong. Where the cache is cold, the collectives of every dtype compile for minutes;
 # whether a gather falls beside a product depends on the load where ranks and PoCL share two cores.
