@@ -15,7 +15,9 @@ import tempfile
 import time
 from concurrent.futures import TimeoutError as Late
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -27,31 +29,32 @@ import chart  # noqa: E402
 import compile_worker  # noqa: E402
 import report  # noqa: E402
 from compile_cases import CASES, Case  # noqa: E402
-from pairs import Row, ratio_row  # noqa: E402
+from pairs import Row, median_interval, ratio_row  # noqa: E402
 from record import Side  # noqa: E402
 
 OTHERS = ("eager", "inductor", "frozen")
 OURS = ("graft eager", "graft compile", "optimize")
 PAGE = HERE.parent / "docs" / "compile-speed.md"
-BACK_END_GOAL, WHOLE_GOAL, SECOND_GOAL, LAUNCH_GOAL = 0.3, 0.6, 0.5, 0.5
+BACK_END_GOAL, WHOLE_GOAL, SECOND_GOAL, LAUNCH_GOAL, MEAN_GOAL = 0.3, 0.6, 0.5, 0.5, 0.95
 
 
-def measured(case: Case, rows: list[Row], samples: dict[str, list[float]],
-             facts: dict[str, dict[str, float]], opencl: bool) -> None:  # fmt: skip
-    """Adds the rows that one case gives."""
+def measured(case: Case, samples: dict[str, list[float]], facts: dict[str, dict[str, float]],
+             opencl: bool) -> list[Row]:  # fmt: skip
+    """The rows that one case gives."""
     ours = "graft compile" if case.training else "optimize"
-    references = ("graft eager",) if opencl else OTHERS
-    known = [kind for kind in references if kind in samples]
+    known = [kind for kind in (("graft eager",) if opencl else OTHERS) if kind in samples]
     if ours not in samples or not known:
-        return
-    best = min(known, key=lambda kind: sorted(samples[kind])[len(samples[kind]) // 2])
-    goal = case.opencl or case.goal if opencl else case.goal
-    rows.append(ratio_row(f"{case.name} / {best}", goal, samples[ours], samples[best]))
+        return []
+    best = min(known, key=lambda kind: median(samples[kind]))
     if case.overhead is not None:
-        micro = sorted(1e6 * one for one in samples[ours])
-        rows.append(Row(f"{case.name}: a call", case.overhead, micro[len(micro) // 2], micro[0],
-                        micro[-1], micro[0], 1e6 * min(samples[best]), "µs"))  # fmt: skip
-    rows += counted(case, facts, ours)
+        micro = [1e6 * one for one in samples[ours]]
+        low, high = median_interval(micro)
+        speed = Row(f"{case.name}: a call", case.overhead, median(micro), low, high, min(micro),
+                    1e6 * min(samples[best]), "µs")  # fmt: skip
+    else:
+        goal = case.opencl or case.goal if opencl else case.goal
+        speed = ratio_row(f"{case.name} / {best}", goal, samples[ours], samples[best])
+    return [speed, *counted(case, facts, ours)]
 
 
 def counted(case: Case, facts: dict[str, dict[str, float]], ours: str) -> list[Row]:
@@ -70,14 +73,22 @@ def counted(case: Case, facts: dict[str, dict[str, float]], ours: str) -> list[R
         again = facts["second"]["back end"]
         row("back end, second process", SECOND_GOAL, again, again, made["back end"], "s")
     eager = facts.get("graft eager")
-    if eager is not None:
+    if eager is not None and case.overhead is None:
         for key, goal in (("launches", LAUNCH_GOAL), ("peak", 1.0)):
-            row(key, goal, made[key] / max(eager[key], 1), made[key], eager[key], "bytes")
+            row(key, goal, made[key] / eager[key], made[key], eager[key], key)
     left = made["eager nodes"] + made["refused"]
-    row("nodes left eager", 0, left, left, 0, "bytes")
+    row("nodes left eager", 0, left, left, 0, "count")
     if case.dynamic:
-        row("graphs", 1, made["graphs"], made["graphs"], 1, "bytes")
+        row("graphs", 1, made["graphs"], made["graphs"], 1, "count")
     return found
+
+
+def all_rows(cases: dict[str, Any]) -> list[Row]:
+    """The rows of every case that was measured, in the table's order, then their mean."""
+    rows = [Row(**row) for name in CASES if name in cases for row in cases[name]["rows"]]
+    mean, count = report.mean_ratio(rows), sum(row.unit == "ratio" for row in rows)
+    return [*rows, Row(f"geometric mean of {count} models", MEAN_GOAL, mean, mean, mean, mean, 1.0,
+                       "mean")]  # fmt: skip
 
 
 class Sides:
@@ -110,28 +121,35 @@ class Sides:
         return found
 
 
-def run_case(case: Case, options: argparse.Namespace, rows: list[Row]) -> dict[str, Any]:
-    """Measures a case on all sides. Returns what was seen, for the JSON."""
+def started(sides: Sides, stack: ExitStack, kinds: list[str],
+            failures: dict[str, str]) -> dict[str, dict[str, float]]:  # fmt: skip
+    """What each side's first call showed; a side that fails leaves the others their row."""
+    facts: dict[str, dict[str, float]] = {}
+    ours = "graft compile" if sides.case.training else "optimize"
+    for kind in kinds:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        for name in (kind, "second") if kind == ours else (kind,):
+            try:
+                facts[name] = sides.start(stack, kind, name, folder)
+                print(f"  {name}: first call {facts[name]['first']:.1f} s", flush=True)
+            except Exception as error:
+                failures[name] = (str(error) or repr(error)).splitlines()[0]
+                print(f"  {name} failed: {failures[name]}", flush=True)
+                break
+    return facts
+
+
+def run_case(case: Case, options: argparse.Namespace) -> dict[str, Any]:
+    """Measures a case on all sides. Returns its rows and what was seen, for the JSON."""
     kinds = [*OURS] if options.opencl else [*OTHERS, *OURS]
     if case.training and "frozen" in kinds:
         kinds.remove("frozen")
-    ours = "graft compile" if case.training else "optimize"
     sides = Sides(case, options.threads, options.limit, options.opencl)
-    facts: dict[str, dict[str, float]] = {}
     failures: dict[str, str] = {}
     samples: dict[str, list[float]] = {}
     with ExitStack() as stack:
-        for kind in kinds:
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            try:
-                facts[kind] = sides.start(stack, kind, kind, folder)
-                print(f"  {kind}: first call {facts[kind]['first']:.1f} s", flush=True)
-                if kind == ours:
-                    facts["second"] = sides.start(stack, kind, "second", folder)
-            except Exception as error:  # one side that fails leaves the others their row
-                failures[kind] = str(error).splitlines()[0] if str(error) else repr(error)
-                print(f"  {kind} failed: {failures[kind]}", flush=True)
-        ready = [kind for kind in kinds if kind in facts and kind not in failures]
+        facts = started(sides, stack, kinds, failures)
+        ready = [kind for kind in kinds if kind in facts]
         try:
             for turn in range(options.pairs):
                 taken = {kind: sides.call(kind, compile_worker.sample)
@@ -141,14 +159,17 @@ def run_case(case: Case, options: argparse.Namespace, rows: list[Row]) -> dict[s
         except Exception as error:
             failures["sampling"] = str(error) or repr(error)
             print(f"  sampling stopped: {failures['sampling']}", flush=True)
-    measured(case, rows, samples, facts, options.opencl)
-    return {"seconds": samples, "facts": facts, "failures": failures}
+    rows = measured(case, samples, facts, options.opencl)
+    return {"rows": [asdict(row) for row in rows], "seconds": samples, "facts": facts,
+            "failures": failures}  # fmt: skip
 
 
-def publish(rows: list[Row], facts: dict[str, Any]) -> None:
+def publish(rows: list[Row], facts: dict[str, Any], opencl: bool) -> None:
     table = report.markdown(rows, facts).replace("CPU (min)", "beside (min)")
-    PAGE.write_text(report.put_between(PAGE.read_text(), table))
-    chart.draw(rows, PAGE.with_suffix(".png"), "the fastest other's")
+    mark = "bench-opencl" if opencl else "bench"
+    PAGE.write_text(report.put_between(PAGE.read_text(), table, mark))
+    if not opencl:
+        chart.draw(rows, PAGE.with_suffix(".png"), "the fastest other's")
 
 
 def main() -> int:
@@ -159,28 +180,30 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=900, help="seconds for each case")
     parser.add_argument("--opencl", action="store_true", help="beside the OpenCL driver's eager")
     parser.add_argument("--publish", action="store_true", help="put table and chart into docs/")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument(
+        "--out", type=Path, help="JSON; cases that it has and that are not asked for stay"
+    )
     options = parser.parse_args()
-    rows: list[Row] = []
-    seen: dict[str, Any] = {}
     out = options.out or HERE / ("compile-opencl.json" if options.opencl else "compile.json")
+    cases: dict[str, Any] = json.loads(out.read_text())["cases"] if out.exists() else {}
     facts = report.machine(options.threads, "graft", "cpu")
-    wanted = [case for case in CASES.values() if re.search(options.pattern, case.name)]
-    for case in wanted:
+    failed = False
+    for case in CASES.values():
+        if not re.search(options.pattern, case.name):
+            continue
         if options.opencl and case.opencl is None and not options.pattern:
             continue
         print(case.name, flush=True)
-        before = len(rows)
-        seen[case.name] = run_case(case, options, rows)
-        for row in rows[before:]:
-            print("  " + "  ".join(report.cells(row)), flush=True)
-        report.write_json(out, rows, facts)
-        written = json.loads(out.read_text()) | {"cases": seen}
-        out.write_text(json.dumps(written, indent=1) + "\n")
-    if options.publish and not options.opencl:
-        publish(rows, facts)
+        cases[case.name] = seen = run_case(case, options)
+        failed |= bool(seen["failures"])
+        for row in seen["rows"]:
+            print("  " + "  ".join(report.cells(Row(**row))), flush=True)
+        out.write_text(json.dumps({"machine": facts, "cases": cases}, indent=1) + "\n")
+    rows = all_rows(cases)
+    if options.publish:
+        publish(rows, facts, options.opencl)
     print(report.markdown(rows, facts).splitlines()[-1])
-    return int(any(one["failures"] for one in seen.values()))
+    return int(failed)
 
 
 if __name__ == "__main__":

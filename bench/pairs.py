@@ -26,7 +26,11 @@ def median_interval(values: list[float], confidence: float = 0.95) -> tuple[floa
 
 @dataclass
 class Row:
-    """One line of the table. value, low and high are ratios, or in `unit`: a difference, or bytes."""
+    """One line of the table. value, low and high are ratios, or in `unit`: a difference, or bytes.
+
+    Ratios of other things than the case's time have units of their own: "compiling" (seconds),
+    "launches", "peak" (bytes), "mean" (of ratios).
+    """
 
     name: str
     goal: float

@@ -19,6 +19,12 @@ TITLES = ("case", "goal", "measured", "95 % interval", "device (min)", "CPU (min
 
 
 def quantity(value: float, unit: str) -> str:
+    if unit in ("launches", "count"):
+        return f"{value:.0f}"
+    if unit == "mean":
+        return f"{value:.2f}"
+    if unit == "peak":
+        return f"{value / 2**20:.1f} MiB"
     if unit == "MiB":
         return f"{value:.0f} MiB"
     if unit == "bytes":
@@ -34,7 +40,9 @@ def quantity(value: float, unit: str) -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    sign = {"s": " s", "points": " points", "bytes": " B", "µs": " µs"}.get(row.unit, "x")
+    sign = {"s": " s", "points": " points", "bytes": " B", "µs": " µs", "count": ""}.get(
+        row.unit, "x"
+    )
     return (
         row.name, f"≤ {row.goal:.2f}{sign}", f"{row.value:.2f}{sign}",
         f"{row.low:.2f} - {row.high:.2f}", quantity(row.device_min, row.unit),

@@ -112,6 +112,7 @@ graft_status stream_wait_event(graft_stream stream, graft_event event) {
     return stream->callbacks.enqueue(
         queue, [mark] { mark->wait(); }, mark);
   }
+  queue.backlog.drain();
   cl_event barrier = nullptr;
   const cl_int code = cl().EnqueueBarrierWithWaitList(queue.handle, 1, &mark->event, &barrier);
   if (code != CL_SUCCESS) {

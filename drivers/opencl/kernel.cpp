@@ -2,6 +2,7 @@
 #include "kernel.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "device.h"
@@ -13,6 +14,7 @@
 using graft::fail;
 using graft::opencl::cl;
 using graft::opencl::Memory;
+using graft::opencl::Queue;
 
 namespace {
 
@@ -41,6 +43,8 @@ graft_kernel_s::graft_kernel_s(graft_device device, std::string name, cl_kernel 
   cl().GetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof slots, &slots, nullptr);
   cl().GetKernelWorkGroupInfo(handle, device->listed.device, CL_KERNEL_LOCAL_MEM_SIZE,
                               sizeof own_local, &own_local, nullptr);
+  cl().GetKernelWorkGroupInfo(handle, device->listed.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
+                              &most, nullptr);
 }
 
 graft_kernel_s::~graft_kernel_s() { cl().ReleaseKernel(handle); }
@@ -56,13 +60,11 @@ graft_status graft_kernel_s::set_arguments(const graft_launch& launch) {
   }
   if (arguments.size() < launch.argument_count) arguments.resize(launch.argument_count);
   cl_uint index = 0;
-  uint64_t local = own_local;
   for (uint32_t i = 0; i < launch.argument_count; ++i) {
     const graft_argument& given = launch.arguments[i];
     Argument& set = arguments[i];
     const bool address = given.kind == GRAFT_ARGUMENT_ADDRESS;
     const cl_uint at = index;
-    if (given.kind == GRAFT_ARGUMENT_LOCAL) local += given.bytes;
     index += address ? memory.arguments_per_address() : 1;
     if (set.kind == given.kind && set.value == given.value &&
         (address || set.bytes == given.bytes)) {
@@ -72,37 +74,54 @@ graft_status graft_kernel_s::set_arguments(const graft_launch& launch) {
     cl_int code = CL_INVALID_ARG_VALUE;
     if (address) {
       code = memory.set_argument(handle, at, given.value);
-    } else if (given.kind == GRAFT_ARGUMENT_SCALAR && given.bytes <= sizeof given.value) {
+    } else if (given.kind == GRAFT_ARGUMENT_SCALAR) {
       code = cl().SetKernelArg(handle, at, given.bytes, &given.value);
     } else if (given.kind == GRAFT_ARGUMENT_LOCAL) {
       code = cl().SetKernelArg(handle, at, given.bytes, nullptr);
     }
-    if (code != CL_SUCCESS) {
-      return device->failed(code,
-                            "kernel " + name + ": argument " + std::to_string(i) + " of kind " +
-                                std::to_string(given.kind) + " and " + std::to_string(given.bytes) +
-                                " bytes",
-                            GRAFT_INVALID_ARGUMENT);
-    }
+    if (code != CL_SUCCESS) return device->failed(code, told(i, given), GRAFT_INVALID_ARGUMENT);
     set = {given.kind, given.value, given.bytes};
   }
-  // Asked before OpenCL is, since there are implementations that abort.
-  if (const uint64_t room = device->listed.capabilities.properties.local_memory_bytes;
-      local > room) {
+  return GRAFT_OK;
+}
+
+std::string graft_kernel_s::told(uint32_t index, const graft_argument& given) const {
+  return "kernel " + name + ": argument " + std::to_string(index) + " of kind " +
+         std::to_string(given.kind) + " and " + std::to_string(given.bytes) + " bytes";
+}
+
+graft_status graft_kernel_s::check(const graft_launch& launch) const {
+  const cl_uint per_address = device->memory->arguments_per_address();
+  const uint64_t room = device->listed.capabilities.properties.local_memory_bytes;
+  cl_uint count = 0;
+  uint64_t local = own_local;
+  for (uint32_t i = 0; i < launch.argument_count; ++i) {
+    const graft_argument& given = launch.arguments[i];
+    count += given.kind == GRAFT_ARGUMENT_ADDRESS ? per_address : 1;
+    if (given.kind == GRAFT_ARGUMENT_LOCAL) {
+      local += std::min(given.bytes, room + 1);
+    } else if (given.kind == GRAFT_ARGUMENT_SCALAR ? given.bytes > sizeof given.value
+                                                   : given.kind != GRAFT_ARGUMENT_ADDRESS) {
+      return fail(GRAFT_INVALID_ARGUMENT, told(i, given));
+    }
+  }
+  if (count != slots) {
+    return fail(GRAFT_INVALID_ARGUMENT, "kernel " + name + " takes " + std::to_string(slots) +
+                                            " OpenCL arguments, the launch gives " +
+                                            std::to_string(count));
+  }
+  // OpenCL is not asked, since there are implementations that abort.
+  if (local > room) {
     return fail(GRAFT_LAUNCH_FAILED, "kernel " + name + " wants " + std::to_string(local) +
                                          " bytes of local memory, the device has " +
                                          std::to_string(room));
   }
-  if (index == slots) return GRAFT_OK;
-  return fail(GRAFT_INVALID_ARGUMENT, "kernel " + name + " takes " + std::to_string(slots) +
-                                          " OpenCL arguments, the launch gives " +
-                                          std::to_string(index));
+  const Range range(launch);
+  const size_t group = range.local[0] * range.local[1] * range.local[2];
+  return most == 0 || group <= most ? GRAFT_OK : refuse(CL_INVALID_WORK_GROUP_SIZE, launch);
 }
 
 graft_status graft_kernel_s::refuse(cl_int code, const graft_launch& launch) const {
-  const cl_device_id id = device->listed.device;
-  size_t most = 0;
-  cl().GetKernelWorkGroupInfo(handle, id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr);
   std::string what = "kernel " + name + " on a grid of " +
                      triple(launch.grid[0], launch.grid[1], launch.grid[2]) + " groups of " +
                      triple(launch.group[0], launch.group[1], launch.group[2]);
@@ -110,33 +129,36 @@ graft_status graft_kernel_s::refuse(cl_int code, const graft_launch& launch) con
   return device->failed(code, what, GRAFT_LAUNCH_FAILED);
 }
 
-graft_status graft_kernel_s::launch(graft_stream stream, const graft_launch& launch) {
+graft_status graft_kernel_s::launch(Queue& queue, const graft_launch& launch) {
   const Range range(launch);
-  uint64_t local = 0;
-  const uint64_t most = device->listed.capabilities.properties.local_memory_bytes;
-  for (uint32_t i = 0; i < launch.argument_count; ++i) {
-    const graft_argument& given = launch.arguments[i];
-    if (given.kind == GRAFT_ARGUMENT_LOCAL) local += std::min(given.bytes, most + 1);
-  }
-  if (local > most) {
-    return fail(GRAFT_INVALID_ARGUMENT, "kernel " + name +
-                                            " asks for more local memory than the device has: " +
-                                            std::to_string(most) + " bytes");
-  }
   cl_event event = nullptr;
   {
     std::lock_guard lock(mutex);
     if (graft_status status = set_arguments(launch); status != GRAFT_OK) return status;
-    const cl_int code =
-        cl().EnqueueNDRangeKernel(stream->queue->handle, handle, range.dimensions, nullptr,
-                                  range.global, range.local, 0, nullptr, &event);
+    const cl_int code = cl().EnqueueNDRangeKernel(queue.handle, handle, range.dimensions, nullptr,
+                                                  range.global, range.local, 0, nullptr, &event);
     if (code != CL_SUCCESS) return refuse(code, launch);
   }
-  stream->queue->note(event, launch.tag, true);
+  queue.note(event, launch.tag, true);
   return GRAFT_OK;
 }
 
 namespace graft::opencl {
+namespace {
+
+struct Launch {
+  graft_kernel kernel;
+  graft_launch launch;
+};
+
+graft_status run_launch(Queue& queue, uint32_t, const void* head, const void* tail) {
+  Launch task;
+  std::memcpy(&task, head, sizeof task);
+  task.launch.arguments = static_cast<const graft_argument*>(tail);
+  return task.kernel->launch(queue, task.launch);
+}
+
+}  // namespace
 
 graft_status kernel_launch(graft_stream stream, graft_kernel kernel, const graft_launch* launch) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
@@ -144,7 +166,12 @@ graft_status kernel_launch(graft_stream stream, graft_kernel kernel, const graft
       (launch->argument_count != 0 && launch->arguments == nullptr)) {
     return fail(GRAFT_INVALID_ARGUMENT, "kernel_launch: kernel, launch or arguments missing");
   }
-  return launch->grid[0] == 0 ? GRAFT_OK : kernel->launch(stream, *launch);
+  if (launch->grid[0] == 0) return GRAFT_OK;
+  if (graft_status status = kernel->check(*launch); status != GRAFT_OK) return status;
+  const Launch task = {kernel, *launch};
+  const size_t tail = launch->argument_count * sizeof(graft_argument);
+  return stream->queue->backlog.enter(
+      {run_launch, launch->tag, sizeof task, uint32_t(tail), &task, launch->arguments});
 }
 
 }  // namespace graft::opencl

@@ -9,6 +9,7 @@
 
 #include "api.h"
 #include "graft/driver.h"
+#include "queue.h"
 
 // A kernel and the arguments that it has. OpenCL's kernels hold their arguments, so a launch sets
 // those that differ from the last one's and enqueues, under a lock.
@@ -17,8 +18,11 @@ struct graft_kernel_s {
   graft_kernel_s(graft_device device, std::string name, cl_kernel handle);
   ~graft_kernel_s();
 
-  // Enqueues on a stream of the kernel's device. Thread-safe.
-  graft_status launch(graft_stream stream, const graft_launch& launch);
+  // What can be said against a launch without OpenCL, else OK. Thread-safe.
+  graft_status check(const graft_launch& launch) const;
+
+  // Enqueues what check() passed, on a queue of the kernel's device. Thread-safe.
+  graft_status launch(graft::opencl::Queue& queue, const graft_launch& launch);
 
  private:
   // As set last; kind is no graft_argument_kind as long as nothing is.
@@ -29,6 +33,7 @@ struct graft_kernel_s {
   };
 
   graft_status set_arguments(const graft_launch& launch);
+  std::string told(uint32_t index, const graft_argument& given) const;
   graft_status refuse(cl_int code, const graft_launch& launch) const;
 
   const graft_device device;
@@ -36,6 +41,7 @@ struct graft_kernel_s {
   const cl_kernel handle;
   cl_uint slots = 0;       // arguments that OpenCL counts
   cl_ulong own_local = 0;  // bytes of local memory beside its arguments
+  size_t most = 0;         // work-items in a group; 0: unknown
 
   std::mutex mutex;  // guards what follows
   std::vector<Argument> arguments;

@@ -62,13 +62,22 @@ void Queue::note(cl_event event, uint32_t tag, bool work, std::shared_ptr<Mark> 
       commands_.clear();
       first_ = 0;
     }
-    commands_.push_back({event, tag, traced, std::move(waited)});
-    look = ++noted_ % kReapEvery == 0;
+    commands_.push_back({event, tag, traced, ++noted_, std::move(waited)});
+    look = noted_ % kReapEvery == 0;
     send = ++unsent_ >= kUnsent || idle;
     if (send) unsent_ = 0;
   }
   if (send) cl().Flush(handle);
   if (look) reap();
+}
+
+void Queue::refused(graft_status status, uint32_t tag, const std::string& text) {
+  LateError error = {status, tag, 0, text};
+  {
+    std::lock_guard lock(mutex_);
+    error.number = ++noted_;
+  }
+  failure.set(error);
 }
 
 cl_event Queue::last_event() {
@@ -79,6 +88,7 @@ cl_event Queue::last_event() {
 }
 
 graft_status Queue::mark(bool timed, std::shared_ptr<Mark>* out) {
+  backlog.drain();
   auto mark = std::make_shared<Mark>();
   mark->queue = shared_from_this();
   if (timed) {
@@ -102,7 +112,7 @@ graft_status Queue::mark(bool timed, std::shared_ptr<Mark>* out) {
 LateError Queue::outcome(const Command& command, cl_int status) const {
   LateError error;
   error.tag = command.tag;
-  error.number = noted_ - (commands_.size() - 1 - first_);
+  error.number = command.number;
   if (status >= CL_COMPLETE) return error;
   error.status = status_of(status, GRAFT_LAUNCH_FAILED);
   error.text = "a command failed on the device: " + code_name(status);
@@ -172,6 +182,7 @@ void Queue::await_calls(uint64_t count) const {
 }
 
 graft_status Queue::finish() {
+  backlog.drain();
   flush();
   await_calls(calls_begun_.load());
   const cl_int code = cl().Finish(handle);

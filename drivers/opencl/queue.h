@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api.h"
+#include "backlog.h"
 #include "device.h"
 #include "failure.h"
 #include "graft/driver.h"
@@ -34,19 +35,23 @@ struct Mark {
 };
 
 // Calls that enqueue are serialised by the caller, all others may come from any thread. Marks keep
-// it alive longer than its stream.
+// it alive longer than its stream, which stops its backlog first.
 class Queue : public std::enable_shared_from_this<Queue> {
  public:
   // Takes over handle.
   Queue(graft_device device, graft_stream stream, cl_command_queue handle)
-      : device(device), stream(stream), handle(handle) {}
+      : device(device), stream(stream), handle(handle), backlog(*this) {}
   ~Queue();
 
   // Takes over the event of a command that was enqueued, and sends it off if need be. work: not
   // for the driver's own commands. waited: what the command waits for in another queue.
   void note(cl_event event, uint32_t tag, bool work, std::shared_ptr<Mark> waited = nullptr);
 
-  // The point after all commands; timed: with a command of its own, whose event has the time.
+  // Keeps the error of a command that OpenCL refused after its caller was told that it is taken.
+  void refused(graft_status status, uint32_t tag, const std::string& text);
+
+  // The point after all commands, the backlog's too; timed: with a command of its own, whose event
+  // has the time.
   graft_status mark(bool timed, std::shared_ptr<Mark>* out);
 
   // Looks which commands are done and keeps their errors; true when all are.
@@ -69,17 +74,18 @@ class Queue : public std::enable_shared_from_this<Queue> {
   const graft_stream stream;  // which may be gone
   const cl_command_queue handle;
   Failure failure;
+  Backlog backlog;  // what goes past it straight to handle drains it first
 
  private:
   struct Command {
     cl_event event;
     uint32_t tag;
     bool traced;
+    uint64_t number;
     std::shared_ptr<Mark> waited;
   };
 
   cl_event last_event();
-  // Of commands_[first_].
   LateError outcome(const Command& command, cl_int status) const;
   void close(const Command& command, cl_int status);
 

@@ -19,6 +19,7 @@ Settings read() {
   s.standard = text("GRAFT_OPENCL_STD", "");
   s.library = text("GRAFT_OPENCL_LIBRARY", "libOpenCL.so.1");
   s.profiling = text("GRAFT_OPENCL_PROFILING", "1") != "0";
+  s.thread = text("GRAFT_OPENCL_THREAD", "1") != "0";
   return s;
 }
 

@@ -14,6 +14,7 @@ struct Settings {
   std::string standard;      // GRAFT_OPENCL_STD; "": the newest that the device lists
   std::string library;       // GRAFT_OPENCL_LIBRARY
   bool profiling;            // GRAFT_OPENCL_PROFILING=0: queues keep no times
+  bool thread;               // GRAFT_OPENCL_THREAD=0: each command goes to OpenCL at its call
 };
 
 // The settings of this process. Thread-safe.

@@ -47,6 +47,7 @@ graft_status stream_create(graft_device device, int32_t priority, graft_stream* 
   if (code != CL_SUCCESS) return device->failed(code, "stream_create", GRAFT_INTERNAL);
   stream->device = device;
   stream->queue = std::make_shared<Queue>(device, stream.get(), handle);
+  if (!settings().thread) stream->queue->backlog.keep_none();
   *out = stream.release();
   return GRAFT_OK;
 }
@@ -55,6 +56,7 @@ graft_status stream_destroy(graft_stream stream) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_destroy: no stream given");
   if (forked()) return GRAFT_OK;
   if (!stream->device->lost.load(std::memory_order_relaxed)) stream->queue->finish();
+  stream->queue->backlog.stop();
   delete stream;
   return GRAFT_OK;
 }
@@ -68,6 +70,7 @@ graft_status stream_synchronize(graft_stream stream) {
 
 graft_status stream_query(graft_stream stream) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
+  stream->queue->backlog.drain();
   if (!stream->queue->reap()) {
     stream->queue->flush();
     return GRAFT_BUSY;
@@ -81,6 +84,7 @@ graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle) {
   if (out_handle == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "stream_native_handle: no place given");
   }
+  stream->queue->backlog.keep_none();
   *out_handle = reinterpret_cast<uintptr_t>(stream->queue->handle);
   return GRAFT_OK;
 }

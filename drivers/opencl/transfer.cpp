@@ -23,12 +23,51 @@ graft_status check_range(graft_stream stream, graft_address address, uint64_t by
                                           " on do not lie inside one allocation of the device");
 }
 
-graft_status submit(graft_stream stream, const char* what, cl_int code, cl_event event,
-                    uint32_t tag) {
-  if (code != CL_SUCCESS) return stream->device->failed(code, what, GRAFT_INTERNAL);
-  stream->queue->note(event, tag, true);
+graft_status submit(Queue& queue, const char* what, cl_int code, cl_event event, uint32_t tag) {
+  if (code != CL_SUCCESS) return queue.device->failed(code, what, GRAFT_INTERNAL);
+  queue.note(event, tag, true);
   return GRAFT_OK;
 }
+
+template <class Work>
+graft_status run_work(Queue& queue, uint32_t tag, const void* head, const void*) {
+  Work work;
+  std::memcpy(&work, head, sizeof work);
+  return work.run(queue, tag);
+}
+
+// Enqueues work, now or later.
+template <class Work>
+graft_status enter(graft_stream stream, uint32_t tag, const Work& work) {
+  static_assert(sizeof work % 8 == 0);
+  return stream->queue->backlog.enter(
+      {run_work<Work>, tag, uint32_t{sizeof work}, 0, &work, nullptr});
+}
+
+struct CopyWork {
+  graft_address to, from;
+  uint64_t bytes;
+
+  graft_status run(Queue& queue, uint32_t tag) const {
+    cl_event event = nullptr;
+    const cl_int code = queue.device->memory->copy(queue.handle, to, from, bytes, &event);
+    return submit(queue, "copy", code, event, tag);
+  }
+};
+
+struct FillWork {
+  graft_address to;
+  uint64_t bytes;
+  uint8_t pattern[kWidest];
+  uint64_t width;
+
+  graft_status run(Queue& queue, uint32_t tag) const {
+    cl_event event = nullptr;
+    const cl_int code =
+        queue.device->memory->fill(queue.handle, to, bytes, pattern, uint32_t(width), &event);
+    return submit(queue, "fill", code, event, tag);
+  }
+};
 
 // A pattern and a range that it fills, whose first byte gets the pattern's first.
 struct Filling {
@@ -40,10 +79,9 @@ struct Filling {
 
   // Bytes from begin on, which the width divides as it divides the address there.
   graft_status run(uint64_t begin, uint64_t bytes, uint32_t unit) const {
-    cl_event event = nullptr;
-    const cl_int code = stream->device->memory->fill(stream->queue->handle, to + begin, bytes,
-                                                     pattern + begin % width, unit, &event);
-    return submit(stream, "fill", code, event, tag);
+    FillWork work = {to + begin, bytes, {}, unit};
+    std::memcpy(work.pattern, pattern + begin % width, unit);
+    return enter(stream, tag, work);
   }
 
   // Less than a pattern, at any address: in units as large as the address allows.
@@ -81,18 +119,18 @@ graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t byte
   if (kind != GRAFT_HOST_TO_DEVICE) {
     if (graft_status status = check_range(stream, from, bytes); status != GRAFT_OK) return status;
   }
+  if (kind == GRAFT_DEVICE_TO_DEVICE) return enter(stream, tag, CopyWork{to, from, bytes});
+  stream->queue->backlog.drain();
   Memory& memory = *stream->device->memory;
   const cl_command_queue queue = stream->queue->handle;
   cl_event event = nullptr;
   cl_int code = CL_SUCCESS;
   if (kind == GRAFT_HOST_TO_DEVICE) {
     code = memory.upload(queue, to, reinterpret_cast<const void*>(from), bytes, &event);
-  } else if (kind == GRAFT_DEVICE_TO_HOST) {
-    code = memory.download(queue, reinterpret_cast<void*>(to), from, bytes, &event);
   } else {
-    code = memory.copy(queue, to, from, bytes, &event);
+    code = memory.download(queue, reinterpret_cast<void*>(to), from, bytes, &event);
   }
-  return submit(stream, "copy", code, event, tag);
+  return submit(*stream->queue, "copy", code, event, tag);
 }
 
 graft_status fill(graft_stream stream, graft_address to, uint64_t bytes, const void* pattern,

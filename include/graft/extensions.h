@@ -32,7 +32,11 @@ typedef enum graft_epilogue_kind {
   GRAFT_EPILOGUE_BIAS = 1,  /* x + operand; operand: a vector over the result's last dimension
                                (matmul) or its channels (convolution) */
   GRAFT_EPILOGUE_ADD = 2,   /* x + value * operand; operand: laid out as the result */
-  GRAFT_EPILOGUE_RELU = 3
+  /* What follows is as PyTorch computes it, and NaN where x is. */
+  GRAFT_EPILOGUE_RELU = 3,
+  GRAFT_EPILOGUE_GELU = 4,      /* by erf */
+  GRAFT_EPILOGUE_GELU_TANH = 5, /* by tanh */
+  GRAFT_EPILOGUE_SILU = 6
 } graft_epilogue_kind;
 
 /* One step of an epilogue. A library that cannot do a step answers UNSUPPORTED for the plan. */

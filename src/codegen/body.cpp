@@ -107,7 +107,7 @@ class Body {
     }
     tile_ = accesses;
     text_ += dialect_.vector_loop();
-    each(loop, after, tile, fmt::format("{} + {}", tile, kTileElements), print);
+    each(loop, after, tile, fmt::format("{} + {}", tile, kTileElements), print, "!=");
     tile_.clear();
     for (const TileAccess& access : accesses) {
       if (kernel_.body[access.id].opcode == Opcode::kStore) convert(access, loop, tile);
@@ -118,10 +118,11 @@ class Body {
     each(loop, after, tile, end, print);
   }
 
+  // compare: "!=" shows compilers how often the loop runs. REQUIRES then: begin is before end.
   void each(Id loop, Id after, const std::string& begin, const std::string& end,
-            const std::function<void(Id id)>& body) {
-    line(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1}) {{", name_of(kernel_.body[loop].type),
-                     v(loop), begin, end));
+            const std::function<void(Id id)>& body, const char* compare = "<") {
+    line(fmt::format("for ({0} {1} = {2}; {1} {4} {3}; ++{1}) {{", name_of(kernel_.body[loop].type),
+                     v(loop), begin, end, compare));
     ++indent_;
     loop_ = loop;
     for (Id id = loop + 1; id < after; ++id) body(id);

@@ -69,6 +69,10 @@ class Dialect {
   // A union of C99 unless overridden.
   virtual std::string bitcast(Type to, Type from, const std::string& value) const;
 
+  // Bytes of parameters that a kernel may have on every device of the language; 0: as many as it
+  // likes.
+  virtual int parameter_bytes() const { return 0; }
+
   virtual std::string_view barrier() const { return ""; }
   virtual std::string_view local_item() const { return ""; }
   virtual std::string_view local_memory() const { return ""; }   // "__local "

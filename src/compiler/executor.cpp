@@ -79,7 +79,7 @@ class Executor::Frame {
     const std::vector<UnitId> order = units.sorted();
     plan_ = plan_memory(graph_, effects, units, order);
     root_ = effects.root;
-    offsets_ = view_offsets(graph_, effects);
+    view_places_ = view_places(graph_, effects);
     find_homes();
     outside_.resize(graph_.values.size(), false);
     compile_kernels(effects);
@@ -190,7 +190,7 @@ class Executor::Frame {
     } else {
       const bool view = node.views != kNone && node.writes.empty() && !node.has_effect();
       for (ValueId result : node.results) {
-        if (result != kNone && node.views != kNone && !offsets_[result]) {
+        if (result != kNone && node.views != kNone && !view_places_.offsets[result]) {
           unsupported("node " + graph_.describe(nodes[0]), "where its elements lie is not known");
         }
       }
@@ -250,8 +250,8 @@ class Executor::Frame {
         view.sizes[i] = at(type.sizes[static_cast<size_t>(i)]);
         view.strides[i] = at(type.strides[static_cast<size_t>(i)]);
       }
-      if (offsets_[id]) {
-        places_[id].offset = static_cast<uint64_t>(at(*offsets_[id])) * graft::size_of(type.dtype);
+      if (const auto& offset = view_places_.offsets[id]) {
+        places_[id].offset = static_cast<uint64_t>(at(*offset)) * graft::size_of(type.dtype);
       }
     }
     placement_.bytes.clear();
@@ -314,7 +314,8 @@ class Executor::Frame {
     }
     for (ValueId id = 0; id < places_.size(); ++id) {
       const bool own = places_[id].home != Home::kNowhere;
-      const graft_address base = own ? places_[id].address : places_[root_[id]].address;
+      const graft_address base =
+          own ? places_[id].address : places_[view_places_.bases[id]].address;
       views_[id].address = base == 0 ? 0 : base + (own ? 0 : places_[id].offset);
     }
   }
@@ -339,7 +340,7 @@ class Executor::Frame {
   Stream& stream_;
   MemoryPlan plan_;
   std::vector<ValueId> root_;
-  std::vector<std::optional<Size>> offsets_;
+  ViewPlaces view_places_;
   std::vector<Place> places_;  // by value
   std::vector<Step> steps_;
   std::vector<ValueId> sized_constants_;  // whose sizes are symbols: written when these change

@@ -9,6 +9,7 @@
 
 #include "compiler/size.h"
 #include "graft/driver.h"
+#include "runtime/export.h"
 
 namespace graft::compiler {
 
@@ -34,7 +35,7 @@ struct TensorType {
   Size count() const { return product(sizes); }
   // Memory that it spans, in bytes: from its first to its last element (strides are not negative).
   Size extent() const;
-  bool row_major() const;  // strides are exactly those of row_major_strides
+  GRAFT_EXPORT bool row_major() const;  // strides are exactly those of row_major_strides
 };
 std::vector<Size> row_major_strides(const std::vector<Size>& sizes);
 

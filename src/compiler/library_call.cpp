@@ -130,8 +130,8 @@ class Recognizer {
     if (type(node.results[0]) != type(call_.result)) return false;
     const bool leads = operand(node, 0) == call_.result;
     double number;
-    if (node.op == "aten.relu.default") {
-      call_.epilogue.push_back({GRAFT_EPILOGUE_RELU, 0, kNone});
+    if (const auto kind = activation(node)) {
+      call_.epilogue.push_back({*kind, 0, kNone});
       return leads;
     }
     const Argument* second = argument(node, 1);
@@ -146,6 +146,15 @@ class Recognizer {
     if (!number_or(argument(node, 2, "alpha"), 1, &number)) return false;
     if (other == call_.result || (!leads && number != 1)) return false;
     return add(other, number);
+  }
+
+  static std::optional<graft_epilogue_kind> activation(const Node& node) {
+    if (node.op == "aten.relu.default") return GRAFT_EPILOGUE_RELU;
+    if (node.op == "aten.silu.default") return GRAFT_EPILOGUE_SILU;
+    if (node.op != "aten.gelu.default") return std::nullopt;
+    const Argument* how = argument(node, 1, "approximate");
+    const bool tanh = how != nullptr && how->kind == Argument::Kind::kString && how->text == "tanh";
+    return tanh ? GRAFT_EPILOGUE_GELU_TANH : GRAFT_EPILOGUE_GELU;
   }
 
   bool cast(const Node& node) const {

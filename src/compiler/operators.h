@@ -7,6 +7,7 @@
 
 #include "codegen/op_table.h"
 #include "compiler/graph.h"
+#include "runtime/export.h"
 
 namespace graft::compiler {
 
@@ -37,12 +38,13 @@ const Operator* find_operator(std::string_view op);
 OpClass class_of(const Node& node);
 
 // The argument at a position or with that keyword; null when it was left out.
-const Argument* argument(const Node& node, size_t position, std::string_view keyword = {});
+GRAFT_EXPORT const Argument* argument(const Node& node, size_t position,
+                                      std::string_view keyword = {});
 
-ValueId operand(const Node& node, size_t position);  // kNone: no tensor
+GRAFT_EXPORT ValueId operand(const Node& node, size_t position);  // kNone: no tensor
 
 // A number as an argument: float, constant integer or bool. False for anything else.
-bool number_of(const Argument& argument, double* out);
+GRAFT_EXPORT bool number_of(const Argument& argument, double* out);
 
 // What the op table's row is fed with for one node.
 struct RowUse {

@@ -80,20 +80,42 @@ std::optional<Size> view_offset(const Graph& graph, const Node& node, size_t res
   return Size();
 }
 
-std::vector<std::optional<Size>> view_offsets(const Graph& graph, const Effects& effects) {
-  std::vector<std::optional<Size>> offsets(graph.values.size());
-  for (ValueId id = 0; id < graph.values.size(); ++id) {
-    if (effects.root[id] == id) offsets[id] = Size();
-  }
+namespace {
+
+void follow_views(const Graph& graph, ViewPlaces* places) {
+  auto& [bases, offsets] = *places;
   for (NodeId id : graph.order) {
     const Node& node = graph.nodes[id];
     for (size_t i = 0; i < node.results.size(); ++i) {
       if (node.results[i] == kNone || node.views == kNone || !offsets[node.views]) continue;
       const auto step = view_offset(graph, node, i);
-      if (step) offsets[node.results[i]] = *offsets[node.views] + *step;
+      if (!step) continue;
+      offsets[node.results[i]] = *offsets[node.views] + *step;
+      bases[node.results[i]] = bases[node.views];
     }
   }
-  return offsets;
+}
+
+ViewPlaces places_of(const Graph& graph, const Effects& effects, bool inputs) {
+  ViewPlaces places{effects.root, std::vector<std::optional<Size>>(graph.values.size())};
+  for (ValueId id = 0; id < graph.values.size(); ++id) {
+    const bool known = inputs && graph.values[id].origin == Origin::kInput;
+    if (!known && effects.root[id] != id) continue;
+    places.bases[id] = id;
+    places.offsets[id] = Size();
+  }
+  follow_views(graph, &places);
+  return places;
+}
+
+}  // namespace
+
+std::vector<std::optional<Size>> view_offsets(const Graph& graph, const Effects& effects) {
+  return places_of(graph, effects, false).offsets;
+}
+
+ViewPlaces view_places(const Graph& graph, const Effects& effects) {
+  return places_of(graph, effects, true);
 }
 
 }  // namespace graft::compiler

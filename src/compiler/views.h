@@ -17,4 +17,12 @@ std::optional<Size> view_offset(const Graph& graph, const Node& node, size_t res
 // unknown.
 std::vector<std::optional<Size>> view_offsets(const Graph& graph, const Effects& effects);
 
+// By value: what its offset counts from, and the offset. That is the root, or an input that is a
+// view of another input, whose address only the call tells.
+struct ViewPlaces {
+  std::vector<ValueId> bases;
+  std::vector<std::optional<Size>> offsets;
+};
+ViewPlaces view_places(const Graph& graph, const Effects& effects);
+
 }  // namespace graft::compiler

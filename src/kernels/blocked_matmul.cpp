@@ -140,6 +140,10 @@ bool fits_blocks(const Device& device, const TensorView& output, const TensorVie
   return dialect != nullptr && !dialect->vectors().empty();
 }
 
+int64_t panel_rows(const Device& device, int64_t m) {
+  return choose_tile(device.properties().sub_group_size, m).rows;
+}
+
 int64_t panel_columns(const Device& device) {
   return choose_tile(device.properties().sub_group_size, 1).columns();
 }
@@ -154,21 +158,28 @@ void blocked_matmul(Stream& stream, const TensorView& output, const TensorView& 
 
 void blocked_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                     const PackedFactor& right, const MatmulEpilogue& epilogue) {
+  const int last = a.rank - 1;
+  const Panels panels(stream, a, last, panel_rows(stream.device(), a.sizes[last - 1]));
+  const PackedFactor left{panels.address(), panels.bytes(), panels.batch_stride(), a.sizes[last]};
+  blocked_matmul(stream, output, left, right, epilogue);
+}
+
+void blocked_matmul(Stream& stream, const TensorView& output, const PackedFactor& left,
+                    const PackedFactor& right, const MatmulEpilogue& epilogue) {
   const int last = output.rank - 1;
   const int64_t m = output.sizes[last - 1], n = output.sizes[last], k = right.k;
   const int64_t batch = output.rank == 3 ? output.sizes[0] : 1;
   const bool adds = epilogue.beta != 0.0;
   const Tile held = choose_tile(stream.device().properties().sub_group_size, m);
-  const Panels left(stream, a, last, held.rows);
   const int64_t tiles =
       batch * ((m + held.rows - 1) / held.rows) * ((n + held.columns() - 1) / held.columns());
   const WorkSplit split = split_work(tiles, held.rows * k);
   Arguments arguments;
-  arguments.write(output).address(left.address(), left.bytes(), GRAFT_ACCESS_READ);
+  arguments.write(output).address(left.address, left.bytes, GRAFT_ACCESS_READ);
   arguments.address(right.address, right.bytes, GRAFT_ACCESS_READ);
   if (adds) arguments.read(*epilogue.addend);
   arguments.index(split.lines).index(split.per_item).index(m).index(n).index(k);
-  arguments.index(epilogue.relu ? 1 : 0).index(left.batch_stride()).index(right.batch_stride);
+  arguments.index(epilogue.relu ? 1 : 0).index(left.batch_stride).index(right.batch_stride);
   append_matrix_strides(arguments, output);
   append_matrix_strides(arguments, adds ? *epilogue.addend : output);
   arguments.scalar(Scalar::of(static_cast<float>(epilogue.alpha)), sizeof(float));

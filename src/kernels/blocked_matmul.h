@@ -15,15 +15,19 @@ bool fits_blocks(const Device& device, const TensorView& output, const TensorVie
 void blocked_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                     const TensorView& b, const MatmulEpilogue& epilogue);
 
-// The second factor, packed already: k deep, in panels of panel_columns() lines.
+// A factor that is packed already: k deep, in panels of panel_rows() lines on the left, of
+// panel_columns() on the right.
 struct PackedFactor {
   graft_address address = 0;
   uint64_t bytes = 0;
   int64_t batch_stride = 0;  // in elements
   int64_t k = 0;
 };
+int64_t panel_rows(const Device& device, int64_t m);
 int64_t panel_columns(const Device& device);
 void blocked_matmul(Stream& stream, const TensorView& output, const TensorView& a,
+                    const PackedFactor& b, const MatmulEpilogue& epilogue);
+void blocked_matmul(Stream& stream, const TensorView& output, const PackedFactor& a,
                     const PackedFactor& b, const MatmulEpilogue& epilogue);
 
 }  // namespace graft

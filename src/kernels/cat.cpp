@@ -79,7 +79,7 @@ void launch(Stream& stream, const TensorView& output, std::span<const Piece> pie
             const TensorGroup& group) {
   Arguments arguments;
   const auto each = [&](auto append) {
-    for (int member : group.members) append(pieces[static_cast<size_t>(member)]);
+    for (int member : group.members()) append(pieces[static_cast<size_t>(member)]);
   };
   arguments.write(output);
   each([&](const Piece& piece) { arguments.read(*piece.input); });

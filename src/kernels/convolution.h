@@ -21,8 +21,9 @@ struct ConvolutionParameters {
 // input [n, c, spatial...], weight [out, c / groups, spatial...] (transposed: [c, out / groups,
 // spatial...]), output [n, out, spatial...]; one to three spatial dimensions, any strides, one
 // floating dtype. The caller gives output its size and layout: the library is fastest when input
-// and output are both channels-last. Uses graft.dnn where the driver supports the case, a direct
-// kernel of our own (correct, slow) otherwise. Sums are taken in float32 (float64 for float64).
+// and output are both channels-last. Uses graft.dnn where the driver supports the case, a
+// kernel of our own (convolution_kernel.h) otherwise. Sums are taken in float32 (float64 for
+// float64).
 
 // output = input * weight + bias (bias [out], may be null). Small integers too: output and bias
 // int32, input of uint8, int8 or int16, weight of int8 or int16; a sum that is too large wraps.

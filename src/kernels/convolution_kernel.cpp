@@ -6,8 +6,10 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
+#include "kernels/convolution_products.h"
 #include "kernels/patch_panels.h"
 #include "kernels/tiled_convolution.h"
+#include "kernels/winograd.h"
 #include "kernels/work_split.h"
 #include "runtime/dtype.h"
 
@@ -209,7 +211,12 @@ void generated_convolution(Stream& stream, graft_convolution_kind kind,
       views.weight.count() * views.output.count() / std::max<int64_t>(1, views.output.sizes[1]);
   if (written.count() == 0) return;
   const bool biased = forward && bias != nullptr;
+  if (const int results =
+          winograd_results(stream.device(), kind, views, biased ? bias : nullptr, parameters)) {
+    return winograd_convolution(stream, kind, views, biased ? bias : nullptr, parameters, results);
+  }
   if (blocked_convolution(stream, kind, views, biased ? bias : nullptr, parameters)) return;
+  if (convolution_products(stream, kind, views, biased ? bias : nullptr, parameters)) return;
   if (tiled_convolution(stream, kind, views, bias, parameters)) return;
   const Dtypes dtypes{written.dtype, first.dtype, second.dtype};
   const std::string key = key_of(kind, dtypes, biased);

@@ -11,10 +11,11 @@ struct ConvolutionViews {
   TensorView input, weight, output;
 };
 
-// Every kind for every floating dtype, for convolution()'s small integers, and any strides; one
-// work-item sums one element of the written tensor, but for the convolutions that
-// blocked_convolution() takes. Correct first. bias is read by the forward kind
-// only and may be null. Writes zeros (or the bias) when there is nothing to sum.
+// Every kind for every floating dtype, for convolution()'s small integers, and any strides: through
+// winograd_convolution(), blocked_convolution(), convolution_products() or tiled_convolution(),
+// the first that takes the case; elsewhere one work-item sums one element of the written tensor,
+// correct first. bias is read by the forward kind only and may be null. Writes zeros (or the bias)
+// when there is nothing to sum.
 void generated_convolution(Stream& stream, graft_convolution_kind kind,
                            const ConvolutionViews& views, const TensorView* bias,
                            const ConvolutionParameters& parameters);

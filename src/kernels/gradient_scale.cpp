@@ -77,10 +77,10 @@ void unscale_gradients(Stream& stream, std::span<const TensorView> gradients,
       [&](size_t i) { return gradients[i].dtype; },
       [&](const TensorGroup& group) {
         Arguments arguments;
-        for (int member : group.members) arguments.update(gradients[static_cast<size_t>(member)]);
+        for (int member : group.members()) arguments.update(gradients[static_cast<size_t>(member)]);
         arguments.update(found_inf).read(inverse_scale);
         const int64_t items = group.append(arguments);
-        const graft_dtype dtype = gradients[static_cast<size_t>(group.members[0])].dtype;
+        const graft_dtype dtype = gradients[static_cast<size_t>(group.members()[0])].dtype;
         const std::string key = unscale_key(dtype);
         stream.launch(get_kernel(stream.device(), key, [&] { return unscale_kernel(key, dtype); }),
                       static_cast<uint64_t>(items), arguments.span());

@@ -10,18 +10,25 @@
 namespace graft {
 namespace {
 
-void launch(Stream& stream, std::span<const OptimizerTensors> parameters,
-            const OptimizerSettings& settings, const TensorGroup& group) {
+OptimizerKernel kernel_of(const OptimizerSettings& settings, graft_dtype dtype) {
   OptimizerKernel kernel;
   kernel.rule = settings.rule;
-  kernel.dtype = parameters[static_cast<size_t>(group.members[0])].parameter.dtype;
+  kernel.dtype = dtype;
   kernel.rate_tensor = settings.rate_tensor != nullptr;
   if (kernel.rate_tensor) kernel.rate_dtype = settings.rate_tensor->dtype;
   kernel.scaled = settings.gradient_scale != nullptr;
   kernel.guarded = settings.found_inf != nullptr;
+  return kernel;
+}
+
+void launch(Stream& stream, std::span<const OptimizerTensors> parameters,
+            const OptimizerSettings& settings, const TensorGroup& group) {
+  OptimizerKernel kernel =
+      kernel_of(settings, parameters[static_cast<size_t>(group.members()[0])].parameter.dtype);
+  kernel.slots = group.slots();
   Arguments arguments;
   const auto each = [&](auto append) {
-    for (int member : group.members) append(parameters[static_cast<size_t>(member)]);
+    for (int member : group.members()) append(parameters[static_cast<size_t>(member)]);
   };
   each([&](const OptimizerTensors& tensors) { arguments.update(tensors.parameter); });
   each([&](const OptimizerTensors& tensors) {
@@ -69,10 +76,12 @@ void optimizer_step(Stream& stream, std::span<const OptimizerTensors> parameters
                                          name_of(dtype) + "; give floating parameters");
     }
   }
+  const OptimizerKernel kernel = kernel_of(settings, GRAFT_FLOAT32);
+  const int slots = group_slots(stream.device(), {kernel.lists(), 0}, kernel.shared());
   each_group(
       parameters.size(), [&](size_t i) { return parameters[i].parameter.count(); },
       [&](size_t i) { return parameters[i].parameter.dtype; },
-      [&](const TensorGroup& group) { launch(stream, parameters, settings, group); });
+      [&](const TensorGroup& group) { launch(stream, parameters, settings, group); }, slots);
 }
 
 }  // namespace graft

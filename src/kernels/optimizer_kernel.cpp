@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "codegen/builder.h"
-#include "kernels/tensor_group.h"
 #include "runtime/dtype.h"
 
 namespace graft {
@@ -41,16 +40,19 @@ class OptimizerWriter {
     constexpr uint32_t kRead = GRAFT_ACCESS_READ, kUpdate = kRead | GRAFT_ACCESS_WRITE;
     const int states = states_of(kernel_.rule);
     std::vector<GroupList> lists;
-    lists.emplace_back(b_, kernel_.dtype, kUpdate);
-    lists.emplace_back(b_, kernel_.dtype, kernel_.scaled ? kUpdate : kRead);
-    for (int i = 0; i < states; ++i) lists.emplace_back(b_, kernel_.dtype, kUpdate);
-    if (counts_steps(kernel_.rule)) lists.emplace_back(b_, GRAFT_FLOAT32, kRead);
+    const auto declare = [&](graft_dtype dtype, uint32_t access) {
+      lists.emplace_back(b_, dtype, access, kernel_.slots);
+    };
+    declare(kernel_.dtype, kUpdate);
+    declare(kernel_.dtype, kernel_.scaled ? kUpdate : kRead);
+    for (int i = 0; i < states; ++i) declare(kernel_.dtype, kUpdate);
+    if (counts_steps(kernel_.rule)) declare(GRAFT_FLOAT32, kRead);
     Address rate, scale, found;
     if (kernel_.rate_tensor) rate = b_.read(kernel_.rate_dtype);
     if (kernel_.scaled) scale = b_.read(GRAFT_FLOAT32);
     if (kernel_.guarded) found = b_.read(GRAFT_FLOAT32);
     for (Value& number : numbers_) number = b_.scalar(GRAFT_FLOAT64);
-    const GroupShare share(b_);
+    const GroupShare share(b_, kernel_.slots);
     Slot slot;
     slot.parameter = lists[0].at(share.slot);
     slot.gradient = lists[1].at(share.slot);
@@ -166,7 +168,8 @@ std::string OptimizerKernel::key() const {
   static const char* const kRules[] = {"sgd", "momentum", "adam", "amsgrad", "adagrad"};
   return std::string("optimizer_") + kRules[static_cast<int>(rule)] + "_" + name_of(dtype) +
          (rate_tensor ? std::string("_rate_") + name_of(rate_dtype) : "") +
-         (scaled ? "_scaled" : "") + (guarded ? "_guarded" : "");
+         (scaled ? "_scaled" : "") + (guarded ? "_guarded" : "") +
+         (slots == kGroupSlots ? "" : "_by_" + std::to_string(slots));
 }
 
 ir::Kernel OptimizerKernel::build() const { return OptimizerWriter(*this).write(); }

@@ -5,8 +5,15 @@
 
 #include "codegen/ir.h"
 #include "kernels/optimizer.h"
+#include "kernels/tensor_group.h"
 
 namespace graft {
+
+// The launch's numbers, in the order in which the kernel declares them.
+inline constexpr int kOptimizerNumbers = 8;
+struct OptimizerNumbers {
+  double values[kOptimizerNumbers];
+};
 
 // The order of its parameters: the lists (tensor_group.h) of parameters, gradients, states, then
 // steps where the rule counts them; rate tensor, gradient scale, found_inf where given; the numbers
@@ -18,16 +25,16 @@ struct OptimizerKernel {
   graft_dtype rate_dtype = GRAFT_FLOAT32;
   bool scaled = false;   // a gradient scale is given
   bool guarded = false;  // found_inf is given
+  int slots = kGroupSlots;
+
+  int lists() const { return 2 + states_of(rule) + (counts_steps(rule) ? 1 : 0); }
+  // Parameters beside the lists.
+  ParameterCounts shared() const { return {rate_tensor + scaled + guarded, kOptimizerNumbers}; }
 
   std::string key() const;
   ir::Kernel build() const;
 };
 
-// The launch's numbers, in the order in which the kernel declares them.
-inline constexpr int kOptimizerNumbers = 8;
-struct OptimizerNumbers {
-  double values[kOptimizerNumbers];
-};
 OptimizerNumbers optimizer_numbers(const OptimizerSettings& settings);
 
 }  // namespace graft

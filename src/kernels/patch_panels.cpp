@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64_t kPatchBytes = uint64_t{64} << 20;  // of one launch, where one image needs less
 constexpr int64_t kGroups = 64;                       // more are cheaper in one direct kernel
+constexpr int64_t kGroupLines = 16;                   // below that a group's tiles are mostly empty
 
 int64_t product(const int64_t* sizes, int rank) {
   int64_t count = 1;
@@ -280,6 +281,7 @@ bool blocked_convolution(Stream& stream, graft_convolution_kind kind, const Conv
   }
   const PatchGeometry geometry = geometry_of(views, parameters);
   const int64_t channels = views.input.sizes[1] / groups, outs = views.output.sizes[1] / groups;
+  if (groups > 1 && std::min(channels, outs) < kGroupLines) return false;
   for (int64_t g = 0; g < groups; ++g) {
     const ConvolutionViews views_of_group{part(views.input, 1, g * channels, channels),
                                           part(views.weight, 0, g * outs, outs),

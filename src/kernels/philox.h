@@ -8,8 +8,14 @@
 #include "kernels/arguments.h"
 #include "kernels/random.h"
 #include "kernels/work_split.h"
+#include "runtime/device.h"
 
 namespace graft {
+
+// Whether kernels of the device may compute in float64.
+inline bool has_float64(const Device& device) {
+  return (device.properties().features & GRAFT_FEATURE_FLOAT64) != 0;
+}
 
 // Blocks of four words that one work-item draws.
 inline constexpr int64_t kPhiloxBlocks = 1024;

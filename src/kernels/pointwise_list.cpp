@@ -35,6 +35,7 @@ struct ListKernel {
   graft_dtype compute;
   graft_dtype output;
   std::vector<Input> inputs;  // the row's inputs, then its scalars
+  int slots = kGroupSlots;
 
   std::string key() const;
   ir::Kernel build() const;
@@ -47,12 +48,12 @@ struct Declared {
   std::vector<Value> numbers;
 };
 
-Declared declare(Builder& b, const ListKernel::Input& input) {
+Declared declare(Builder& b, const ListKernel::Input& input, int slots) {
   Declared declared;
   switch (input.kind) {
     case Kind::kTensors:
     case Kind::kElements:
-      declared.list = GroupList(b, input.dtype, GRAFT_ACCESS_READ);
+      declared.list = GroupList(b, input.dtype, GRAFT_ACCESS_READ, slots);
       break;
     case Kind::kElement:
       declared.element = b.read(input.dtype);
@@ -61,7 +62,7 @@ Declared declare(Builder& b, const ListKernel::Input& input) {
       declared.numbers.push_back(b.scalar(input.dtype));
       break;
     case Kind::kNumbers:
-      for (int slot = 0; slot < kGroupSlots; ++slot) {
+      for (int slot = 0; slot < slots; ++slot) {
         declared.numbers.push_back(b.scalar(input.dtype));
       }
       break;
@@ -82,6 +83,7 @@ std::string ListKernel::key() const {
   for (const Input& input : inputs) {
     key += fmt::format("_{}{}", name_of(input.dtype), kLetters[static_cast<size_t>(input.kind)]);
   }
+  if (slots != kGroupSlots) key += fmt::format("_by_{}", slots);
   return key;
 }
 
@@ -89,10 +91,10 @@ ir::Kernel ListKernel::build() const {
   Builder b(key());
   b.keep_float64();  // formulas take it for their accuracy
   const ir::Type type = ir::compute_type(compute);
-  const GroupList outputs(b, output, GRAFT_ACCESS_WRITE);
+  const GroupList outputs(b, output, GRAFT_ACCESS_WRITE, slots);
   std::vector<Declared> declared;
-  for (const Input& input : inputs) declared.push_back(declare(b, input));
-  const GroupShare share(b);
+  for (const Input& input : inputs) declared.push_back(declare(b, input, slots));
+  const GroupShare share(b, slots);
   const Address out = outputs.at(share.slot);
   std::vector<Address> tensors(inputs.size());
   std::vector<Value> values(inputs.size());
@@ -142,6 +144,15 @@ void check(const Op& op, graft_dtype compute, size_t outputs,
   }
 }
 
+int slots_of(const Device& device, std::span<const ListOperand> operands) {
+  ParameterCounts each{1, 0}, shared;
+  for (const ListOperand& operand : operands) {
+    ParameterCounts& counts = is_list(operand.kind) ? each : shared;
+    ++(operand.views.empty() ? counts.numbers : counts.addresses);
+  }
+  return group_slots(device, each, shared);
+}
+
 void append(Arguments& arguments, const ListOperand& operand, graft_dtype compute,
             const TensorGroup& group) {
   const auto number = [&](size_t i) {
@@ -150,7 +161,7 @@ void append(Arguments& arguments, const ListOperand& operand, graft_dtype comput
   switch (operand.kind) {
     case Kind::kTensors:
     case Kind::kElements:
-      for (int member : group.members) arguments.read(operand.views[static_cast<size_t>(member)]);
+      for (int member : group.members()) arguments.read(operand.views[static_cast<size_t>(member)]);
       break;
     case Kind::kElement:
       arguments.read(operand.views[0]);
@@ -159,14 +170,14 @@ void append(Arguments& arguments, const ListOperand& operand, graft_dtype comput
       number(0);
       break;
     case Kind::kNumbers:
-      for (int member : group.members) number(static_cast<size_t>(member));
+      for (int member : group.members()) number(static_cast<size_t>(member));
       break;
   }
 }
 
 ListKernel kernel_of(const Op& op, graft_dtype compute, std::span<const TensorView> outputs,
-                     std::span<const ListOperand> operands, size_t member) {
-  ListKernel kernel{&op, compute, outputs[member].dtype, {}};
+                     std::span<const ListOperand> operands, size_t member, int slots) {
+  ListKernel kernel{&op, compute, outputs[member].dtype, {}, slots};
   for (const ListOperand& operand : operands) {
     const graft_dtype dtype =
         operand.views.empty() ? compute : operand.views[is_list(operand.kind) ? member : 0].dtype;
@@ -194,7 +205,7 @@ constexpr Packed kFloatRows[] = {
 };
 
 ListKernel packed(const Packed& entry, graft_dtype dtype) {
-  ListKernel kernel{find_op(entry.row), dtype, dtype, {}};
+  ListKernel kernel{find_op(entry.row), dtype, dtype, {}, kGroupSlots};
   for (const char* letter = entry.operands; *letter != 0; ++letter) {
     kernel.inputs.push_back({static_cast<Kind>(kLetters.find(*letter)), dtype});
   }
@@ -231,14 +242,15 @@ void pointwise_list(Stream& stream, const Op& op, graft_dtype compute,
       outputs.size(), [&](size_t i) { return outputs[i].count(); }, dtypes_of,
       [&](const TensorGroup& group) {
         Arguments arguments;
-        for (int member : group.members) arguments.write(outputs[static_cast<size_t>(member)]);
+        for (int member : group.members()) arguments.write(outputs[static_cast<size_t>(member)]);
         for (const ListOperand& operand : operands) append(arguments, operand, working, group);
         const int64_t items = group.append(arguments);
-        const ListKernel kernel =
-            kernel_of(op, working, outputs, operands, static_cast<size_t>(group.members[0]));
+        const ListKernel kernel = kernel_of(op, working, outputs, operands,
+                                            static_cast<size_t>(group.members()[0]), group.slots());
         stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
                       static_cast<uint64_t>(items), arguments.span());
-      });
+      },
+      slots_of(stream.device(), operands));
 }
 
 }  // namespace graft

@@ -43,14 +43,17 @@ struct RandomKernel {
   Distribution distribution;
   graft_dtype output;
   graft_dtype probability = GRAFT_FLOAT32;
+  bool narrow = false;  // counts that go to integers are computed in float32
 
   // float64 and wide integers take two words an element.
   bool wide() const {
     return distribution == Distribution::kWideInteger || (real() && type() == Type::kF64);
   }
   bool real() const { return distribution <= Distribution::kGeometric; }
-  // What real numbers are computed in; counts that go to integers need float64.
-  Type type() const { return is_floating(output) ? ir::compute_type(output) : Type::kF64; }
+  // What real numbers are computed in.
+  Type type() const {
+    return is_floating(output) ? ir::compute_type(output) : narrow ? Type::kF32 : Type::kF64;
+  }
   int64_t per_block() const { return wide() ? 2 : 4; }
   std::string key() const;
   ir::Kernel build() const;
@@ -65,6 +68,7 @@ std::string RandomKernel::key() const {
                                        "integer",    "wide_integer"};
   std::string key = std::string("random_") + kNames[static_cast<int>(distribution)] + "_";
   key += name_of(output);
+  if (narrow) key += "_narrow";
   if (distribution != Distribution::kBernoulliEach) return key;
   return key + "_" + name_of(probability);
 }
@@ -228,7 +232,9 @@ void draw(Stream& stream, const RandomKernel& kernel, const TensorView& output,
 
 void draw_real(Stream& stream, Distribution distribution, const TensorView& output, Philox philox,
                double first, double second) {
-  draw(stream, {distribution, output.dtype}, output, nullptr, philox, [&](Arguments& arguments) {
+  const bool narrow = !is_floating(output.dtype) && !has_float64(stream.device());
+  const RandomKernel kernel{distribution, output.dtype, GRAFT_FLOAT32, narrow};
+  draw(stream, kernel, output, nullptr, philox, [&](Arguments& arguments) {
     arguments.scalar(Scalar::of(first), sizeof(first)).scalar(Scalar::of(second), sizeof(second));
   });
 }

@@ -48,7 +48,8 @@ GRAFT_EXPORT void log_normal(Stream& stream, const TensorView& output, Philox ph
                              double deviation);
 
 // The number of trials up to the first success, 1 or more, of probability p in (0, 1):
-// ceil(log(u) / log(1 - p)). Any dtype of output but bool and complex; integers draw as float64.
+// ceil(log(u) / log(1 - p)). Any dtype of output but bool and complex; integers draw as float64 (as
+// float32 on devices that lack it).
 GRAFT_EXPORT void geometric(Stream& stream, const TensorView& output, Philox philox, double p);
 
 // 1 with probability p, else 0; any dtype of output.

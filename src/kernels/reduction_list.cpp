@@ -135,20 +135,20 @@ struct ListReductionCall {
                   static_cast<uint64_t>(items), arguments.span());
   }
   void write_outputs(Arguments& arguments, const TensorGroup& group) const {
-    for (int member : group.members) arguments.write(outputs[static_cast<size_t>(member)]);
+    for (int member : group.members()) arguments.write(outputs[static_cast<size_t>(member)]);
   }
   void read_inputs(Arguments& arguments, const TensorGroup& group) const {
-    for (int member : group.members) arguments.read(inputs[static_cast<size_t>(member)]);
+    for (int member : group.members()) arguments.read(inputs[static_cast<size_t>(member)]);
   }
 
   void run(const TensorGroup& group) {
     int64_t ends[kGroupSlots], items = 0;
-    for (int slot = 0; slot < kGroupSlots; ++slot) {
-      items += (group.counts[slot] + kGroupTile - 1) / kGroupTile;
+    for (size_t slot = 0; slot < kGroupSlots; ++slot) {
+      items += (group.counts()[slot] + kGroupTile - 1) / kGroupTile;
       ends[slot] = items;
     }
     Arguments first;
-    if (items == group.used) {
+    if (items == group.used()) {
       write_outputs(first, group);
       read_inputs(first, group);
       group.append(first);
@@ -164,7 +164,7 @@ struct ListReductionCall {
     write_outputs(last, group);
     last.address(partials.address(), bytes, GRAFT_ACCESS_READ);
     for (const int64_t end : ends) last.index(end);
-    launch(Stage::kFinal, group.used, last);
+    launch(Stage::kFinal, group.used(), last);
   }
 };
 

@@ -35,21 +35,29 @@ struct Uniforms {
 // The uniforms of one element.
 class Source {
  public:
-  Source(const PhiloxWriter& philox, Value element) : philox_(philox), element_(element) {}
+  Source(const PhiloxWriter& philox, Value element, Type type)
+      : philox_(philox), element_(element), type_(type) {}
+  // Of 53 bits, or of the upper 23 of these.
   Uniforms draw(Value attempt) const {
-    const auto words = wide_words(philox_.words({element_}, cast(Type::kU32, attempt))[0]);
-    return {unit_double(words[0]) + 0x1p-54, unit_double(words[1]) + 0x1p-54};
+    const PhiloxWords words = philox_.words({element_}, cast(Type::kU32, attempt))[0];
+    if (type_ == Type::kF32) {
+      return {unit_float(words[1], 23) + 0x1p-24, unit_float(words[3], 23) + 0x1p-24};
+    }
+    const auto wide = wide_words(words);
+    return {unit_double(wide[0]) + 0x1p-54, unit_double(wide[1]) + 0x1p-54};
   }
+  Type type() const { return type_; }
 
  private:
   const PhiloxWriter& philox_;
-  Value element_;
+  const Value element_;
+  const Type type_;
 };
 
 // Runs attempt(number, accept) until one calls accept(value) with a true condition.
 template <class Attempt>
-Value first_accepted(Builder& b, Attempt attempt) {
-  const Variable result(b.constant(Type::kF64, 0.0));
+Value first_accepted(Builder& b, Type type, Attempt attempt) {
+  const Variable result(b.constant(type, 0.0));
   b.loop(b.i64(0), b.i64(kAttempts), [&](Value number) {
     const auto [accepted, value] = attempt(number);
     result = select(accepted, value, result.get());
@@ -105,7 +113,7 @@ Value poisson_sample(Builder& b, const Source& source, Value rate) {
         const Value width = 0.931 + 2.53 * sqrt(rate);
         const Hat hat{-0.059 + 0.02483 * width, width, 0.9277 - 3.6224 / (width - 2.0)};
         const Value scale = 1.1239 + 1.1328 / (width - 3.4), log_rate = log(rate);
-        result = first_accepted(b, [&](Value number) -> Attempt {
+        result = first_accepted(b, source.type(), [&](Value number) -> Attempt {
           const Hat::Point at = hat.point(source.draw(number), rate + 0.43);
           const Value density = at.k * log_rate - rate - lgamma(select(at.k < 0, 0, at.k) + 1.0);
           const Value under = (at.k >= 0) & !at.near_end & (log(at.height * scale) <= density);
@@ -132,7 +140,7 @@ Value binomial_sample(Builder& b, const Source& source, Value count, Value chanc
         const Hat hat{-0.0873 + 0.0248 * width + 0.01 * q, width, 0.92 - 4.2 / width};
         const Value scale = (2.83 + 5.1 / width) * deviation, mode = floor((n + 1.0) * q);
         const Value at_mode = lgamma(mode + 1.0) + lgamma(n - mode + 1.0), slope = log(odds);
-        result = first_accepted(b, [&](Value number) -> Attempt {
+        result = first_accepted(b, source.type(), [&](Value number) -> Attempt {
           const Hat::Point at = hat.point(source.draw(number), mean + 0.5);
           const Value inside = (at.k >= 0) & (at.k <= n), k = select(inside, at.k, mode);
           const Value density =
@@ -148,7 +156,7 @@ Value binomial_sample(Builder& b, const Source& source, Value count, Value chanc
 Value gamma_sample(Builder& b, const Source& source, Value shape) {
   const Value small = shape < 1;
   const Value d = select(small, shape + 1.0, shape) - 1.0 / 3, c = 1.0 / sqrt(9.0 * d);
-  const Value sample = first_accepted(b, [&](Value number) -> Attempt {
+  const Value sample = first_accepted(b, source.type(), [&](Value number) -> Attempt {
     const Uniforms normal = source.draw(number * 2 + 1), test = source.draw(number * 2 + 2);
     const Value radius = sqrt(-2.0 * log(normal.first));
     const Value x = radius * cos(2 * std::numbers::pi * normal.second);
@@ -168,10 +176,12 @@ double smallest(graft_dtype dtype) {
 struct SampleKernel {
   Sampler sampler;
   graft_dtype dtype;
+  Type type = Type::kF64;  // what is computed in
 
   std::string key() const {
     static const char* const kNames[] = {"poisson", "binomial", "gamma"};
-    return std::string("sample_") + kNames[static_cast<int>(sampler)] + "_" + name_of(dtype);
+    return std::string("sample_") + kNames[static_cast<int>(sampler)] + "_" + name_of(dtype) +
+           (type == Type::kF32 ? "_narrow" : "");
   }
   ir::Kernel build() const {
     Builder b(key());
@@ -179,8 +189,8 @@ struct SampleKernel {
     const PhiloxWriter philox(b);
     const Value begin = b.item() * kPhiloxBlocks;
     b.loop(begin, ir::minimum(begin + kPhiloxBlocks, philox.count()), [&](Value i) {
-      const Source source(philox, i);
-      const Value parameter = cast(Type::kF64, first.load(i));
+      const Source source(philox, i, type);
+      const Value parameter = cast(type, first.load(i));
       output.store(i, cast(ir::compute_type(dtype), sample(b, source, parameter, second, i)));
     });
     return b.finish();
@@ -200,7 +210,10 @@ void draw(Stream& stream, Sampler sampler, const TensorView& output, Philox phil
           const TensorView& first, const TensorView& second) {
   const int64_t count = output.count();
   if (count == 0) return;
-  const SampleKernel kernel{sampler, output.dtype};
+  // The densities of the other two cancel too much in float32.
+  const bool narrow =
+      sampler == Sampler::kGamma && output.dtype != GRAFT_FLOAT64 && !has_float64(stream.device());
+  const SampleKernel kernel{sampler, output.dtype, narrow ? Type::kF32 : Type::kF64};
   StagedOutput to(stream, output, !output.contiguous());
   StagedInput one(stream, first, !first.contiguous()), two(stream, second, !second.contiguous());
   Arguments arguments;

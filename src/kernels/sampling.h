@@ -6,7 +6,8 @@
 namespace graft {
 
 // All views have the same sizes, any strides and one floating dtype; everything is computed in
-// float64. Element i of the row-major order draws 53-bit uniforms from the Philox blocks with
+// float64 (standard_gamma in float32, from the upper 23 bits of the same uniforms, on devices that
+// lack it). Element i of the row-major order draws 53-bit uniforms from the Philox blocks with
 // counter {low, high of offset + i, attempt, 0} for attempt = 0, 1, ..., so samples do not depend
 // on the number of threads. The caller advances offset by the number of elements.
 

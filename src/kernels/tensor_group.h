@@ -7,13 +7,38 @@
 #include <vector>
 
 #include "codegen/builder.h"
+#include "codegen/dialect.h"
 #include "kernels/arguments.h"
 #include "kernels/work_split.h"
+#include "runtime/device.h"
 
 namespace graft {
 
-// Tensors of one launch: each has parameters of its own.
+// Most tensors of one launch: each has parameters of its own.
 inline constexpr int kGroupSlots = 16;
+
+// Parameters of a kernel: addresses, and numbers of at most 8 bytes.
+struct ParameterCounts {
+  int addresses = 0;
+  int numbers = 0;
+
+  // An address is a buffer and an offset where kernels cannot load addresses from memory.
+  int bytes(const Device& device) const {
+    const bool pointers = (device.properties().features & GRAFT_FEATURE_POINTERS_IN_MEMORY) != 0;
+    return addresses * (pointers ? 8 : 16) + numbers * 8;
+  }
+};
+
+// How many tensors share a launch so that its parameters fit: kGroupSlots, or fewer where the
+// device's language limits them. each: what every tensor has beside what GroupShare declares;
+// shared: what all have together.
+inline int group_slots(const Device& device, ParameterCounts each, ParameterCounts shared) {
+  const ir::Dialect* dialect = ir::find_dialect(device.properties().dialect);
+  const int most = dialect == nullptr ? 0 : dialect->parameter_bytes();
+  if (most == 0) return kGroupSlots;
+  each.numbers += 2;  // GroupShare's
+  return std::clamp((most - shared.bytes(device)) / each.bytes(device), 1, kGroupSlots);
+}
 
 // Elements of a tensor that one work-item takes.
 inline constexpr int64_t kGroupTile = kItemElements;
@@ -22,8 +47,8 @@ inline constexpr int64_t kGroupTile = kItemElements;
 class GroupList {
  public:
   GroupList() = default;
-  GroupList(ir::Builder& builder, graft_dtype dtype, uint32_t access) {
-    for (int slot = 0; slot < kGroupSlots; ++slot) {
+  GroupList(ir::Builder& builder, graft_dtype dtype, uint32_t access, int slots = kGroupSlots) {
+    for (int slot = 0; slot < slots; ++slot) {
       addresses_.push_back(access == GRAFT_ACCESS_READ    ? builder.read(dtype)
                            : access == GRAFT_ACCESS_WRITE ? builder.write(dtype)
                                                           : builder.update(dtype));
@@ -38,14 +63,14 @@ class GroupList {
 // The parameters that say which tensor a work-item belongs to, declared after everything else, and
 // what follows from them: the slot of this work-item's tensor and its elements begin .. end - 1.
 struct GroupShare {
-  explicit GroupShare(ir::Builder& b) {
+  explicit GroupShare(ir::Builder& b, int slots = kGroupSlots) {
     ir::Value counts[kGroupSlots], ends[kGroupSlots];
-    for (ir::Value& count : counts) count = b.index();
-    for (ir::Value& last : ends) last = b.index();
+    for (int i = 0; i < slots; ++i) counts[i] = b.index();
+    for (int i = 0; i < slots; ++i) ends[i] = b.index();
     const ir::Value item = b.item();
     ir::Value first = b.i64(0), count = counts[0];
     slot = b.i64(0);
-    for (int next = 1; next < kGroupSlots; ++next) {
+    for (int next = 1; next < slots; ++next) {
       const ir::Value beyond = item >= ends[next - 1];
       slot = slot + cast(ir::Type::kI64, beyond);
       first = select(beyond, ends[next - 1], first);
@@ -58,40 +83,57 @@ struct GroupShare {
   ir::Value slot, begin, end;
 };
 
-// The launch's side: positions of at most kGroupSlots tensors and their lengths. Slots without a
-// tensor repeat the first with a length of 0.
-struct TensorGroup {
-  int members[kGroupSlots] = {};
-  int64_t counts[kGroupSlots] = {};
-  int used = 0;
+// The launch's side: positions of at most size tensors and their lengths. Slots without a tensor
+// repeat the first with a length of 0.
+class TensorGroup {
+ public:
+  explicit TensorGroup(int size) : size_(static_cast<size_t>(size)) {}
+
+  int slots() const { return static_cast<int>(size_); }
+  std::span<const int> members() const { return {members_, size_}; }
+  std::span<const int64_t> counts() const { return {counts_, size_}; }
+  int used() const { return used_; }
+  bool full() const { return used_ == slots(); }
+
+  // REQUIRES: not full.
+  void add(int member, int64_t count) {
+    if (used_ == 0) std::fill_n(members_, size_, member);
+    members_[used_] = member;
+    counts_[used_++] = count;
+  }
 
   // Appends what GroupShare declared; returns the number of work-items.
   int64_t append(Arguments& arguments) const {
-    for (int64_t count : counts) arguments.index(count);
+    for (int64_t count : counts()) arguments.index(count);
     int64_t end = 0;
-    for (int64_t count : counts) {
+    for (int64_t count : counts()) {
       end += (count + kGroupTile - 1) / kGroupTile;
       arguments.index(end);
     }
     return end;
   }
+
+ private:
+  size_t size_;
+  int members_[kGroupSlots] = {};
+  int64_t counts_[kGroupSlots] = {};
+  int used_ = 0;
 };
 
 // launch(group) for groups that together hold every tensor with elements. kind tells tensors that
-// cannot share a launch apart: count_of(i) and kind_of(i) are asked for i = 0 .. size - 1.
+// cannot share a launch apart: count_of(i) and kind_of(i) are asked for i = 0 .. size - 1. slots:
+// most tensors of a launch.
 template <class Count, class Kind, class Launch>
-void each_group(size_t size, Count count_of, Kind kind_of, Launch launch) {
+void each_group(size_t size, Count count_of, Kind kind_of, Launch launch, int slots = kGroupSlots) {
   std::vector<bool> done(size);
   for (size_t start = 0; start < size; ++start) {
     if (done[start] || count_of(start) == 0) continue;
-    TensorGroup group;
-    for (size_t i = start; i < size && group.used < kGroupSlots; ++i) {
+    TensorGroup group(slots);
+    for (size_t i = start; i < size && !group.full(); ++i) {
       if (done[i] || count_of(i) == 0 || kind_of(i) != kind_of(start)) continue;
       done[i] = true;
-      group.members[group.used] = static_cast<int>(i);
-      group.counts[group.used++] = count_of(i);
+      group.add(static_cast<int>(i), count_of(i));
     }
-    std::fill(group.members + group.used, group.members + kGroupSlots, group.members[0]);
     launch(group);
   }
 }

@@ -67,12 +67,29 @@ TensorView GraphHost::constant(const compiler::Value& value) {
       fmt::format("the graph's constant \"{}\" was not handed over with its text", value.external));
 }
 
-void GraphHost::run(const compiler::ExternalCall& call, Stream&) {
+bool GraphHost::run_direct(const compiler::ExternalCall& call, Stream& stream) {
+  auto found = direct_.find(&call.node);
+  if (found == direct_.end()) {
+    found = direct_.emplace(&call.node, direct_node(call.graph, call.node, device_)).first;
+  }
+  if (!found->second) return false;
+  try {
+    found->second(call, stream);
+    return true;
+  } catch (const Error& error) {
+    if (!error.lacks_kernel()) throw;
+    found->second = {};
+    return false;
+  }
+}
+
+void GraphHost::run(const compiler::ExternalCall& call, Stream& stream) {
+  const OwnNumbers numbers(call.node, generators_, device_);
+  if (run_direct(call, stream)) return;
   auto found = nodes_.find(&call.node);
   if (found == nodes_.end()) {
     found = nodes_.emplace(&call.node, ExternalNode(call.graph, call.node)).first;
   }
-  const OwnNumbers numbers(call.node, generators_, device_);
   found->second.run(call, device_);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/execution_host.h"
+#include "torch/direct_node.h"
 #include "torch/external_node.h"
 
 namespace graft::binding {
@@ -41,12 +42,16 @@ class GraphHost final : public compiler::ExecutionHost {
   std::map<std::string, int64_t> foreign() const;
 
  private:
+  // Whether the node's kernel was called straight.
+  bool run_direct(const compiler::ExternalCall& call, Stream& stream);
+
   const c10::DeviceIndex device_;
   const std::map<std::string, at::Tensor> externals_;
   std::vector<at::Generator> generators_;
   std::unordered_map<graft_address, c10::DataPtr> held_;
   std::unordered_map<size_t, c10::Storage> outputs_;
   std::unordered_map<const compiler::Node*, ExternalNode> nodes_;
+  std::unordered_map<const compiler::Node*, DirectNode> direct_;  // empty: goes to nodes_
 };
 
 }  // namespace graft::binding

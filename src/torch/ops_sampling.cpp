@@ -1,12 +1,15 @@
 // src/torch/ops_sampling.cpp: random numbers of distributions with a parameter for each element.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_standard_gamma.h>
+#include <ATen/ops/binomial.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/poisson.h>
 
 #include <limits>
 
 #include "kernels/sampling.h"
 #include "operators.h"
+#include "runtime/device.h"
 #include "torch/device_assertion.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
@@ -24,6 +27,16 @@ Philox draw(const Source& source, const at::Tensor& output) {
   return {seed, offset};
 }
 
+bool has_wide_kernels(const at::Tensor& tensor) {
+  const uint32_t features = stream_of(tensor).device().properties().features;
+  return (features & GRAFT_FEATURE_FLOAT64) != 0;
+}
+
+// Where the kernel needs float64 that the device lacks, the CPU draws: it has no half types.
+bool draws_on_cpu(const at::Tensor& tensor) {
+  return at::isReducedFloatingType(tensor.scalar_type()) && !has_wide_kernels(tensor);
+}
+
 void require_floating(const at::Tensor& tensor) {
   if (!at::isFloatingType(tensor.scalar_type())) throw_unfilled();
 }
@@ -32,6 +45,7 @@ void require_floating(const at::Tensor& tensor) {
 
 at::Tensor GRAFT_OPERATOR(poisson)(const at::Tensor& self, Source generator) {
   require_floating(self);
+  if (draws_on_cpu(self)) return at::poisson(self.to(at::kFloat), generator).to(self.scalar_type());
   at::Tensor output = at::empty(self.sizes(), self.options());
   if (output.numel() == 0) return output;
   const auto philox = draw(generator, output);  // first: it knows a generator of another device
@@ -45,6 +59,10 @@ at::Tensor GRAFT_OPERATOR(binomial)(const at::Tensor& count, const at::Tensor& p
                                     Source generator) {
   require_floating(count);
   if (count.scalar_type() != prob.scalar_type()) throw_unfilled();
+  if (draws_on_cpu(count)) {
+    return at::binomial(count.to(at::kFloat), prob.to(at::kFloat), generator)
+        .to(count.scalar_type());
+  }
   at::Tensor output = at::empty(count.sizes(), count.options());
   if (output.numel() == 0) return output;
   binomial(stream_of(count), view_of(output), draw(generator, output), view_of(count),
@@ -66,7 +84,8 @@ at::Tensor GRAFT_OPERATOR(_sample_dirichlet)(const at::Tensor& self, Source gene
   const double least = wide ? std::numeric_limits<double>::min()
                             : static_cast<double>(std::numeric_limits<float>::min());
   const double most = 1 - (wide ? 0x1p-53 : 0x1p-24);
-  const at::Tensor samples = at::_standard_gamma(self.to(at::kDouble), generator);
+  const auto type = wide || has_wide_kernels(self) ? at::kDouble : at::kFloat;
+  const at::Tensor samples = at::_standard_gamma(self.to(type), generator);
   return (samples / samples.sum(-1, true)).clamp_(least, most).to(self.scalar_type());
 }
 

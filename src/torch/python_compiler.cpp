@@ -32,15 +32,17 @@ std::vector<std::string> names_of(bool training) {
 }
 
 Pass pass_named(const std::string& name) {
-  for (const auto& passes : {compiler::inference_passes(), compiler::training_passes()}) {
+  std::string known;
+  for (const auto& passes :
+       {compiler::inference_passes(), compiler::training_passes(), compiler::layout_passes()}) {
     for (const Pass& pass : passes) {
       if (name == pass.name) return pass;
     }
   }
-  std::string known;
   for (const std::string& one : names_of(false)) known += (known.empty() ? "" : ", ") + one;
+  for (const Pass& pass : compiler::layout_passes()) known += std::string(", ") + pass.name;
   throw Error(GRAFT_INVALID_ARGUMENT,
-              "the compiler has no pass \"" + name + "\"; for inference it runs " + known);
+              "the compiler has no pass \"" + name + "\"; for inference it knows " + known);
 }
 
 std::string optimize(const std::string& text, const std::vector<std::string>& names) {

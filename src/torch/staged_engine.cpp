@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/device.h"
+#include "runtime/op_tag.h"
 #include "torch/memory.h"
 #include "torch/pinned.h"
 
@@ -55,6 +56,7 @@ void StagedEngine::refuse_broken() {
 
 void StagedEngine::attempt(const c10::intrusive_ptr<CollectiveWork>& work,
                            const std::function<void()>& body) {
+  const OpScope scope(work->title());
   std::string what;
   try {
     return body();
@@ -74,7 +76,7 @@ void StagedEngine::await(c10d::Work& work) {
       work.wait(kSlice);
       return;
     } catch (...) {
-      if (work.isCompleted()) throw;
+      if (work.isCompleted()) return void(work.wait());  // it may have come after the slice's end
     }
     if (aborted_.load()) throw_backend_error("the process group was aborted");
     if (const auto failure = roll_call_->failure()) throw_backend_error(*failure);

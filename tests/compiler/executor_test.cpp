@@ -205,6 +205,15 @@ TEST(Executor, ExternalNodesWritesAndScalars) {
   EXPECT_EQ(run(graph, inputs).externals, 1u);
 }
 
+TEST(Executor, ViewsOfAnInputThatIsAViewItself) {
+  const Graph graph = compiled(
+      "input %x: float32[6, 8] activation\ninput %y: float32[1, 3, 8] activation alias %x\n"
+      "input %w: float32[8, 8] parameter\n"
+      "node %v: float32[3, 8] = aten.view.default(%y, [3, 8]) views %y\n"
+      "node %p: float32[3, 8] = aten.mm.default(%v, %w)\noutput %p\n");
+  EXPECT_EQ(differs(graph, random_inputs(graph, 1)), "");
+}
+
 TEST(Executor, ProductsWithTheirEpilogueAreOneCall) {
   // A library takes the first and says no to the second, whose rows have gaps.
   for (const char* strides : {"", "(16, 1)"}) {

@@ -98,11 +98,17 @@ TEST(EpilogueFusion, TakesBiasActivationResidualAndCast) {
 
 TEST(EpilogueFusion, TakesWhatOneCallOfALibraryCanSay) {
   const std::string products = "input %w: float32[8, 8] parameter\n";
-  // A gelu is no step of a library: it goes with what follows.
   EXPECT_EQ(groups({fuse_epilogues, fuse},
                    kX + products +
                        "node %m: float32[4, 8] = aten.addmm.default(%b, %x, %w)\n"
-                       "node %g: float32[4, 8] = aten.gelu.default(%m)\n"
+                       "node %g: float32[4, 8] = aten.gelu.default(%m, approximate=\"tanh\")\n"
+                       "node %o: float32[4, 8] = aten.silu.default(%g)\noutput %o\n"),
+            "group e0 matmul %m %g %o\n");
+  // A tanh is no step of a library: it goes with what follows.
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   kX + products +
+                       "node %m: float32[4, 8] = aten.addmm.default(%b, %x, %w)\n"
+                       "node %g: float32[4, 8] = aten.tanh.default(%m)\n"
                        "node %o: float32[4, 8] = aten.mul.Tensor(%g, 2.0)\noutput %o\n"),
             "group g0 pointwise %g %o\n");
   // A residual in another layout, or another factor of a bias, is none either.

@@ -21,7 +21,7 @@ struct Place {
 class Interpreter {
  public:
   Interpreter(const Graph& graph, const Tensors& inputs)
-      : graph_(graph), effects_(graph), offsets_(view_offsets(graph, effects_)) {
+      : graph_(graph), effects_(graph), places_(view_places(graph, effects_)) {
     memory_.resize(graph.values.size());
     for (ValueId id : graph.inputs) store(id, inputs.at(graph.values[id].name));
     for (ValueId id : graph.constants) {
@@ -50,7 +50,7 @@ class Interpreter {
 
   Place place(ValueId id) const {
     Place place;
-    place.offset = graph_.hint(*offsets_[id]);
+    place.offset = graph_.hint(*places_.offsets[id]);
     for (const Size& size : graph_.values[id].type.sizes) place.sizes.push_back(graph_.hint(size));
     for (const Size& size : graph_.values[id].type.strides) {
       place.strides.push_back(graph_.hint(size));
@@ -72,14 +72,14 @@ class Interpreter {
     std::vector<double> data(static_cast<size_t>(count(id)));
     for (size_t i = 0; i < data.size(); ++i) {
       data[i] =
-          memory_[effects_.root[id]][static_cast<size_t>(element(from, static_cast<int64_t>(i)))];
+          memory_[places_.bases[id]][static_cast<size_t>(element(from, static_cast<int64_t>(i)))];
     }
     return data;
   }
 
   void store(ValueId id, const std::vector<double>& data) {
     const Place to = place(id);
-    std::vector<double>& memory = memory_[effects_.root[id]];
+    std::vector<double>& memory = memory_[places_.bases[id]];
     for (size_t i = 0; i < data.size(); ++i) {
       const size_t at = static_cast<size_t>(element(to, static_cast<int64_t>(i)));
       if (memory.size() <= at) memory.resize(at + 1);
@@ -104,7 +104,7 @@ class Interpreter {
     }
     std::vector<double> data;
     for (int64_t i = 0; i < total; ++i) {
-      data.push_back(memory_[effects_.root[argument.value]][static_cast<size_t>(element(from, i))]);
+      data.push_back(memory_[places_.bases[argument.value]][static_cast<size_t>(element(from, i))]);
     }
     return data;
   }
@@ -220,8 +220,8 @@ class Interpreter {
 
   const Graph& graph_;
   const Effects effects_;
-  const std::vector<std::optional<Size>> offsets_;
-  std::vector<std::vector<double>> memory_;  // by root
+  const ViewPlaces places_;
+  std::vector<std::vector<double>> memory_;  // by base
 };
 
 TEST(Reference, ComputesASmallGraph) {

@@ -1,9 +1,12 @@
 // tests/kernels/convolution_test.cpp: convolutions and their gradients against direct sums.
 #include "kernels/convolution.h"
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "kernels/convolution_kernel.h"
+#include "kernels/winograd.h"
 #include "runtime/dtype.h"
 #include "tests/kernels/device_tensor.h"
 
@@ -139,6 +142,113 @@ TEST(Convolution, BlocksOfPatches) {
       check(k, GRAFT_FLOAT16, channels_last, true);
     }
   }
+}
+
+// Groups of one channel and of a few: strides whose remainders meet no tap, dilations, padding
+// beyond the input, rows longer than an item holds, several results of a channel.
+TEST(Convolution, DirectSumsOfSmallGroups) {
+  const Case cases[] = {
+      {2, 70, 9, 11, 70, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 70, false}},
+      {2, 12, 10, 13, 12, 3, 3, {{2, 2, 1}, {1, 1, 0}, {1, 1, 1}, 12, false}},
+      {1, 6, 16, 15, 18, 3, 2, {{3, 2, 1}, {2, 1, 0}, {2, 3, 1}, 6, false}},
+      {2, 5, 8, 9, 10, 1, 1, {{2, 3, 1}, {0, 0, 0}, {1, 1, 1}, 5, false}},
+      {2, 12, 9, 8, 24, 3, 3, {{2, 1, 1}, {1, 1, 0}, {1, 2, 1}, 4, false}},
+      {2, 7, 9, 140, 14, 3, 5, {{1, 1, 1}, {4, 6, 0}, {1, 1, 1}, 7, false}},
+      {2, 4, 5, 300, 4, 5, 5, {{1, 2, 1}, {2, 2, 0}, {1, 1, 1}, 4, false}},
+  };
+  for (const Case& k : cases) {
+    for (bool channels_last : {false, true}) {
+      for (const graft_dtype dtype :
+           {GRAFT_FLOAT32, GRAFT_FLOAT64, GRAFT_BFLOAT16, GRAFT_FLOAT16}) {
+        check(k, dtype, channels_last, true);
+      }
+    }
+  }
+}
+
+double largest_error(const std::vector<double>& actual, const std::vector<double>& expected) {
+  double largest = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    largest = std::max(largest, std::abs(actual[i] - expected[i]));
+  }
+  return largest;
+}
+
+void check_winograd(const Case& k, graft_dtype dtype, bool channels_last, int results) {
+  SCOPED_TRACE(std::string(name_of(dtype)) + (channels_last ? " channels last" : "") + " F" +
+               std::to_string(results) + " c" + std::to_string(k.c));
+  const auto x = numbers(k.inputs(), 1, -1, 1, dtype), w = numbers(k.weights(), 2, -1, 1, dtype);
+  const auto g = numbers(k.outputs(), 3, -1, 1, dtype), b = numbers(k.out, 4, -1, 1, dtype);
+  std::vector<double> y(g.size()), gx(x.size());
+  const size_t plane = static_cast<size_t>(k.oh() * k.ow()), out = static_cast<size_t>(k.out);
+  for (size_t i = 0; i < y.size(); ++i) y[i] = b[i / plane % out];
+  each_product(k, [&](size_t i, size_t j, size_t o) {
+    y[o] += x[i] * w[j];
+    gx[i] += g[o] * w[j];
+  });
+  const std::vector<int64_t> image{k.n, k.c, k.h, k.w}, result{k.n, k.out, k.oh(), k.ow()};
+  DeviceTensor input(image, strides(k.c, k.h, k.w, channels_last), dtype);
+  DeviceTensor weight({k.out, k.c, 3, 3}, dtype), bias({k.out}, dtype);
+  DeviceTensor output(result, strides(k.out, k.oh(), k.ow(), channels_last), dtype);
+  DeviceTensor grad_input(image, strides(k.c, k.h, k.w, channels_last), dtype);
+  input.set(x), weight.set(w), bias.set(b);
+  winograd_convolution(stream(), GRAFT_CONVOLUTION_FORWARD, {input, weight, output}, &bias.view(),
+                       k.p, results);
+  // Of exact sums of products of numbers in [-1, 1); a half type rounds the result once more.
+  const double each = results == 2 ? 1e-5 : 1e-4;
+  const double bound = each * std::sqrt(static_cast<double>(std::max(k.c, k.out)));
+  const double t = dtype == GRAFT_FLOAT32 ? 0 : tolerance(dtype);
+  EXPECT_TRUE(near(output.get(), y, t, bound)) << largest_error(output.get(), y);
+  output.set(g);
+  winograd_convolution(stream(), GRAFT_CONVOLUTION_BACKWARD_INPUT, {grad_input, weight, output},
+                       nullptr, k.p, results);
+  EXPECT_TRUE(near(grad_input.get(), gx, t, bound)) << largest_error(grad_input.get(), gx);
+}
+
+// Sizes that tiles do not divide, padding from none to beyond the kernel, many images, few lines.
+TEST(Convolution, WinogradAgreesWithDirectSums) {
+  const Case cases[] = {
+      {2, 5, 13, 11, 9, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}},
+      {1, 17, 9, 10, 19, 3, 3, {}},
+      {3, 3, 4, 30, 2, 3, 3, {{1, 1, 1}, {0, 2, 0}, {1, 1, 1}, 1, false}},
+      {2, 4, 6, 5, 7, 3, 3, {{1, 1, 1}, {3, 4, 0}, {1, 1, 1}, 1, false}},
+      {1, 512, 7, 7, 8, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}},
+  };
+  for (const Case& k : cases) {
+    for (const int results : {2, 4}) {
+      for (bool channels_last : {false, true}) {
+        check_winograd(k, GRAFT_FLOAT32, channels_last, results);
+      }
+      check_winograd(k, GRAFT_BFLOAT16, false, results);
+      check_winograd(k, GRAFT_FLOAT16, true, results);
+    }
+  }
+}
+
+// Through the kernel that is chosen for these sizes: on CPU-like devices Winograd's, but for the
+// last ones, which have too few tiles, channels or a stride.
+TEST(Convolution, WinogradIsChosenBySize) {
+  const ConvolutionParameters padded{{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 1, false};
+  const Case large = {2, 64, 13, 10, 66, 3, 3, padded};
+  for (const graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_FLOAT64, GRAFT_BFLOAT16, GRAFT_FLOAT16}) {
+    check(large, dtype, dtype == GRAFT_FLOAT16, true);
+  }
+  const bool cpu_like = device().properties().device_class == GRAFT_CPU_LIKE;
+  const auto chosen = [](const Case& k, graft_dtype dtype) {
+    DeviceTensor input({k.n, k.c, k.h, k.w}, dtype), weight({k.out, k.c, 3, 3}, dtype);
+    DeviceTensor output({k.n, k.out, k.oh(), k.ow()}, dtype);
+    return winograd_results(device(), GRAFT_CONVOLUTION_FORWARD, {input, weight, output}, nullptr,
+                            k.p);
+  };
+  EXPECT_EQ(chosen(large, GRAFT_FLOAT32), cpu_like ? 2 : 0);
+  EXPECT_EQ(chosen({1, 64, 56, 56, 64, 3, 3, padded}, GRAFT_FLOAT32), cpu_like ? 2 : 0);
+  EXPECT_EQ(chosen({1, 64, 56, 56, 64, 3, 3, padded}, GRAFT_BFLOAT16), cpu_like ? 4 : 0);
+  EXPECT_EQ(chosen(large, GRAFT_FLOAT64), 0);
+  EXPECT_EQ(chosen({1, 512, 7, 7, 512, 3, 3, padded}, GRAFT_FLOAT32), 0);
+  EXPECT_EQ(chosen({2, 16, 56, 56, 64, 3, 3, padded}, GRAFT_FLOAT32), 0);
+  ConvolutionParameters strided = padded;
+  strided.stride[1] = 2;
+  EXPECT_EQ(chosen({2, 64, 56, 56, 64, 3, 3, strided}, GRAFT_FLOAT32), 0);
 }
 
 TEST(Convolution, ManyImagesAreTakenInTurns) {

@@ -64,7 +64,7 @@ double expected(const OptimizerSettings& o, double p, double g, double* s, doubl
 }
 
 // More tensors than a launch takes, one empty, one longer than a work-item's share.
-constexpr int64_t kLengths[] = {5, 1, 0, 20000, 64, 3, 7, 100, 9, 33, 8192, 2};
+constexpr int64_t kLengths[] = {5, 1, 0, 20000, 64, 3, 7, 100, 9, 33, 8192, 2, 6, 4, 8, 10, 11, 12};
 
 void check(const OptimizerSettings& settings, graft_dtype dtype, double scale = 1) {
   std::deque<Subject> subjects;
@@ -141,6 +141,8 @@ TEST(Optimizer, TakesRateAndScaleFromTheDevice) {
     settings.rate_tensor = &rate.view();
     settings.gradient_scale = &scale.view();
     settings.found_inf = &found.view();
+    check(settings, GRAFT_FLOAT32, 8);
+    settings.rule = OptimizerRule::kAmsgrad;
     check(settings, GRAFT_FLOAT32, 8);
   }
 }

@@ -31,7 +31,16 @@ def sharded() -> nn.Module:
 
 def is_gather(event: dict[str, Any]) -> bool:
     named = event["name"] + str(event["args"].get("op", ""))
-    return "graft:" in named and "gather" in named  # the collective, not the copies beside it
+    return "graft:" in named and "gather" in named
+
+
+def gathers_in(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The collectives, not the copies beside them; these where the driver has no collectives."""
+    for category in ("kernel", "gpu_memcpy"):
+        found = [e for e in events if e.get("cat") == category and "dur" in e and is_gather(e)]
+        if found:
+            return found
+    return []
 
 
 def overlaps(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -59,6 +68,6 @@ def gathers_beside_compute(rank: int, folder: str) -> tuple[int, int]:
     events = json.loads(path.read_text())["traceEvents"]
     work = [e for e in events if e.get("cat") == "kernel" and "dur" in e]
     products = [e for e in work if "mm" in e["name"] + str(e["args"].get("op", ""))]
-    gathers = [e for e in work if is_gather(e)]
+    gathers = gathers_in(events)
     beside = [e for e in gathers if any(overlaps(e, product) for product in products)]
     return len(gathers), len(beside)

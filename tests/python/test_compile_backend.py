@@ -120,6 +120,68 @@ def test_dropout_is_reproducible_by_seed(device: str) -> None:
     assert set(results[0].unique().tolist()) == {0.0, 2.0}
 
 
+@pytest.mark.parametrize("p", [0.3, 1.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_dropout_draws_as_eager_and_its_gradient_is_fused(
+    dtype: torch.dtype, p: float, device: str
+) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.dropout(x.t(), p).exp() * 2
+
+    results = []
+    for call in (torch.compile(function), function):
+        torch.manual_seed(7)
+        x = torch.linspace(-1, 1, 35).view(5, 7).to(device, dtype).requires_grad_()
+        result = call(x)
+        result.sum().backward()
+        # With p=1 eager draws nothing.
+        later = [torch.rand(3, device=device)] if p < 1 else []
+        results.append([result, x.grad, *later])
+    close(results[0], results[1], "dropout", coarse=dtype is torch.bfloat16)
+    [_, backward] = reports()
+    counts = backward.counts()
+    assert counts is not None
+    assert counts.fused == counts.nodes, backward
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("form", ["plain", "causal", "masked", "scaled"])
+def test_attention_is_one_kernel_that_writes_in_place(
+    form: str, dtype: torch.dtype, device: str
+) -> None:
+    rules: dict[str, Any] = {"causal": {"is_causal": True}, "scaled": {"scale": 0.5}}.get(form, {})
+
+    def function(
+        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        given = rules | ({"attn_mask": mask} if form == "masked" else {})
+        split = (one.unflatten(-1, (2, -1)).transpose(1, 2) for one in (q, k, v))
+        found = torch.nn.functional.scaled_dot_product_attention(*split, **given)
+        return found.transpose(1, 2).flatten(2) * 2
+
+    torch.manual_seed(1)
+    mask = torch.randn(3, 1, 1, 5).to(device, dtype)
+    operands = [torch.randn(3, 5, 8).to(device, dtype) for _ in range(3)]
+    compiled = torch.compile(function, fullgraph=True)
+    results = []
+    for call in (compiled, function):
+        given = [one.clone().requires_grad_() for one in operands]
+        result = call(*given, mask)
+        result.square().sum().backward()
+        results.append([result, *(one.grad for one in given)])
+    close(results[0], results[1], form, coarse=dtype is torch.bfloat16)
+    with torch.no_grad():
+        close([compiled(*operands, mask)], [results[1][0]], form, coarse=dtype is torch.bfloat16)
+    reports()
+    if dtype is not torch.float32:
+        return  # PyTorch's operator converts between them and float32
+    module = torch.get_device_module(device)
+    with torch.no_grad():
+        before = module.statistics()["copies"]
+        compiled(*operands, mask)
+        assert module.statistics()["copies"] == before
+
+
 def test_autocast_inside_of_what_is_compiled(device: str) -> None:
     model = torch.nn.Linear(8, 8).to(device)
 

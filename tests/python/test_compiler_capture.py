@@ -93,6 +93,14 @@ def test_an_unknown_pass_is_named() -> None:
         capture(small(), torch.randn(2, 8)).optimized(["polish"])
 
 
+def test_every_pass_has_its_name() -> None:
+    text = "graft-graph 1\ngraph x\ninput %a: float32[2] activation\noutput %a\nend\n"
+    for name in ("choose_layouts", *_C.compiler_passes(True), *_C.compiler_passes(False)):
+        assert _C.compiler_optimize(text, [name]) == text
+    with pytest.raises(RuntimeError, match=r'no pass "polish".*choose_layouts'):
+        _C.compiler_optimize(text, ["polish"])
+
+
 def test_a_wrong_text_is_told_with_its_line() -> None:
     with pytest.raises(RuntimeError, match=r"line 3, column \d+"):
         _C.compiler_canonical("graft-graph 1\ngraph x\ninput %a float32[2] activation\nend\n")

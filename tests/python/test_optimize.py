@@ -236,3 +236,17 @@ def test_frozen_parameters_get_no_gradients() -> None:
     x = image().requires_grad_()
     optimized(x).sum().backward()
     assert x.grad is not None
+
+
+@pytest.mark.parametrize("act", [nn.ReLU(), nn.GELU(), nn.GELU("tanh"), nn.SiLU()], ids=repr)
+def test_activations_in_one_call_with_their_product_are_eagers(act: nn.Module) -> None:
+    """NaN, and large numbers of both signs, too."""
+    dense = nn.Sequential(nn.Linear(64, 48), act).to(DEVICE).eval()
+    spatial = nn.Sequential(nn.Conv2d(16, 32, 3, padding=1), act).to(DEVICE).eval()
+    for model, x in ((dense, torch.randn(8, 64)), (spatial, torch.randn(2, 16, 9, 9))):
+        given = x.to(DEVICE)
+        given[0] *= 1e4
+        given[1].view(-1)[3] = float("nan")
+        optimized = torch_graft.optimize(model)
+        with torch.no_grad():
+            assert_close(optimized(given), model(given), equal_nan=True)

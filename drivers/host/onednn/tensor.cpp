@@ -1,6 +1,8 @@
 // drivers/host/onednn/tensor.cpp: Graft's tensors and epilogues in oneDNN's words.
 #include "tensor.h"
 
+#include <limits>
+
 namespace graft::host {
 namespace {
 
@@ -12,6 +14,28 @@ memory::desc vector_of(int64_t count, uint32_t dimension, uint32_t dtype, uint32
   dims[dimension] = count;
   for (uint32_t i = 0; i < dimension; ++i) steps[i] = count;
   return memory::desc(dims, data_type(dtype), steps);
+}
+
+void append_activation(dnnl::post_ops& chain, uint32_t kind) {
+  switch (kind) {
+    case GRAFT_EPILOGUE_RELU:
+      // oneDNN's own relu is max(x, 0), which makes 0 of NaN. This is x times 0 or 1, which makes
+      // NaN of -inf instead.
+      chain.append_eltwise(dnnl::algorithm::eltwise_hardswish, std::numeric_limits<float>::max(),
+                           0.0f);
+      return;
+    case GRAFT_EPILOGUE_GELU:
+      chain.append_eltwise(dnnl::algorithm::eltwise_gelu_erf, 0.0f, 0.0f);
+      return;
+    case GRAFT_EPILOGUE_GELU_TANH:
+      chain.append_eltwise(dnnl::algorithm::eltwise_gelu_tanh, 0.0f, 0.0f);
+      return;
+    case GRAFT_EPILOGUE_SILU:
+      chain.append_eltwise(dnnl::algorithm::eltwise_swish, 1.0f, 0.0f);
+      return;
+    default:
+      throw Unsupported{"this list of epilogues"};
+  }
 }
 
 }  // namespace
@@ -67,8 +91,6 @@ Epilogues translate(std::span<const graft_epilogue> epilogues, const graft_tenso
     float value = float(epilogue.value);
     if (epilogue.kind == GRAFT_EPILOGUE_SCALE) {
       chain.append_eltwise(dnnl::algorithm::eltwise_linear, value, 0.0f);
-    } else if (epilogue.kind == GRAFT_EPILOGUE_RELU) {
-      chain.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
     } else if (epilogue.kind == GRAFT_EPILOGUE_BIAS && i == 0 && bias_rank != 0) {
       uint32_t dimension = bias_rank == 1 ? 0 : channel;
       translated.bias = vector_of(result.sizes[channel], dimension, epilogue.dtype, bias_rank);
@@ -81,7 +103,7 @@ Epilogues translate(std::span<const graft_epilogue> epilogues, const graft_tenso
       chain.append_sum(value);
       translated.sum = i;
     } else {
-      throw Unsupported{"this list of epilogues"};
+      append_activation(chain, epilogue.kind);
     }
   }
   translated.attributes.set_post_ops(chain);

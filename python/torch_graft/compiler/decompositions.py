@@ -45,7 +45,6 @@ KEPT: dict[str, str] = {
     "aten.native_layer_norm_backward.default": _KERNEL,
     "aten.native_group_norm_backward.default": _KERNEL,
     "aten.native_batch_norm_backward.default": _KERNEL,
-    "aten.native_dropout_backward.default": "one multiplication by mask and scale",
     "aten.nll_loss_forward.default": _KERNEL,
     "aten.nll_loss_backward.default": _KERNEL,
     "aten.nll_loss2d_forward.default": _KERNEL,

@@ -11,11 +11,15 @@ from torch_graft import _C
 class Report:
     """One graph of AOTAutograd. part: forward, backward or inference; why: why it was not compiled.
 
-    graphs: what runs at each call, then what prepares its weights.
+    graphs: what runs at each call, then what prepares its weights. seconds: what the back end took,
+    from the written graph to loaded kernels.
     """
 
-    def __init__(self, part: str, graphs: list[_C.CompiledGraph], why: str | None = None) -> None:
+    def __init__(
+        self, part: str, graphs: list[_C.CompiledGraph], seconds: float, why: str | None = None
+    ) -> None:
         self.part = part
+        self.seconds = seconds
         self.why = why
         self._graphs = [weakref.ref(graph) for graph in graphs]
 

@@ -1,5 +1,6 @@
 // src/codegen/dialects/opencl_c.cpp: OpenCL C 1.2, as driver.h's dialect "opencl-c".
 #include "codegen/dialects/gpu_like.h"
+#include "codegen/dialects/opencl_c_float16.h"
 #include "codegen/dialects/opencl_c_prelude.h"
 #include "codegen/dialects/vector_types.h"
 
@@ -22,6 +23,9 @@ class OpenclC final : public GpuLike {
 
   std::string_view head() const override { return kOpenclPrelude; }
   std::string_view vectors() const override { return kOpenclVectors; }
+  std::string_view tile_functions(graft_dtype dtype) const override {
+    return dtype == GRAFT_FLOAT16 ? kOpenclFloat16Tiles : "";
+  }
   std::string_view function_qualifier() const override { return "static "; }
   std::string_view vector_loop() const override { return "GRAFT_VECTOR_LOOP\n"; }
   std::string vector_maximum(const std::string&) const override { return "GRAFT_VECTOR_LOOP\n"; }
@@ -34,6 +38,8 @@ class OpenclC final : public GpuLike {
     return std::string("as_") + own_name(to) + "(" + value + ")";
   }
 
+  // The least that OpenCL allows of CL_DEVICE_MAX_PARAMETER_SIZE, and what many devices say.
+  int parameter_bytes() const override { return 1024; }
   std::string_view barrier() const override { return "barrier(CLK_LOCAL_MEM_FENCE);"; }
   std::string_view local_item() const override { return "get_local_id(0)"; }
   std::string_view local_memory() const override { return "__local "; }

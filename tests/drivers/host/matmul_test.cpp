@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
+#include <optional>
 
 #include "graft/extensions.h"
 #include "host_driver.h"
@@ -33,9 +35,25 @@ float at(const std::vector<float>& x, const graft_tensor& t, int64_t batch, int6
   return x[size_t(base + i * t.strides[t.rank - 2] + j * t.strides[t.rank - 1])];
 }
 
+double activated(uint32_t kind, double x) {
+  switch (kind) {
+    case GRAFT_EPILOGUE_RELU:
+      return std::max(x, 0.0);
+    case GRAFT_EPILOGUE_GELU:
+      return x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
+    case GRAFT_EPILOGUE_GELU_TANH:
+      return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    case GRAFT_EPILOGUE_SILU:
+      return x / (1 + std::exp(-x));
+    default:
+      return x;
+  }
+}
+
 struct Case {
   Session session;
   Data data{session, 7};
+  std::optional<float> first;  // of a
 
   // epilogues in any order; operands: a bias of n values, an added tensor laid out as c.
   void check(graft_tensor a, graft_tensor b, graft_tensor c,
@@ -53,6 +71,7 @@ struct Case {
     std::vector<float> x = data.values(extent(a)), y = data.values(extent(b)), z(extent(c), -99.0f);
     std::vector<float> bias = data.values(uint64_t(c.sizes[c.rank - 1])),
                        added = data.values(extent(c));
+    x[0] = first.value_or(x[0]);
     graft_execution e = {};
     e.struct_size = sizeof e;
     e.tensors[0] = data.put(x);
@@ -88,10 +107,12 @@ struct Case {
             if (epilogue.kind == GRAFT_EPILOGUE_ADD) {
               sum += epilogue.value * at(added, c, batch, i, j);
             }
-            if (epilogue.kind == GRAFT_EPILOGUE_RELU) sum = std::max(sum, 0.0);
+            sum = activated(epilogue.kind, sum);
           }
-          ASSERT_NEAR(at(z, c, batch, i, j), sum, 1e-4 * (1 + std::abs(sum)))
-              << batch << "," << i << "," << j;
+          const double found = at(z, c, batch, i, j);
+          const bool alike = std::isnan(sum) ? std::isnan(found)
+                                             : std::abs(found - sum) <= 1e-4 * (1 + std::abs(sum));
+          ASSERT_TRUE(alike) << found << " for " << sum << " at " << batch << "," << i << "," << j;
         }
       }
     }
@@ -167,6 +188,19 @@ TEST_F(HostMatmul, AppliesEpiloguesInOrder) {
   test.check(a, b, c, {scale, add});
   test.check(a, b, c, {bias, scale, add, relu});
   test.check(a, b, tensor({m, n}, {1, m}), {bias, relu});
+  for (uint32_t kind : {GRAFT_EPILOGUE_GELU, GRAFT_EPILOGUE_GELU_TANH, GRAFT_EPILOGUE_SILU}) {
+    test.check(a, b, c, {bias, {kind, GRAFT_FLOAT32, 0}});
+  }
+}
+
+TEST_F(HostMatmul, KeepsNanThroughActivations) {
+  auto a = tensor({5, 40}, {40, 1}), b = tensor({40, 33}, {33, 1}), c = tensor({5, 33}, {33, 1});
+  for (uint32_t kind :
+       {GRAFT_EPILOGUE_RELU, GRAFT_EPILOGUE_GELU, GRAFT_EPILOGUE_GELU_TANH, GRAFT_EPILOGUE_SILU}) {
+    Case test;
+    test.first = std::nanf("");
+    test.check(a, b, c, {{kind, GRAFT_FLOAT32, 0}});
+  }
 }
 
 TEST_F(HostMatmul, RefusesFloat64) {

@@ -15,6 +15,7 @@
 //   no_devices | broken_platform   clGetDeviceIDs finds none | fails on one platform more
 //   alloc_limit:BYTES      CL_DEVICE_MAX_MEM_ALLOC_SIZE, which is enforced
 //   memory:BYTES           CL_DEVICE_GLOBAL_MEM_SIZE
+//   parameters:BYTES       CL_DEVICE_MAX_PARAMETER_SIZE; launches with more of them fail
 //   out_of_memory:BYTES    allocations fail when more would be held, which no query tells
 //   fail:FUNCTION:N:CODE   the N-th call (0: each one) returns CODE and does nothing
 //   late:FUNCTION:N:CODE   the event of the N-th call (0: each one) ends with CODE
@@ -60,7 +61,7 @@ struct Plan {
   bool no_fp64 = false, no_fp16 = false, no_int64_atomics = false, no_compiler = false;
   bool no_devices = false, broken_platform = false;
   int64_t gpu = -1;
-  uint64_t alloc_limit = 0, memory = 0, out_of_memory = 0;
+  uint64_t alloc_limit = 0, memory = 0, out_of_memory = 0, parameters = 0;
   uint64_t slow_build_ms = 0, long_log = 0;
   uint64_t lost_after = UINT64_MAX;
   cl_int lost_code = CL_DEVICE_NOT_AVAILABLE;
@@ -81,6 +82,8 @@ void count_command(const char* function, cl_event* event);
 // Ends the process: the driver called what the device says it does not have.
 [[noreturn]] void forbidden(const char* function);
 bool hides_svm();
+// An argument that is set without SetKernelArg.
+void note_argument(cl_kernel kernel, cl_uint index, size_t bytes);
 
 // Functions of extensions, by name; null for others.
 void* extension_function(const char* name);
@@ -113,6 +116,12 @@ cl_int behave(Tag<&Api::EnqueueSVMMemcpy>, cl_command_queue queue, cl_bool block
               const void* from, size_t bytes, cl_uint count, const cl_event* list, cl_event* event);
 cl_int behave(Tag<&Api::EnqueueSVMMemFill>, cl_command_queue queue, void* to, const void* pattern,
               size_t width, size_t bytes, cl_uint count, const cl_event* list, cl_event* event);
+cl_int behave(Tag<&Api::SetKernelArg>, cl_kernel kernel, cl_uint index, size_t bytes,
+              const void* value);
+cl_int behave(Tag<&Api::ReleaseKernel>, cl_kernel kernel);
+cl_int behave(Tag<&Api::EnqueueNDRangeKernel>, cl_command_queue queue, cl_kernel kernel,
+              cl_uint dimensions, const size_t* offset, const size_t* global, const size_t* local,
+              cl_uint count, const cl_event* list, cl_event* event);
 cl_int behave(Tag<&Api::SetKernelArgSVMPointer>, cl_kernel kernel, cl_uint index,
               const void* pointer);
 cl_int behave(Tag<&Api::SetKernelExecInfo>, cl_kernel kernel, cl_kernel_exec_info what,

@@ -138,6 +138,9 @@ cl_int behave(Tag<&Api::GetDeviceInfo>, cl_device_id device, cl_device_info what
     case CL_DEVICE_GLOBAL_MEM_SIZE:
       if (p.memory != 0) return value(cl_ulong{p.memory}, room, out, bytes);
       break;
+    case CL_DEVICE_MAX_PARAMETER_SIZE:
+      if (p.parameters != 0) return value(size_t{p.parameters}, room, out, bytes);
+      break;
     case CL_DEVICE_VERSION:
       if (p.old) return answer(version_text("OpenCL "), room, out, bytes);
       break;

@@ -1,0 +1,103 @@
+"""The networks that users bring give eager's results, in one graph, with few launches."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import torch_graft
+import torch_graft.compiler as graft_compiler
+from compiled_networks import NETWORKS
+from test_compiler_graphs import close, loss_of
+from torch_graft.compiler.reports import reports
+
+WAYS: dict[str, Callable[[nn.Module, str], Any]] = {
+    "compile": lambda model, _: torch.compile(model, fullgraph=True),
+    "optimize": lambda model, mode: torch_graft.optimize(model, mode=mode),
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Any:
+    torch._dynamo.reset()
+    graft_compiler.reset_reports()
+    with torch._dynamo.config.patch(allow_rnn=True):
+        yield
+    torch._dynamo.reset()
+
+
+def made(name: str, mode: str, device: str) -> tuple[nn.Module, nn.Module, tuple[Any, ...]]:
+    """The network twice, with equal weights, and its inputs."""
+    make_model, make_inputs = NETWORKS[name]
+    torch.manual_seed(1)
+    model = make_model().train(mode == "training").to(device)
+    for module in model.modules():  # random numbers would differ with what is fused
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return model, copy.deepcopy(model), tuple(one.to(device) for one in make_inputs())
+
+
+def stepped(model: nn.Module, call: Any, inputs: tuple[Any, ...]) -> list[torch.Tensor]:
+    """Results and gradients of two steps, then what the model holds."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    seen: list[torch.Tensor] = []
+    for _ in range(2):
+        optimizer.zero_grad()
+        result = call(*inputs)
+        loss_of(result).div(result.numel()).backward()
+        seen += [result, *(one.grad for one in model.parameters() if one.grad is not None)]
+        optimizer.step()
+    return [*seen, *model.parameters(), *model.buffers()]
+
+
+def kernels_of(call: Callable[[], Any], device: str) -> int:
+    """Launches of one warm call."""
+    module = torch.get_device_module(device)
+    call()
+    torch.accelerator.synchronize()
+    before = module.statistics()["launches"]
+    call()
+    torch.accelerator.synchronize()
+    return int(module.statistics()["launches"] - before)
+
+
+def check_reports(parts: list[str]) -> None:
+    assert [one.part for one in reports()] == parts  # one graph: nothing broke it
+    for one in reports():
+        counts = one.counts()
+        assert counts is not None, one
+        assert not counts.eager, one
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_inference_is_eagers(name: str, way: str, device: str) -> None:
+    model, other, inputs = made(name, "inference", device)
+    call = WAYS[way](other, "inference")
+    with torch.no_grad():
+        for _ in range(2):
+            close([call(*inputs)], [model(*inputs)], name)
+    check_reports(["inference"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_training_is_eagers(name: str, way: str, device: str) -> None:
+    model, other, inputs = made(name, "training", device)
+    call = WAYS[way](other, "training")
+    close(stepped(other, call, inputs), stepped(model, model, inputs), name)
+    check_reports(["forward", "backward"])
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_inference_launches_half_as_often(name: str, device: str) -> None:
+    model, other, inputs = made(name, "inference", device)
+    call = torch_graft.optimize(other)
+    with torch.no_grad():
+        ours, eager = (kernels_of(lambda one=one: one(*inputs), device) for one in (call, model))
+    assert 2 * ours <= eager, f"{ours} launches, eager {eager}"
