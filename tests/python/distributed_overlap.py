@@ -17,7 +17,7 @@ from torch.profiler import ProfilerActivity, profile
 from distributed_checks import TIMEOUT
 
 D = os.environ.get("DEVICE", "graft")
-LAYERS, WIDTH = 8, 768
+LAYERS, WIDTH, ROWS = 8, 768, 4096
 
 
 def sharded() -> nn.Module:
@@ -51,19 +51,11 @@ def overlaps(one: dict[str, Any], other: dict[str, Any]) -> bool:
     )
 
 
-def gathers_beside_compute(rank: int, folder: str) -> tuple[int, int]:
+def traced_pass(model: nn.Module, rows: torch.Tensor, path: Path) -> tuple[int, int]:
     """How many all-gathers a forward pass has, and how many of them run beside a product."""
-    warnings.simplefilter("ignore")
-    dist.init_process_group(timeout=TIMEOUT)
-    model, rows = sharded(), torch.randn(WIDTH, WIDTH, device=D)
-    for _ in range(2):
-        model(rows).sum().backward()
-    torch.accelerator.synchronize()
-    dist.barrier()
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as trace:
         model(rows)
         torch.accelerator.synchronize()
-    path = Path(folder) / f"rank {rank}.json"
     trace.export_chrome_trace(str(path))
     events = json.loads(path.read_text())["traceEvents"]
     work = [e for e in events if e.get("cat") == "kernel" and "dur" in e]
@@ -71,3 +63,17 @@ def gathers_beside_compute(rank: int, folder: str) -> tuple[int, int]:
     gathers = gathers_in(events)
     beside = [e for e in gathers if any(overlaps(e, product) for product in products)]
     return len(gathers), len(beside)
+
+
+def gathers_beside_compute(rank: int, folder: str) -> list[tuple[int, int]]:
+    """What each of a few passes showed: a busy machine may run a product before the next gather is asked for."""
+    warnings.simplefilter("ignore")
+    dist.init_process_group(timeout=TIMEOUT)
+    model, rows = sharded(), torch.randn(ROWS, WIDTH, device=D)
+    for _ in range(2):
+        model(rows).sum().backward()
+    torch.accelerator.synchronize()
+    dist.barrier()
+    return [
+        traced_pass(model, rows, Path(folder) / f"rank {rank}, pass {i}.json") for i in range(3)
+    ]

@@ -48,6 +48,6 @@ def test_a_checkpoint_of_four_ranks_goes_on_with_two_and_with_one(trained):
 def test_fsdp2_gathers_the_next_layer_while_it_computes(tmp_path):
     """In the profiler's trace: all-gathers run on their stream beside the products of another."""
     ranks = run_ranks(2, overlap.gathers_beside_compute, str(tmp_path), GRAFT_HOST_MODE="async")
-    for gathers, beside in values(ranks):
-        assert gathers >= overlap.LAYERS
-        assert beside >= overlap.LAYERS // 2
+    for passes in values(ranks):
+        assert all(gathers >= overlap.LAYERS for gathers, _ in passes), passes
+        assert max(beside for _, beside in passes) >= overlap.LAYERS // 2, passes
