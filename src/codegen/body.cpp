@@ -88,12 +88,31 @@ class Body {
     for (int close = 0; close < 2; ++close) --indent_, line("}");
   }
 
+  // How often the loop runs where its bounds are constants, else 0.
+  int64_t trips(Id loop) const {
+    const Instruction &begin = kernel_.body[kernel_.body[loop].operands[0]],
+                      &end = kernel_.body[kernel_.body[loop].operands[1]];
+    const bool known = begin.opcode == Opcode::kConstant && end.opcode == Opcode::kConstant;
+    return known ? static_cast<int64_t>(end.bits - begin.bits) : 0;
+  }
+
+  // About how many instructions an iteration takes.
+  size_t weight(Id loop, Id after) const {
+    constexpr size_t kFunction = 32;
+    size_t total = 0;
+    for (Id id = loop + 1; id < after; ++id) {
+      const Opcode opcode = kernel_.body[id].opcode;
+      if (opcode != Opcode::kConstant) total += opcode == Opcode::kMath ? kFunction : 1;
+    }
+    return total;
+  }
+
   // The iterations from begin to end, whole tiles first where half elements lie side by side.
   void vector_loop(Id loop, Id after, const std::string& begin, const std::string& end) {
     const auto print = [&](Id id) { statement(id, kernel_.body[id]); };
     const std::vector<TileAccess> accesses = tile_accesses(kernel_, loop, after, dialect_);
     if (accesses.empty()) {
-      text_ += dialect_.vector_loop();
+      text_ += dialect_.vector_loop(trips(loop), weight(loop, after));
       return each(loop, after, begin, end, print);
     }
     const std::string tile = fmt::format("tile{}", loop);
@@ -106,7 +125,7 @@ class Body {
       if (kernel_.body[access.id].opcode == Opcode::kLoad) convert(access, loop, tile);
     }
     tile_ = accesses;
-    text_ += dialect_.vector_loop();
+    text_ += dialect_.vector_loop(kTileElements, weight(loop, after));
     each(loop, after, tile, fmt::format("{} + {}", tile, kTileElements), print, "!=");
     tile_.clear();
     for (const TileAccess& access : accesses) {
@@ -114,7 +133,7 @@ class Body {
     }
     --indent_;
     line("}");
-    text_ += dialect_.vector_loop();
+    text_ += dialect_.vector_loop(0, weight(loop, after));
     each(loop, after, tile, end, print);
   }
 

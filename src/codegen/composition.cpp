@@ -81,32 +81,40 @@ Values fold(const Values& first, Value begin, Value end,
             uint32_t lanes) {
   Builder& b = begin.builder();
   const auto at = [&b, &begin](int64_t number) { return b.constant(begin.type(), number); };
-  std::vector<Lanes> arrays;
-  for (const Value& value : first) arrays.emplace_back(b, value.type(), lanes);
-  const auto load = [&](Value lane) {
+  const auto arrays = [&] {
+    std::vector<Lanes> made;
+    for (const Value& value : first) made.emplace_back(b, value.type(), lanes);
+    return made;
+  };
+  const auto load = [](const std::vector<Lanes>& from, Value lane) {
     Values acc;
-    for (const Lanes& array : arrays) acc.push_back(array.load(lane));
+    for (const Lanes& array : from) acc.push_back(array.load(lane));
     return acc;
   };
-  const auto store = [&](Value lane, const Values& acc) {
-    for (size_t k = 0; k < arrays.size(); ++k) arrays[k].store(lane, acc[k]);
+  const auto store = [](const std::vector<Lanes>& to, Value lane, const Values& acc) {
+    for (size_t k = 0; k < to.size(); ++k) to[k].store(lane, acc[k]);
   };
-  b.vector_loop(at(0), at(lanes), [&](Value lane) { store(lane, first); });
+  // Only the second is addressed by what is known at run time: the first can live in registers.
+  const std::vector<Lanes> whole_steps = arrays(), totals = arrays();
+  const auto each = [&](Value count, const std::function<void(Value lane)>& body) {
+    b.vector_loop(at(0), count, body);
+  };
+  each(at(lanes), [&](Value lane) { store(whole_steps, lane, first); });
   const Value whole = begin + (end - begin) / lanes * lanes;
-  b.loop(
-      begin, whole,
-      [&](Value i) {
-        b.vector_loop(at(0), at(lanes),
-                      [&](Value lane) { store(lane, step(load(lane), i + lane)); });
-      },
-      at(lanes));
-  b.vector_loop(at(0), end - whole,
-                [&](Value lane) { store(lane, step(load(lane), whole + lane)); });
+  const auto whole_step = [&](Value i) {
+    each(at(lanes),
+         [&](Value lane) { store(whole_steps, lane, step(load(whole_steps, lane), i + lane)); });
+  };
+  b.loop(begin, whole, whole_step, at(lanes));
+  each(at(lanes), [&](Value lane) { store(totals, lane, load(whole_steps, lane)); });
+  each(end - whole,
+       [&](Value lane) { store(totals, lane, step(load(totals, lane), whole + lane)); });
   for (uint32_t width = lanes / 2; width > 0; width /= 2) {
-    b.vector_loop(at(0), at(width),
-                  [&](Value lane) { store(lane, combine(load(lane), load(lane + width))); });
+    each(at(width), [&](Value lane) {
+      store(totals, lane, combine(load(totals, lane), load(totals, lane + width)));
+    });
   }
-  return load(at(0));
+  return load(totals, at(0));
 }
 
 Value reduce(Value first, Value begin, Value end, const std::function<Value(Value i)>& body,

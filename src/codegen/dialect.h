@@ -34,8 +34,12 @@ class Dialect {
   virtual std::string open_kernel(const Kernel& kernel) const = 0;
   virtual std::string_view close_kernel() const { return "}\n"; }
 
-  // The line before a loop of independent iterations.
-  virtual std::string_view vector_loop() const { return ""; }
+  // The line before a loop of independent iterations. trips: how many, 0: known at run time;
+  // instructions: about how many one iteration takes.
+  virtual std::string vector_loop(int64_t trips, size_t instructions) const {
+    (void)trips, (void)instructions;
+    return "";
+  }
 
   // The same where the loop takes the largest value of an i32 variable.
   virtual std::string vector_maximum(const std::string& variable) const {

@@ -46,7 +46,7 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
     return text + "  for (i64 item = begin; item < (i64)end; ++item) {\n";
   }
   std::string_view close_kernel() const override { return "  }\n}\n"; }
-  std::string_view vector_loop() const override { return "#pragma omp simd\n"; }
+  std::string vector_loop(int64_t, size_t) const override { return "#pragma omp simd\n"; }
   std::string vector_maximum(const std::string& variable) const override {
     return "#pragma omp simd reduction(max : " + variable + ")\n";
   }

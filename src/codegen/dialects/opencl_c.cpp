@@ -1,4 +1,9 @@
 // src/codegen/dialects/opencl_c.cpp: OpenCL C 1.2, as driver.h's dialect "opencl-c".
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
 #include "codegen/dialects/gpu_like.h"
 #include "codegen/dialects/opencl_c_float16.h"
 #include "codegen/dialects/opencl_c_prelude.h"
@@ -27,8 +32,14 @@ class OpenclC final : public GpuLike {
     return dtype == GRAFT_FLOAT16 ? kOpenclFloat16Tiles : "";
   }
   std::string_view function_qualifier() const override { return "static "; }
-  std::string_view vector_loop() const override { return "GRAFT_VECTOR_LOOP\n"; }
-  std::string vector_maximum(const std::string&) const override { return "GRAFT_VECTOR_LOOP\n"; }
+  // PoCL unrolls and interleaves no loop that does not ask for it. A loop of few iterations is one
+  // step of vectors of 8, after which its arrays are registers.
+  std::string vector_loop(int64_t trips, size_t instructions) const override {
+    const int64_t most = instructions <= 48 ? 4 : instructions <= 128 ? 2 : 1;
+    const int64_t vectors = trips == 0 ? most : std::clamp<int64_t>(trips / 8, 1, 8);
+    return fmt::format("GRAFT_VECTOR_LOOP({})\n", std::bit_floor(static_cast<uint64_t>(vectors)));
+  }
+  std::string vector_maximum(const std::string&) const override { return vector_loop(0, 0); }
 
   std::string open_kernel(const Kernel& kernel) const override {
     return GpuLike::open_kernel(kernel) + "  GRAFT_TOUCH\n";

@@ -11,10 +11,12 @@ namespace graft::ir {
 // PoCL's take 0.7 ns an element.
 inline constexpr std::string_view kOpenclFloat16Tiles = R"(
 static void graft_f32s_from_float16(f32* to, const __global u16* from) {
-  for (i64 i = 0; i < 32; i += 16) vstore16(vload_half16(0, (const __global half*)(from + i)), 0, to + i);
+_Pragma("unroll")
+  for (i64 i = 0; i < 32; i += 8) vstore8(vload_half8(0, (const __global half*)(from + i)), 0, to + i);
 }
 static void graft_float16s_from_f32(__global u16* to, const f32* from) {
-  for (i64 i = 0; i < 32; i += 16) vstore_half16_rte(vload16(0, from + i), 0, (__global half*)(to + i));
+_Pragma("unroll")
+  for (i64 i = 0; i < 32; i += 8) vstore_half8_rte(vload8(0, from + i), 0, (__global half*)(to + i));
 }
 )";
 static_assert(kTileElements == 32, "written out in the program above");

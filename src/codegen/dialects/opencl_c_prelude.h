@@ -39,9 +39,10 @@ typedef double f64;
 #endif
 #if defined(__clang__)
 #pragma clang fp contract(fast)
-#define GRAFT_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#define GRAFT_PRAGMA(text) _Pragma(#text)
+#define GRAFT_VECTOR_LOOP(n) GRAFT_PRAGMA(clang loop vectorize(assume_safety) interleave_count(n))
 #else
-#define GRAFT_VECTOR_LOOP
+#define GRAFT_VECTOR_LOOP(n)
 #endif
 #if defined(__clang__) && defined(__x86_64__)
 __constant const volatile uchar graft_constants = 1;
