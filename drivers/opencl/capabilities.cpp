@@ -86,8 +86,7 @@ uint32_t features_of(cl_device_id device, const Capabilities& known) {
 
 graft_device_properties describe(cl_device_id device, const Capabilities& known, Version version) {
   graft_device_properties p = {};
-  const bool processor =
-      (known.type & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU)) == CL_DEVICE_TYPE_CPU;
+  const bool processor = is_processor(known.type);
   const std::string& wish = settings().device_class;
   p.device_class = wish == "gpu"   ? GRAFT_GPU_LIKE
                    : wish == "cpu" ? GRAFT_CPU_LIKE

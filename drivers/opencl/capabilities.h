@@ -23,6 +23,11 @@ struct Capabilities {
   std::string problem;  // why the environment makes it unusable; "" otherwise
 };
 
+// A processor, and nothing that is a GPU, too.
+inline bool is_processor(cl_device_type type) {
+  return (type & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU)) == CL_DEVICE_TYPE_CPU;
+}
+
 // Asks the device; opens nothing.
 Capabilities examine(cl_platform_id platform, cl_device_id device);
 

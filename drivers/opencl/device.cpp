@@ -13,7 +13,9 @@ graft_device_s::~graft_device_s() {
   using graft::opencl::cl;
   memory.reset();
   if (queue != nullptr) cl().ReleaseCommandQueue(queue);
-  if (context != nullptr) cl().ReleaseContext(context);
+  for (const cl_context one : {saving, context}) {
+    if (one != nullptr) cl().ReleaseContext(one);
+  }
 }
 
 graft_status graft_device_s::failed(cl_int code, const std::string& what, graft_status otherwise) {
@@ -77,6 +79,12 @@ graft_status device_properties(uint32_t ordinal, graft_device_properties* proper
   return GRAFT_OK;
 }
 
+cl_context create_context(const Listed& listed, cl_int* code) {
+  const cl_context_properties properties[] = {
+      CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(listed.platform), 0};
+  return cl().CreateContext(properties, 1, &listed.device, nullptr, nullptr, code);
+}
+
 graft_status device_open(uint32_t ordinal, graft_device* out_device) {
   if (out_device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_open: no place given");
   if (graft_status status = check_forked(); status != GRAFT_OK) return status;
@@ -84,10 +92,8 @@ graft_status device_open(uint32_t ordinal, graft_device* out_device) {
   auto device = std::make_unique<graft_device_s>(catalog().devices[ordinal]);
   const Listed& listed = device->listed;
   const std::string& name = listed.capabilities.name;
-  const cl_context_properties properties[] = {
-      CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(listed.platform), 0};
   cl_int code = CL_SUCCESS;
-  device->context = cl().CreateContext(properties, 1, &listed.device, nullptr, nullptr, &code);
+  device->context = create_context(listed, &code);
   if (code != CL_SUCCESS) {
     device->context = nullptr;
     return fail(status_of(code, GRAFT_INTERNAL), "opening " + name + ": " + code_name(code));

@@ -25,6 +25,7 @@ struct graft_device_s {
 
   const graft::opencl::Listed& listed;
   cl_context context = nullptr;
+  cl_context saving = nullptr;  // in which program_save works; null until then. Guarded by mutex
   cl_command_queue queue = nullptr;  // for what is done at once, and for asking whether all is well
   std::unique_ptr<graft::opencl::Memory> memory;
   std::atomic<bool> lost{false};
@@ -37,6 +38,9 @@ namespace graft::opencl {
 
 // OK, or why no call on the device can work: it is lost, or this is a forked child.
 graft_status check_device(graft_device device);
+
+// A context of the device alone, which the caller releases; null with the code that says why.
+cl_context create_context(const Listed& listed, cl_int* code);
 
 // Slots of the table, see driver.h.
 graft_status device_count(uint32_t* out_count);

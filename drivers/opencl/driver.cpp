@@ -1,6 +1,9 @@
 // drivers/opencl/driver.cpp: the table of the OpenCL driver.
 #include "graft/driver.h"
 
+#include <string>
+#include <string_view>
+
 #include "device.h"
 #include "event.h"
 #include "graft/driver_slot.h"
@@ -12,6 +15,20 @@
 
 namespace graft::opencl {
 namespace {
+
+graft_status extension(const char* name, uint32_t version, const void** out_table) {
+  if (name == nullptr || out_table == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "extension: no name or no place given");
+  }
+  const std::string_view wanted = version == 1 ? name : "";
+  const void* table = wanted == "graft.profiler"   ? static_cast<const void*>(&profiler_table())
+                      : wanted == "graft.programs" ? &programs_table()
+                                                   : nullptr;
+  *out_table = table;
+  if (table != nullptr) return GRAFT_OK;
+  return fail(GRAFT_NOT_FOUND, "the OpenCL driver has no extension " + std::string(name) +
+                                   ", version " + std::to_string(version));
+}
 
 constexpr graft_driver_table make_table() {
   graft_driver_table table = {};

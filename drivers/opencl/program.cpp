@@ -60,7 +60,89 @@ std::string identity_of(graft_device device) {
   return "opencl 1; " + known.identity + "; " + known.options + "; " + name_of(known.memory);
 }
 
+std::string words_of(graft_device device, const char* options) {
+  std::string words = options != nullptr ? options : "";
+  if (words.find("-cl-std=") != std::string::npos) return words;
+  return device->listed.capabilities.options + " " + words;
+}
+
+// Compiles and links in the context. what: the slot, for messages.
+graft_status build(graft_device device, cl_context context, std::string_view source,
+                   const std::string& words, const std::string& what, Program* out) {
+  const Capabilities& known = device->listed.capabilities;
+  if (!known.compiler) {
+    return fail(GRAFT_UNSUPPORTED, "the device " + known.name + " compiles nothing from source");
+  }
+  cl_int code = CL_SUCCESS;
+  const char* text = source.data();
+  const size_t bytes = source.size();
+  out->handle = cl().CreateProgramWithSource(context, 1, &text, &bytes, &code);
+  if (code != CL_SUCCESS) return device->failed(code, what, GRAFT_INTERNAL);
+  code = cl().BuildProgram(out->handle, 1, &device->listed.device, words.c_str(), nullptr, nullptr);
+  if (code == CL_SUCCESS) return GRAFT_OK;
+  if (!is_build_error(code)) return device->failed(code, what, GRAFT_COMPILE_ERROR);
+  return fail(GRAFT_COMPILE_ERROR, "the OpenCL compiler of " + known.name + " said " +
+                                       code_name(code) + " with the options " + words + "\n" +
+                                       build_log(device, out->handle));
+}
+
+graft_status save(graft_device device, cl_program program, graft_sink blob) {
+  std::vector<unsigned char> binary;
+  const cl_int code = read_binary(program, &binary);
+  if (code != CL_SUCCESS) return device->failed(code, "reading a binary", GRAFT_COMPILE_ERROR);
+  write_blob({reinterpret_cast<const char*>(binary.data()), binary.size()}, identity_of(device),
+             blob);
+  return GRAFT_OK;
+}
+
+graft_status program_build(graft_device device, const char* source, size_t source_bytes,
+                           const char* options, graft_program* out_program) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (source == nullptr || out_program == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "program_build: no source or no place given");
+  }
+  const std::string_view text(source, source_bytes);
+  const std::string words = words_of(device, options);
+  Program program;
+  const graft_status status =
+      build(device, device->context, text, words, "program_build", &program);
+  if (status != GRAFT_OK) return status;
+  *out_program = new graft_program_s(device, program.handle, std::string(text), words);
+  program.handle = nullptr;
+  return GRAFT_OK;
+}
+
+// PoCL holds a lock of the context while it makes machine code, and makes more of it for a binary
+// than the program needs: in a context of its own that stops nobody. Other devices than processors
+// have their binary at hand, and contexts there are dear.
+graft_status program_save(graft_program program, graft_sink blob) {
+  if (program == nullptr || blob.write == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "program_save: no program or no sink given");
+  }
+  const graft_device device = program->device;
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (program->source.empty()) {
+    return fail(GRAFT_INVALID_ARGUMENT, "program_save: the program was loaded from a blob");
+  }
+  if (!is_processor(device->listed.capabilities.type)) return save(device, program->handle, blob);
+  {
+    std::lock_guard lock(device->mutex);
+    cl_int code = CL_SUCCESS;
+    if (device->saving == nullptr) device->saving = create_context(device->listed, &code);
+    if (code != CL_SUCCESS) return device->failed(code, "a second context", GRAFT_INTERNAL);
+  }
+  Program copy;
+  const graft_status status =
+      build(device, device->saving, program->source, program->options, "program_save", &copy);
+  return status == GRAFT_OK ? save(device, copy.handle, blob) : status;
+}
+
+constexpr graft_programs_table kPrograms = {2, 0, &Guarded<&program_build>::call,
+                                            &Guarded<&program_save>::call};
+
 }  // namespace
+
+const graft_programs_table& programs_table() { return kPrograms; }
 
 graft_status program_compile(graft_device device, const char* source, size_t source_bytes,
                              const char* options, graft_sink blob) {
@@ -68,30 +150,10 @@ graft_status program_compile(graft_device device, const char* source, size_t sou
   if (source == nullptr || blob.write == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "program_compile: no source or no sink given");
   }
-  const Capabilities& known = device->listed.capabilities;
-  if (!known.compiler) {
-    return fail(GRAFT_UNSUPPORTED, "the device " + known.name + " compiles nothing from source");
-  }
-  std::string words = options != nullptr ? options : "";
-  if (words.find("-cl-std=") == std::string::npos) words = known.options + " " + words;
-  cl_int code = CL_SUCCESS;
   Program program;
-  program.handle = cl().CreateProgramWithSource(device->context, 1, &source, &source_bytes, &code);
-  if (code != CL_SUCCESS) return device->failed(code, "program_compile", GRAFT_INTERNAL);
-  code =
-      cl().BuildProgram(program.handle, 1, &device->listed.device, words.c_str(), nullptr, nullptr);
-  if (is_build_error(code)) {
-    return fail(GRAFT_COMPILE_ERROR, "the OpenCL compiler of " + known.name + " said " +
-                                         code_name(code) + " with the options " + words + "\n" +
-                                         build_log(device, program.handle));
-  }
-  if (code != CL_SUCCESS) return device->failed(code, "program_compile", GRAFT_COMPILE_ERROR);
-  std::vector<unsigned char> binary;
-  code = read_binary(program.handle, &binary);
-  if (code != CL_SUCCESS) return device->failed(code, "reading a binary", GRAFT_COMPILE_ERROR);
-  write_blob({reinterpret_cast<const char*>(binary.data()), binary.size()}, identity_of(device),
-             blob);
-  return GRAFT_OK;
+  const graft_status status = build(device, device->context, {source, source_bytes},
+                                    words_of(device, options), "program_compile", &program);
+  return status == GRAFT_OK ? save(device, program.handle, blob) : status;
 }
 
 graft_status program_load(graft_device device, const void* blob, size_t bytes,

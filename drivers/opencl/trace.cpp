@@ -98,15 +98,6 @@ void Trace::add(cl_event event, uint32_t tag, graft_stream stream) {
   emit_(context_, &told, 1);
 }
 
-graft_status extension(const char* name, uint32_t version, const void** out_table) {
-  if (name == nullptr || out_table == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "extension: no name or no place given");
-  }
-  if (std::strcmp(name, "graft.profiler") == 0 && version == 1) {
-    *out_table = &kProfiler;
-    return GRAFT_OK;
-  }
-  return fail(GRAFT_NOT_FOUND, "the OpenCL driver has no extension " + std::string(name));
-}
+const graft_profiler_table& profiler_table() { return kProfiler; }
 
 }  // namespace graft::opencl

@@ -31,8 +31,8 @@ class Trace {
   int64_t offset_ns_ = 0;
 };
 
-// Slot of the table; the one extension is graft.profiler.
-graft_status extension(const char* name, uint32_t version, const void** out_table);
+// The extension graft.profiler.
+const graft_profiler_table& profiler_table();
 
 }  // namespace graft::opencl
 

@@ -155,6 +155,18 @@ typedef struct graft_profiler_table {
   graft_status (*trace_stop)(graft_device device);
 } graft_profiler_table;
 
+/* Extension "graft.programs", version 1: where a blob takes longer to make than its program. */
+typedef struct graft_programs_table {
+  uint32_t slot_count; /* 2 */
+  uint32_t unused;
+  /* A program that runs at once, as program_compile and program_load make it, with their errors. */
+  graft_status (*program_build)(graft_device device, const char* source, size_t source_bytes,
+                                const char* options, graft_program* out_program);
+  /* Writes the blob of a program that program_build made, for program_load. Slow: any thread may
+   * call it while others use the device and the program, which is not unloaded meanwhile. */
+  graft_status (*program_save)(graft_program program, graft_sink blob);
+} graft_programs_table;
+
 /* The processes (or devices of one process) that compute together; each is a rank of the group. */
 typedef struct graft_group_s* graft_group;
 

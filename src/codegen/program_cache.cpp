@@ -13,6 +13,7 @@
 
 #include "codegen/blob_store.h"
 #include "codegen/compile_progress.h"
+#include "codegen/late_blobs.h"
 #include "codegen/printer.h"
 #include "codegen/source_dump.h"
 #include "codegen/without_float64.h"
@@ -119,30 +120,54 @@ class Entry {
       const std::optional<std::string> kept = blob_store().read(file);
       if (kept && load(device, *kept, program.name) == GRAFT_OK) return;
     }
+    const auto* programs = device.driver().extension<graft_programs_table>("graft.programs", 1);
+    if (programs != nullptr) {
+      build(device, *programs, program);
+      if (!toolchain.empty()) keep_later(device, *programs, program_, file);
+      return;
+    }
     const std::string blob = compile(device, program);
     device.check(load(device, blob, program.name), "loading a compiled kernel");
     if (!toolchain.empty()) blob_store().write(file, blob);
   }
 
-  std::string compile(Device& device, const Program& program) {
-    const CompileProgress progress(device.label());
-    std::string blob;
-    const graft_status status = device.driver().table().program_compile(
-        device.handle(), program.source.data(), program.source.size(), "",
-        {&blob, append_to_string});
+  static void check_compiled(Device& device, graft_status status, const Program& program) {
     try {
       device.check(status, "compiling " + program.name);
     } catch (const Error& error) {
       throw Error(error.status(), first_lines(error.what()));
     }
+  }
+
+  void build(Device& device, const graft_programs_table& programs, const Program& program) {
+    const CompileProgress progress(device.label());
+    check_compiled(device,
+                   programs.program_build(device.handle(), program.source.data(),
+                                          program.source.size(), "", &program_),
+                   program);
+    device.check(find_kernel(device, program.name), "finding a compiled kernel");
+  }
+
+  std::string compile(Device& device, const Program& program) {
+    const CompileProgress progress(device.label());
+    std::string blob;
+    check_compiled(device,
+                   device.driver().table().program_compile(device.handle(), program.source.data(),
+                                                           program.source.size(), "",
+                                                           {&blob, append_to_string}),
+                   program);
     return blob;
   }
 
   graft_status load(Device& device, const std::string& blob, const std::string& name) {
-    const graft_driver_table& table = device.driver().table();
-    graft_status status = table.program_load(device.handle(), blob.data(), blob.size(), &program_);
-    if (status != GRAFT_OK) return status;
-    status = table.kernel_find(device.handle(), program_, name.c_str(), &kernel_);
+    const graft_status status =
+        device.driver().table().program_load(device.handle(), blob.data(), blob.size(), &program_);
+    return status == GRAFT_OK ? find_kernel(device, name) : status;
+  }
+
+  graft_status find_kernel(Device& device, const std::string& name) {
+    const graft_status status =
+        device.driver().table().kernel_find(device.handle(), program_, name.c_str(), &kernel_);
     if (status != GRAFT_OK) kernel_ = nullptr;
     return status;
   }

@@ -264,8 +264,21 @@ bool Platform::any_device_open() const {
   });
 }
 
+void Platform::before_shutdown(void (*finish)() noexcept) {
+  std::lock_guard lock(mutex_);
+  if (std::find(finishes_.begin(), finishes_.end(), finish) == finishes_.end()) {
+    finishes_.push_back(finish);
+  }
+}
+
 void Platform::shutdown() noexcept {
   if (forked_child()) return;
+  std::vector<void (*)() noexcept> finishes;
+  {
+    std::lock_guard lock(mutex_);
+    finishes = finishes_;
+  }
+  for (const auto finish : finishes) finish();
   for (const auto& device : open_) {
     if (Device* open = device.load(std::memory_order_acquire)) open->shut_down();
   }

@@ -63,6 +63,9 @@ class GRAFT_EXPORT Platform {
   Device* open_device(int index) const;
   bool any_device_open() const;
 
+  // Has shutdown call finish first, which must not throw. Any thread; a finish is registered once.
+  void before_shutdown(void (*finish)() noexcept);
+
   // For process exit: open devices finish their commands and take no more. Later calls throw Error,
   // freeing memory stays harmless. Does nothing in a forked child.
   void shutdown() noexcept;
@@ -100,6 +103,7 @@ class GRAFT_EXPORT Platform {
   std::vector<DeviceDescription> found_;         // every device of every driver
   std::vector<std::shared_ptr<Entry>> entries_;  // by index
   bool opening_ = false;                         // a device was asked for: numbers stay
+  std::vector<void (*)() noexcept> finishes_;    // before shutdown
   std::atomic<Device*> open_[kMostDevices] = {};
 };
 

@@ -121,6 +121,12 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& sizes) {
   return strides;
 }
 
+struct Shutdown : testing::Environment {
+  void TearDown() override { platform().shutdown(); }
+};
+[[maybe_unused]] const testing::Environment* const shutdown =
+    testing::AddGlobalTestEnvironment(new Shutdown());
+
 }  // namespace
 
 Device& device() {

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "check/cases.h"
+#include "graft/extensions.h"
 
 using graft::check::Failure;
+using graft::check::Omitted;
 using graft::check::Session;
 
 namespace {
@@ -204,4 +206,31 @@ DRIVER_CASE(fingerprint, "kernel: the toolchain's fingerprint is stable", "toolc
   const std::string first = read();
   session.require(!first.empty() && first == read(),
                   "toolchain_fingerprint is empty or differs from one call to the next");
+}
+
+DRIVER_CASE(saved_program, "graft.programs: runs at once, is saved meanwhile and loaded again",
+            "extension", kOpen) {
+  const void* table = nullptr;
+  const graft_status status = session.table.extension("graft.programs", 1, &table);
+  if (status == GRAFT_NOT_FOUND) throw Omitted("graft.programs");
+  session.expect(status, GRAFT_OK, "extension graft.programs");
+  const auto& programs = *static_cast<const graft_programs_table*>(table);
+  const std::string source = source_for(session.properties.dialect);
+  graft_program program = nullptr;
+  session.expect(programs.program_build(session.device, source.data(), source.size(), "", &program),
+                 GRAFT_OK, "program_build");
+  std::string blob;
+  graft_status saved = GRAFT_INTERNAL;
+  std::thread saving([&] { saved = programs.program_save(program, {&blob, append}); });
+  graft_stream stream = session.stream();
+  const graft_address x = zeros(session, stream, 1000);
+  for (int i = 0; i < 10; ++i) launch(session, stream, find(session, program), x, 1000, 1);
+  saving.join();
+  require_sum(session, stream, x, 1000, 10);
+  session.expect(saved, GRAFT_OK, "program_save beside launches");
+  launch(session, stream, find(session, load(session, blob)), x, 1000, 5);
+  require_sum(session, stream, x, 1000, 15);
+  const std::string wrong = "this is no program";
+  session.expect(programs.program_build(session.device, wrong.data(), wrong.size(), "", &program),
+                 GRAFT_COMPILE_ERROR, "program_build of a wrong program");
 }
