@@ -4,6 +4,7 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/clone.h>
+#include <c10/util/ScopeExit.h>
 #include <fmt/format.h>
 
 #include <sstream>
@@ -90,36 +91,46 @@ ExecutionInput CompiledGraph::input(size_t index, at::Tensor& tensor) const {
   return {view_of(tensor), {}};
 }
 
-std::vector<GraphValue> CompiledGraph::run(const std::vector<GraphValue>& inputs) {
-  std::vector<at::Tensor> tensors;
-  std::vector<int64_t> integers;
-  std::vector<at::Generator> generators;
+void CompiledGraph::Scratch::clear() {
+  tensors.clear();
+  integers.clear();
+  generators.clear();
+  given.clear();
+}
+
+void CompiledGraph::take(std::span<const GraphValue> inputs) {
   for (const GraphValue& one : inputs) {
-    if (const auto* tensor = std::get_if<at::Tensor>(&one)) tensors.push_back(*tensor);
-    if (const auto* integer = std::get_if<int64_t>(&one)) integers.push_back(*integer);
-    if (const auto* own = std::get_if<at::Generator>(&one)) generators.push_back(*own);
+    if (const auto* tensor = std::get_if<at::Tensor>(&one)) scratch_.tensors.push_back(*tensor);
+    if (const auto* integer = std::get_if<int64_t>(&one)) scratch_.integers.push_back(*integer);
+    if (const auto* own = std::get_if<at::Generator>(&one)) scratch_.generators.push_back(*own);
   }
-  if (tensors.size() != graph_.inputs.size()) {
+  if (scratch_.tensors.size() != graph_.inputs.size()) {
     throw Error(GRAFT_INVALID_ARGUMENT,
                 fmt::format("graph {} takes {} tensors, not {}", graph_.name, graph_.inputs.size(),
-                            tensors.size()));
+                            scratch_.tensors.size()));
   }
+  for (size_t i = 0; i < scratch_.tensors.size(); ++i) {
+    scratch_.given.push_back(input(i, scratch_.tensors[i]));
+  }
+  scratch_.views.resize(graph_.outputs.size());
+}
+
+void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphValue>* results) {
   const DeviceScope scope(device_of(device_));
   const at::AutoDispatchBelowADInplaceOrView below;
   const c10::impl::ExcludeDispatchKeyGuard as_written(c10::autocast_dispatch_keyset);
   const OpScope named(tag_);
-  std::vector<ExecutionInput> given;
-  given.reserve(tensors.size());
-  for (size_t i = 0; i < tensors.size(); ++i) given.push_back(input(i, tensors[i]));
-  std::vector<TensorView> views(graph_.outputs.size());
-  std::vector<GraphValue> results(graph_.outputs.size());
   std::lock_guard lock(mutex_);
+  const auto emptied = c10::make_scope_exit([this] { scratch_.clear(); });
+  take(inputs);
   OnStream& own = on(current_stream(device_));
-  own.host.set_generators(std::move(generators));
-  own.executor.run(given, integers, views);
-  for (size_t i = 0; i < results.size(); ++i) results[i] = result(own, i, views[i], tensors);
+  own.host.begin(&scratch_.generators);
+  own.executor.run(scratch_.given, scratch_.integers, scratch_.views);
+  results->clear();
+  for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+    results->push_back(result(own, i, scratch_.views[i], scratch_.tensors));
+  }
   own.host.forget_outputs();
-  return results;
 }
 
 GraphValue CompiledGraph::result(OnStream& own, size_t index, const TensorView& view,

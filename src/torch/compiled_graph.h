@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -39,13 +40,27 @@ class CompiledGraph {
 
   // Enqueues the graph on the current stream of its device. inputs: tensors and integers in the
   // order of the call. Throws Error INVALID_ARGUMENT, naming the input, for tensors other than the
-  // graph was compiled for; nothing has run then.
-  std::vector<GraphValue> run(const std::vector<GraphValue>& inputs);
+  // graph was compiled for; nothing has run then. results: becomes what the graph gives. After the
+  // first call nothing is taken from the heap but for the results, and by nodes that PyTorch runs.
+  void run(std::span<const GraphValue> inputs, std::vector<GraphValue>* results);
 
   GraphCounts counts();
 
  private:
   struct OnStream;  // an executor and its host, for one stream
+  // What one run works on; kept for its memory alone.
+  struct Scratch {
+    std::vector<at::Tensor> tensors;
+    std::vector<int64_t> integers;
+    std::vector<at::Generator> generators;
+    std::vector<compiler::ExecutionInput> given;
+    std::vector<TensorView> views;
+
+    void clear();
+  };
+
+  // Sorts the inputs into scratch_. REQUIRES: mutex_ is held, as for the next.
+  void take(std::span<const GraphValue> inputs);
 
   OnStream& on(Stream& stream);
   // Moves a number in host memory to the device where the graph wants it there.
@@ -61,6 +76,7 @@ class CompiledGraph {
   const uint32_t tag_;  // of late errors
   std::mutex mutex_;    // guards what follows
   std::map<Stream*, std::unique_ptr<OnStream>> streams_;
+  Scratch scratch_;
 };
 
 }  // namespace graft::binding

@@ -4,6 +4,9 @@
 #include <ATen/Context.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "runtime/error.h"
 #include "torch/memory.h"
 #include "torch/view.h"
@@ -44,15 +47,23 @@ class OwnNumbers {
 graft_address GraphHost::allocate(uint64_t bytes, Stream&) {
   c10::DataPtr memory = allocate_on(device_, bytes);
   const auto address = reinterpret_cast<graft_address>(memory.get());
-  held_.emplace(address, std::move(memory));
+  held_.push_back(std::move(memory));
   return address;
 }
 
-void GraphHost::release(graft_address address, Stream&) { held_.erase(address); }
+void GraphHost::release(graft_address address, Stream&) {
+  const auto found = std::find_if(held_.begin(), held_.end(), [&](const c10::DataPtr& one) {
+    return reinterpret_cast<graft_address>(one.get()) == address;
+  });
+  if (found == held_.end()) return;
+  std::swap(*found, held_.back());
+  held_.pop_back();
+}
 
 graft_address GraphHost::output(size_t index, uint64_t bytes, Stream&) {
   c10::DataPtr memory = allocate_on(device_, bytes);
   const auto address = reinterpret_cast<graft_address>(memory.get());
+  if (outputs_.size() <= index) outputs_.resize(index + 1);
   outputs_[index] = c10::make_intrusive<c10::StorageImpl>(
       c10::StorageImpl::use_byte_size_t(), bytes, std::move(memory), &device_memory(),
       /*resizable=*/true);
@@ -84,7 +95,7 @@ bool GraphHost::run_direct(const compiler::ExternalCall& call, Stream& stream) {
 }
 
 void GraphHost::run(const compiler::ExternalCall& call, Stream& stream) {
-  const OwnNumbers numbers(call.node, generators_, device_);
+  const OwnNumbers numbers(call.node, *generators_, device_);
   if (run_direct(call, stream)) return;
   auto found = nodes_.find(&call.node);
   if (found == nodes_.end()) {
@@ -94,8 +105,7 @@ void GraphHost::run(const compiler::ExternalCall& call, Stream& stream) {
 }
 
 c10::Storage GraphHost::storage(size_t output) const {
-  const auto found = outputs_.find(output);
-  return found == outputs_.end() ? c10::Storage() : found->second;
+  return output < outputs_.size() ? outputs_[output] : c10::Storage();
 }
 
 std::map<std::string, int64_t> GraphHost::foreign() const {

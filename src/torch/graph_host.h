@@ -31,10 +31,8 @@ class GraphHost final : public compiler::ExecutionHost {
 
   // The memory of an output of this run; null where none was made.
   c10::Storage storage(size_t output) const;
-  // Before a run: the generators of the call, for random nodes that name one.
-  void set_generators(std::vector<at::Generator> generators) {
-    generators_ = std::move(generators);
-  }
+  // Before a run. generators: those of the call, for random nodes that name one; borrowed.
+  void begin(const std::vector<at::Generator>* generators) { generators_ = generators; }
   // Between two runs.
   void forget_outputs() { outputs_.clear(); }
 
@@ -47,9 +45,9 @@ class GraphHost final : public compiler::ExecutionHost {
 
   const c10::DeviceIndex device_;
   const std::map<std::string, at::Tensor> externals_;
-  std::vector<at::Generator> generators_;
-  std::unordered_map<graft_address, c10::DataPtr> held_;
-  std::unordered_map<size_t, c10::Storage> outputs_;
+  const std::vector<at::Generator>* generators_ = nullptr;
+  std::vector<c10::DataPtr> held_;
+  std::vector<c10::Storage> outputs_;  // by index; null where none was made
   std::unordered_map<const compiler::Node*, ExternalNode> nodes_;
   std::unordered_map<const compiler::Node*, DirectNode> direct_;  // empty: goes to nodes_
 };

@@ -17,12 +17,12 @@ namespace {
 namespace py = pybind11;
 
 // The tensors of a list at places that count its tensors alone; borrowed.
-std::vector<PyObject*> taken_from(const py::list& list, const std::vector<size_t>& places) {
-  std::vector<PyObject*> tensors;
+Objects taken_from(const py::list& list, const std::vector<size_t>& places) {
+  Objects tensors;
   for (const py::handle one : list) {
     if (THPVariable_Check(one.ptr())) tensors.push_back(one.ptr());
   }
-  std::vector<PyObject*> taken;
+  Objects taken;
   for (const size_t place : places) {
     if (place >= tensors.size()) {
       throw py::index_error("the graph takes more tensors than the " +
@@ -40,7 +40,7 @@ PreparedGraph::PreparedGraph(py::object prologue, py::object main, std::vector<s
   TORCH_CHECK_VALUE(!taken_.empty(), "a prologue without inputs computes constants");
 }
 
-bool PreparedGraph::fits(const std::vector<PyObject*>& given) const {
+bool PreparedGraph::fits(const Objects& given) const {
   if (kept_ == nullptr) return false;
   const std::vector<at::Tensor>& known = kept_->watch.tensors();
   for (size_t i = 0; i < given.size(); ++i) {
@@ -49,7 +49,7 @@ bool PreparedGraph::fits(const std::vector<PyObject*>& given) const {
   return kept_->watch.unchanged();
 }
 
-py::list PreparedGraph::prepare(const std::vector<PyObject*>& inputs) {
+py::list PreparedGraph::prepare(const Objects& inputs) {
   std::vector<at::Tensor> tensors;
   py::list given;
   for (PyObject* one : inputs) {
@@ -82,7 +82,7 @@ void PreparedGraph::share_with(Stream& stream) const {
 py::object PreparedGraph::call(const py::list& inputs) {
   py::list all;
   translate([&] {
-    const std::vector<PyObject*> given = taken_from(inputs, taken_);
+    const Objects given = taken_from(inputs, taken_);
     Stream& stream = current_stream(THPVariable_Unpack(given.front()).device().index());
     const bool known = stream.memory_pool() == 0 && fits(given);
     if (known && kept_->stream != &stream) share_with(stream);

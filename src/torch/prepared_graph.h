@@ -1,6 +1,7 @@
 // src/torch/prepared_graph.h: a compiled graph whose weights are prepared once, not at each call.
 #pragma once
 
+#include <c10/util/SmallVector.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <cstdint>
@@ -11,6 +12,9 @@
 #include "torch/tensor_watch.h"
 
 namespace graft::binding {
+
+// As many as most models have parameters, without a heap.
+using Objects = c10::SmallVector<PyObject*, 256>;
 
 // Two functions of lists of tensors: the prologue makes of some inputs what the main function gets
 // behind its own. The prologue runs again when one of its inputs is another tensor or may hold
@@ -34,8 +38,8 @@ class PreparedGraph {
     std::shared_ptr<Event> ready;
   };
 
-  bool fits(const std::vector<PyObject*>& given) const;
-  pybind11::list prepare(const std::vector<PyObject*>& given);
+  bool fits(const Objects& given) const;
+  pybind11::list prepare(const Objects& given);
   void share_with(Stream& stream) const;
 
   pybind11::object prologue_, main_;

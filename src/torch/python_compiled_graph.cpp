@@ -3,6 +3,9 @@
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <utility>
+#include <vector>
+
 #include "torch/compiled_graph.h"
 #include "torch/python.h"
 
@@ -26,17 +29,39 @@ py::object object_of(const GraphValue& value) {
   return py::none();
 }
 
+// The values of a call, in memory that the thread's next call uses again. A graph that runs within
+// another's call finds none and takes its own.
+class Values {
+ public:
+  Values() : inputs(std::exchange(spare().first, {})), results(std::exchange(spare().second, {})) {}
+  ~Values() {
+    inputs.clear();
+    results.clear();
+    spare() = {std::move(inputs), std::move(results)};
+  }
+  Values(const Values&) = delete;
+  Values& operator=(const Values&) = delete;
+
+ private:
+  using Lists = std::pair<std::vector<GraphValue>, std::vector<GraphValue>>;
+  static Lists& spare() {
+    thread_local Lists lists;
+    return lists;
+  }
+
+ public:
+  std::vector<GraphValue> inputs, results;
+};
+
 py::list run(CompiledGraph& graph, const py::list& given) {
-  std::vector<GraphValue> inputs;
-  inputs.reserve(given.size());
-  for (py::handle one : given) inputs.push_back(value_of(one));
-  std::vector<GraphValue> results;
+  Values values;
+  for (py::handle one : given) values.inputs.push_back(value_of(one));
   {
     const py::gil_scoped_release unlocked;
-    results = translate([&] { return graph.run(inputs); });
+    translate([&] { graph.run(values.inputs, &values.results); });
   }
-  py::list list;
-  for (const GraphValue& one : results) list.append(object_of(one));
+  py::list list(values.results.size());
+  for (size_t i = 0; i < values.results.size(); ++i) list[i] = object_of(values.results[i]);
   return list;
 }
 
