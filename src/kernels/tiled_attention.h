@@ -1,0 +1,15 @@
+// src/kernels/tiled_attention.h: attention with tiles in local memory, for GPU-like devices.
+#pragma once
+
+#include "kernels/attention.h"
+
+namespace graft {
+
+// attention() in one launch and without a score in memory: a group of work-items keeps a tile of
+// queries and walks along the keys, with the rows' largest scores and sums so far. False, with
+// nothing done, where attention_tile() has none for the call. After FlashAttention-2 (Dao, 2023)
+// and Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
+bool tiled_attention(Stream& stream, const TensorView& output, const TensorView& logsumexp,
+                     const Attention& call);
+
+}  // namespace graft
