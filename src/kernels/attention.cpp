@@ -174,6 +174,7 @@ struct Backward {
 void attention_backward(Stream& stream, const TensorView& grad_query, const TensorView& grad_key,
                         const TensorView& grad_value, const TensorView& grad_output,
                         const Attention& call) {
+  if (tiled_attention_backward(stream, grad_query, grad_key, grad_value, grad_output, call)) return;
   const AttentionPlan plan(call);
   const bool whole = plan.whole({&grad_query, &grad_key, &grad_value, &grad_output});
   const StagedInput above(stream, grad_output, plan.stages(whole, grad_output));

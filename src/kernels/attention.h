@@ -21,6 +21,9 @@ struct Attention {
   bool causal = false;  // row i sees the columns up to i
   double dropout = 0;   // probability with which a weight becomes 0
   Philox philox;
+  // What attention() gave for this call, logsumexp in float32 for the half types: the gradients on
+  // some devices make it once more without them.
+  const TensorView *output = nullptr, *logsumexp = nullptr;
 };
 
 // output = dropout(softmax(scale * query key^T + bias)) value; logsumexp [batch, heads, rows],

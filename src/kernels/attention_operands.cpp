@@ -22,6 +22,14 @@ std::string TiledAttention::key(const char* name) const {
          (bias ? std::string("_") + name_of(*bias) : "") + (drops ? "_dropout" : "");
 }
 
+graft_dtype TiledAttention::sums() const { return is_half(dtype) ? GRAFT_FLOAT32 : dtype; }
+
+TileProduct::Factor weights_of(const AttentionTile& tile, const ir::LocalArray& weights) {
+  return {Along::kLines, [line = tile.weights_line(), weights](Value row, Value deep) {
+            return weights.load(deep * line + row);
+          }};
+}
+
 AttentionDropout::AttentionDropout(Builder& b) : b_(b), philox_(b) {
   for (Value* value : {&whole_, &block_rows_, &block_heads_, &slab_heads_, &slab_draws_,
                        &group_draws_, &threshold_}) {
@@ -81,8 +89,8 @@ AttentionOperands::AttentionOperands(Builder& b, const TiledAttention& kernel)
   for (Value* value : {&rows, &columns, &depth, &value_depth, &heads, &members, &causal}) {
     *value = b.index();
   }
-  for (Tensor* one : {&query, &key, &value}) *one = tensor(b.read(kernel.dtype));
-  if (kernel.bias) bias = tensor(b.read(*kernel.bias));
+  for (Tensor* one : {&query, &key, &value}) *one = tensor(b, b.read(kernel.dtype));
+  if (kernel.bias) bias = tensor(b, b.read(*kernel.bias));
   scale = b.scalar(scale_dtype(kernel.dtype));
   if (kernel.drops) dropout.emplace(b);
 }
@@ -98,9 +106,9 @@ void AttentionOperands::append(Arguments& arguments, const Attention& call, bool
   if (call.dropout > 0) AttentionDropout::append(arguments, call, whole);
 }
 
-AttentionOperands::Tensor AttentionOperands::tensor(ir::Address address) {
+AttentionOperands::Tensor AttentionOperands::tensor(Builder& b, ir::Address address) {
   Tensor made{address, {}};
-  for (Value& stride : made.strides) stride = b_.index();
+  for (Value& stride : made.strides) stride = b.index();
   return made;
 }
 
@@ -122,6 +130,10 @@ Value AttentionOperands::score(const Head& head, Value sum, Value row, Value col
     score = score + cast(type, bias->address.load(read));
   }
   return select(inside, score, -std::numeric_limits<double>::infinity());
+}
+
+Value AttentionOperands::draws(const Head& head, Value row) const {
+  return dropout->start({head.batch, head.query, row, heads, members, rows, columns, causal});
 }
 
 TileProduct::Load AttentionOperands::loader(const Tensor& from, Value start, Value first, Value end,

@@ -21,7 +21,12 @@ struct TiledAttention {
 
   TiledAttention(const Attention& call, AttentionTile made_for);
   std::string key(const char* name) const;
+  // In memory, of the logarithms of sums and what else there is one of for each row.
+  graft_dtype sums() const;
 };
+
+// The left factor of a result: weights in local memory, a tile's rows side by side.
+TileProduct::Factor weights_of(const AttentionTile& tile, const ir::LocalArray& weights);
 
 // Which weights a kernel drops: the elements of AttentionPlan's blocks, in its order.
 class AttentionDropout {
@@ -64,7 +69,7 @@ class AttentionOperands {
   AttentionOperands(ir::Builder& b, const TiledAttention& kernel);
   static void append(Arguments& arguments, const Attention& call, bool whole);
   // One more tensor, with append_tensor() in the launch.
-  Tensor tensor(ir::Address address);
+  static Tensor tensor(ir::Builder& b, ir::Address address);
   static void append_tensor(Arguments& arguments, const TensorView& view);
 
   Head head(ir::Value number) const;
@@ -74,6 +79,9 @@ class AttentionOperands {
   }
   // scale * sum + bias; -inf where the row does not see the column. Any row and column.
   ir::Value score(const Head& head, ir::Value sum, ir::Value row, ir::Value column) const;
+
+  // Where a row of the head begins for dropout->apply(). REQUIRES: dropout.
+  ir::Value draws(const Head& head, ir::Value row) const;
 
   // A factor of a product: lines from first on, along the width or, across, the other way round:
   // the width's elements are the lines, and the depth counts lines from first on. 0 beyond the end.

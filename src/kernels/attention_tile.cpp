@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/ir.h"
+
 namespace graft {
 namespace {
 
@@ -23,6 +25,17 @@ TileShape result_shape(const TileShape& scores, int64_t width) {
   shape.columns = shape.item_columns * scores.across();
   shape.vector = std::gcd(scores.vector, shape.item_columns);
   return shape;
+}
+
+std::optional<AttentionTile> tile_of(const graft_device_properties& device, const Attention& call,
+                                     const TensorView& kept, const TensorView& walked,
+                                     int64_t parts, std::span<const int64_t> widths) {
+  if (call.query.count() == 0 || call.key.count() == 0 || call.value.count() == 0) {
+    return std::nullopt;
+  }
+  if (std::max(call.query.sizes[3], call.value.sizes[3]) > INT32_MAX / 2) return std::nullopt;
+  return AttentionTile::fit(device, ir::bytes_of(ir::compute_type(call.query.dtype)), kept.sizes[2],
+                            walked.sizes[2], parts, widths);
 }
 
 int64_t registers(const AttentionTile& tile, int64_t parts, uint32_t element_bytes) {
@@ -45,9 +58,33 @@ std::string AttentionTile::text() const {
   return text;
 }
 
-std::optional<AttentionTile> attention_tile(const graft_device_properties& properties,
-                                            uint32_t element_bytes, int64_t lines, int64_t columns,
-                                            int64_t parts, std::initializer_list<int64_t> widths) {
+std::optional<AttentionTile> AttentionTile::forward(const graft_device_properties& device,
+                                                    const Attention& call) {
+  const int64_t widths[] = {call.value.sizes[3]};
+  return tile_of(device, call, call.query, call.key, 1, widths);
+}
+
+std::optional<AttentionTile> AttentionTile::query_gradient(const graft_device_properties& device,
+                                                           const Attention& call) {
+  const int64_t widths[] = {call.query.sizes[3]};
+  return tile_of(device, call, call.query, call.key, 2, widths);
+}
+
+std::optional<AttentionTile> AttentionTile::key_gradient(const graft_device_properties& device,
+                                                         const Attention& call) {
+  const int64_t widths[] = {call.value.sizes[3], call.query.sizes[3]};
+  return tile_of(device, call, call.key, call.query, 2, widths);
+}
+
+int64_t tiles_of(const AttentionTile& tile, const TensorView& kept) {
+  const int64_t lines = tile.scores.rows;
+  return kept.sizes[0] * kept.sizes[1] * ((kept.sizes[2] + lines - 1) / lines);
+}
+
+std::optional<AttentionTile> AttentionTile::fit(const graft_device_properties& properties,
+                                                uint32_t element_bytes, int64_t lines,
+                                                int64_t columns, int64_t parts,
+                                                std::span<const int64_t> widths) {
   if (properties.device_class != GRAFT_GPU_LIKE) return std::nullopt;
   auto shape = fit_tile(vendor_tile(properties), properties, element_bytes);
   if (!shape) return std::nullopt;

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "kernels/attention.h"
 #include "kernels/tile_shape.h"
 
 namespace graft {
@@ -25,13 +26,25 @@ struct AttentionTile {
   int64_t local_elements() const { return step_elements() + weights_elements(); }
 
   std::string text() const;  // for the keys of kernels
+
+  // The device's tiles for a call: of attention(), and of the gradients of the query and of key and
+  // value. None where the device is not GPU-like, local memory or registers do not hold the
+  // smallest tile, or there is nothing to compute.
+  static std::optional<AttentionTile> forward(const graft_device_properties& device,
+                                              const Attention& call);
+  static std::optional<AttentionTile> query_gradient(const graft_device_properties& device,
+                                                     const Attention& call);
+  static std::optional<AttentionTile> key_gradient(const graft_device_properties& device,
+                                                   const Attention& call);
+
+  // The same for so many lines of scores by columns and results of these widths; parts: of scores
+  // that a work-item holds at once. element_bytes: of the sums.
+  static std::optional<AttentionTile> fit(const graft_device_properties& device,
+                                          uint32_t element_bytes, int64_t lines, int64_t columns,
+                                          int64_t parts, std::span<const int64_t> widths);
 };
 
-// The device's tile for results of these widths, cut to so many lines of scores by columns. parts:
-// of scores that a work-item holds at once. element_bytes: of the sums. None where the device is
-// not GPU-like, or local memory or registers do not hold the smallest tile.
-std::optional<AttentionTile> attention_tile(const graft_device_properties& properties,
-                                            uint32_t element_bytes, int64_t lines, int64_t columns,
-                                            int64_t parts, std::initializer_list<int64_t> widths);
+// Of all heads and lines of a tensor [batch, heads, lines, width].
+int64_t tiles_of(const AttentionTile& tile, const TensorView& kept);
 
 }  // namespace graft

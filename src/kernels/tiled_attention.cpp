@@ -5,6 +5,7 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/attention_operands.h"
+#include "kernels/row_exchange.h"
 #include "kernels/tile_launch.h"
 #include "runtime/device.h"
 #include "runtime/dtype.h"
@@ -26,18 +27,15 @@ class ForwardWriter {
         b_(key, ir::Family::kGpuLike),
         type_(ir::compute_type(kernel.dtype)),
         output_(b_.write(kernel.dtype)),
-        logsumexp_(b_.write(sums_dtype(kernel.dtype))),
+        logsumexp_(b_.write(kernel.sums())),
         in_(b_, kernel),
-        to_(in_.tensor(output_)),
+        to_(AttentionOperands::tensor(b_, output_)),
         step_(b_, type_, static_cast<uint64_t>(tile_.step_elements())),
         weights_(b_, type_, static_cast<uint64_t>(tile_.weights_elements())),
         scores_(b_, tile_.scores, step_),
         result_(b_, tile_.results[0], step_),
+        exchange_(b_, scores_, tile_.scores, weights_),
         lowest_(b_.constant(type_, -std::numeric_limits<double>::infinity())) {}
-
-  static graft_dtype sums_dtype(graft_dtype dtype) {
-    return is_half(dtype) ? GRAFT_FLOAT32 : dtype;
-  }
 
   ir::Kernel write() {
     const int64_t lines = tile_.scores.rows;
@@ -49,7 +47,7 @@ class ForwardWriter {
       row_.push_back(first_ + cast(Type::kI64, scores_.row_of(i)));
       largest_.emplace_back(lowest_);
       sum_.emplace_back(b_.constant(type_, 0));
-      if (in_.dropout) draws_.push_back(in_.dropout->start(draw_row(row_.back())));
+      if (in_.dropout) draws_.push_back(in_.draws(head_, row_.back()));
     }
     const Value end = in_.seen(first_ + (lines - 1));
     b_.loop(
@@ -59,11 +57,6 @@ class ForwardWriter {
   }
 
  private:
-  AttentionDropout::Row draw_row(Value row) const {
-    return {head_.batch, head_.query, row,         in_.heads,
-            in_.members, in_.rows,    in_.columns, in_.causal};
-  }
-
   // The tile's columns from column on.
   void walk(Value column, Value end) {
     const AttentionOperands& in = in_;
@@ -74,11 +67,8 @@ class ForwardWriter {
         in.lines(in.key, in.key.head(head_.batch, head_.key), column, end, in.depth));
     weigh(column);
     const Value width = ir::minimum(end - column, b_.i64(tile_.scores.columns));
-    const int64_t line = tile_.weights_line();
-    const TileProduct::Factor weights{
-        Along::kLines, [=, this](Value row, Value key) { return weights_.load(key * line + row); }};
     result_.multiply(
-        cast(Type::kI32, width), weights,
+        cast(Type::kI32, width), weights_of(tile_, weights_),
         in.across(in.value, in.value.head(head_.batch, head_.key), column, end, in.value_depth));
   }
 
@@ -93,13 +83,14 @@ class ForwardWriter {
         scores_.sum(i, j) = score;
         most = ir::maximum(most, score);
       }
-      share(i, most);
+      exchange_.share(i, most);
     }
     b_.barrier();
     std::vector<Value> base;
     for (int64_t i = 0; i < rows; ++i) {
       const Value before = largest_[index(i)].get();
-      const Value now = gather(i, before, [](Value x, Value y) { return ir::maximum(x, y); });
+      const Value now =
+          exchange_.gather(i, before, [](Value x, Value y) { return ir::maximum(x, y); });
       base.push_back(select(now == lowest_, 0, now));
       const Value factor = exp(before - base.back());
       largest_[index(i)] = now;
@@ -123,25 +114,13 @@ class ForwardWriter {
     b_.barrier();
   }
 
-  // A number for each of the items that have the row, and what combine makes of all of them.
-  void share(int64_t i, Value value) {
-    weights_.store(scores_.row_of(i) * tile_.scores.across() + scores_.place(), value);
-  }
-  template <class Combine>
-  Value gather(int64_t i, Value first, Combine combine) {
-    const Variable all(first);
-    const Value from = scores_.row_of(i) * tile_.scores.across();
-    b_.loop(b_.constant(Type::kI32, 0), b_.constant(Type::kI32, tile_.scores.across()),
-            [&](Value k) { all = combine(all.get(), weights_.load(from + k)); });
-    return all.get();
-  }
-
   void finish() {
-    for (int64_t i = 0; i < tile_.scores.item_rows; ++i) share(i, sum_[index(i)].get());
+    for (int64_t i = 0; i < tile_.scores.item_rows; ++i) exchange_.share(i, sum_[index(i)].get());
     b_.barrier();
     const Value to = to_.head(head_.batch, head_.query);
     for (int64_t i = 0; i < tile_.scores.item_rows; ++i) {
-      const Value sum = gather(i, b_.constant(type_, 0), [](Value x, Value y) { return x + y; });
+      const Value sum =
+          exchange_.gather(i, b_.constant(type_, 0), [](Value x, Value y) { return x + y; });
       const Value factor = select(sum == 0, 0, 1 / sum), row = row_[index(i)];
       b_.if_(row < in_.rows, [&] {
         b_.if_(scores_.place() == 0, [&] {
@@ -170,6 +149,7 @@ class ForwardWriter {
   AttentionOperands::Tensor to_;
   LocalArray step_, weights_;
   TileProduct scores_, result_;
+  const RowExchange exchange_;
   Value lowest_, first_;
   AttentionOperands::Head head_;
   std::vector<Value> row_, draws_;
@@ -180,12 +160,7 @@ class ForwardWriter {
 
 bool tiled_attention(Stream& stream, const TensorView& output, const TensorView& logsumexp,
                      const Attention& call) {
-  const TensorView& q = call.query;
-  const int64_t heads = q.sizes[0] * q.sizes[1], rows = q.sizes[2];
-  if (heads * rows == 0 || call.value.sizes[3] == 0 || q.sizes[3] == 0) return false;
-  const auto tile =
-      attention_tile(stream.device().properties(), ir::bytes_of(ir::compute_type(q.dtype)), rows,
-                     call.key.sizes[2], 1, {call.value.sizes[3]});
+  const auto tile = AttentionTile::forward(stream.device().properties(), call);
   if (!tile) return false;
   const TiledAttention kernel(call, *tile);
   Arguments arguments;
@@ -194,9 +169,8 @@ bool tiled_attention(Stream& stream, const TensorView& output, const TensorView&
   AttentionOperands::append_tensor(arguments, output);
   const std::string key = kernel.key("attention_tiles");
   const auto make = [&] { return ForwardWriter(key, kernel).write(); };
-  const int64_t lines = tile->scores.rows;
   launch_tiles(stream, get_kernel(stream.device(), key, make), tile->scores,
-               heads * ((rows + lines - 1) / lines), arguments);
+               tiles_of(*tile, call.query), arguments);
   return true;
 }
 

@@ -7,9 +7,15 @@ namespace graft {
 
 // attention() in one launch and without a score in memory: a group of work-items keeps a tile of
 // queries and walks along the keys, with the rows' largest scores and sums so far. False, with
-// nothing done, where attention_tile() has none for the call. After FlashAttention-2 (Dao, 2023)
+// nothing done, where AttentionTile has none for the call. After FlashAttention-2 (Dao, 2023)
 // and Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
 bool tiled_attention(Stream& stream, const TensorView& output, const TensorView& logsumexp,
                      const Attention& call);
+
+// attention_backward() likewise in two launches: one keeps tiles of queries, one tiles of keys, and
+// both make the scores once more.
+bool tiled_attention_backward(Stream& stream, const TensorView& grad_query,
+                              const TensorView& grad_key, const TensorView& grad_value,
+                              const TensorView& grad_output, const Attention& call);
 
 }  // namespace graft
