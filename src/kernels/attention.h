@@ -12,7 +12,7 @@ namespace graft {
 
 // Queries [batch, heads, rows, depth]; keys [batch, key heads, columns, depth]; values [batch, key
 // heads, columns, value depth]; heads is a multiple of key heads (query head h belongs to key head
-// h / group). All of one dtype, float32 or float64, with any strides.
+// h / group). All of one dtype, float32 or float64 (half types: tiles_attention()), any strides.
 struct Attention {
   TensorView query, key, value;
   // Added to the scores; any floating dtype, [batch, heads, rows, columns], stride 0 to repeat.

@@ -54,8 +54,10 @@ void TileProduct::multiply(Value depth, const Factor& left, const Factor& right)
   const Variable read(zero);
   for (Stage& it : stages) fetch(it, zero), put(it, zero);
   b_.barrier();
+  // That the loop runs at all is plain to the compiler: PoCL copies all that follows a loop with
+  // barriers that may not run.
   b_.loop(
-      zero, depth,
+      zero, ir::maximum(depth, i32(b_, 1)),
       [&](Value first) {
         const Value next = first + shape_.depth, write = half - read.get();
         b_.if_(next < depth, [&] {

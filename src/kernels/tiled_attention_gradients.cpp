@@ -31,13 +31,19 @@ TensorView per_row(TensorView query) {
 
 }  // namespace
 
+bool tiles_attention(Device& device, const Attention& call) {
+  const graft_device_properties& has = device.properties();
+  return AttentionTile::forward(has, call) && AttentionTile::query_gradient(has, call) &&
+         AttentionTile::key_gradient(has, call);
+}
+
 bool tiled_attention_backward(Stream& stream, const TensorView& grad_query,
                               const TensorView& grad_key, const TensorView& grad_value,
                               const TensorView& grad_output, const Attention& given) {
+  if (!tiles_attention(stream.device(), given)) return false;
   const graft_device_properties& device = stream.device().properties();
   const auto query_tile = AttentionTile::query_gradient(device, given);
   const auto key_tile = AttentionTile::key_gradient(device, given);
-  if (!query_tile || !key_tile || !AttentionTile::forward(device, given)) return false;
   Attention call = given;
   const TiledAttention query(call, *query_tile), key(call, *key_tile);
   const Scratch slopes(stream, per_row(call.query), query.sums());

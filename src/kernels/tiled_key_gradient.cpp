@@ -43,11 +43,12 @@ class KeyGradientWriter {
     batch_ = number / key_heads, key_head_ = number % key_heads;
     // With causal no row before the tile's first key sees it.
     const Value start = select(in_.causal != 0, first_, 0);
-    b_.loop(b_.i64(0), in_.members, [&](Value member) {
-      const Value query = key_head_ * in_.members + member;
-      const AttentionOperands::Head head{batch_ * in_.heads + query, batch_, query, key_head_};
-      b_.loop(
-          start, in_.rows, [&](Value row) { walk(head, row); }, b_.i64(tile_.scores.columns));
+    // One loop over heads and rows: each loop around barriers makes PoCL's code larger.
+    const int64_t step = tile_.scores.columns;
+    const Value steps = (ir::maximum(in_.rows - start, b_.i64(0)) + (step - 1)) / step;
+    b_.loop(b_.i64(0), in_.members * steps, [&](Value turn) {
+      const Value query = key_head_ * in_.members + turn / steps;
+      walk({batch_ * in_.heads + query, batch_, query, key_head_}, start + turn % steps * step);
     });
     store(values_, value_, in_.value_depth, b_.constant(type_, 1));
     store(keys_, key_, in_.depth, in_.scale);
