@@ -13,6 +13,8 @@ class LocalArray {
       : type_(type),
         array_(builder.append({Opcode::kLocalMemory, type, 0, {kNoId, kNoId, kNoId}, count})) {}
 
+  Type type() const { return type_; }
+
   Value load(Value position) const {
     return array_.builder().append(
         {Opcode::kLaneLoad, type_, 0, {array_.id(), position.id(), kNoId}});

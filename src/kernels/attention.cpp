@@ -2,133 +2,22 @@
 #include "kernels/attention.h"
 
 #include <algorithm>
-#include <functional>
-#include <optional>
 
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
 #include "kernels/attention_kernel.h"
+#include "kernels/attention_plan.h"
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/softmax.h"
+#include "kernels/staging.h"
+#include "kernels/tiled_attention.h"
 #include "kernels/work_split.h"
 #include "kernels/workspace.h"
 #include "runtime/dtype.h"
 
 namespace graft {
 namespace {
-
-// Heads whose matrices one product takes: those with one stride between them.
-struct Slab {
-  int64_t batch = 0, member = 0;  // of the first head: its batch, its place in the group
-  int64_t heads = 0;
-  bool whole = false;  // all batches in one
-};
-
-// A block of rows of some heads of a slab.
-struct RowBlock {
-  Slab slab;
-  int64_t head = 0, heads = 0;  // within the slab
-  int64_t row = 0, rows = 0, columns = 0;
-  bool first = false;  // of those that add to the same keys
-  uint64_t philox_offset = 0;
-};
-
-// Cuts a call into blocks and gives the parts of tensors that belong to one.
-class Plan {
- public:
-  explicit Plan(const Attention& call) : call_(call) {
-    const TensorView& q = call.query;
-    group_ = call.key.sizes[1] == 0 ? 1 : q.sizes[1] / call.key.sizes[1];
-    columns_ = call.key.sizes[2];
-  }
-
-  // visit(block), last rows first: with causal the first visit of a head then reaches all columns
-  // that any does. whole: every tensor lets batch and heads be one dimension.
-  void each(bool whole, const std::function<void(const RowBlock&)>& visit) const {
-    const TensorView& q = call_.query;
-    uint64_t offset = call_.philox.offset;
-    const int64_t batches = whole ? 1 : q.sizes[0], members = whole ? 1 : group_;
-    for (int64_t batch = 0; batch < batches; ++batch) {
-      for (int64_t member = 0; member < members; ++member) {
-        const int64_t heads = whole ? q.sizes[0] * q.sizes[1] : call_.key.sizes[1];
-        each_block({batch, member, heads, whole}, &offset, visit);
-      }
-    }
-  }
-
-  bool collapses(const TensorView& view) const {
-    return view.sizes[0] == 1 || view.sizes[1] == 1 ||
-           view.strides[0] == view.sizes[1] * view.strides[1];
-  }
-  bool whole(std::initializer_list<const TensorView*> views) const {
-    if (group_ != 1) return false;
-    return std::all_of(views.begin(), views.end(), [this](const TensorView* view) {
-      return view == nullptr || collapses(*view);
-    });
-  }
-
-  // The block's rows of a tensor with the queries' heads, and its columns of one with the keys'.
-  TensorView rows_of(const TensorView& view, const RowBlock& block) const {
-    TensorView part = heads_of(view, block, group_, block.slab.member);
-    part.address += bytes(view, block.row * view.strides[2]);
-    part.sizes[1] = block.rows;
-    return part;
-  }
-  TensorView columns_of(const TensorView& view, const RowBlock& block) const {
-    TensorView part = heads_of(view, block, 1, 0);
-    part.sizes[1] = block.columns;
-    return part;
-  }
-
- private:
-  static uint64_t bytes(const TensorView& view, int64_t elements) {
-    return static_cast<uint64_t>(elements) * size_of(view.dtype);
-  }
-
-  void each_block(const Slab& slab, uint64_t* offset,
-                  const std::function<void(const RowBlock&)>& visit) const {
-    const int64_t all = call_.query.sizes[2], width = std::max<int64_t>(1, columns_);
-    if (all == 0) return;
-    const int64_t rows = std::clamp<int64_t>(kAttentionBlockElements / width, 16, 256);
-    const int64_t heads =
-        std::max<int64_t>(1, kAttentionBlockElements / (width * std::min(rows, all)));
-    for (int64_t head = 0; head < slab.heads; head += heads) {
-      for (int64_t row = (all - 1) / rows * rows; row >= 0; row -= rows) {
-        RowBlock block{slab,
-                       head,
-                       std::min(heads, slab.heads - head),
-                       row,
-                       std::min(rows, all - row),
-                       columns_,
-                       row + rows >= all && slab.member == 0,
-                       *offset};
-        if (call_.causal) block.columns = std::min(columns_, row + block.rows);
-        *offset +=
-            philox_increment(static_cast<uint64_t>(block.heads * block.rows * block.columns));
-        visit(block);
-      }
-    }
-  }
-
-  TensorView heads_of(const TensorView& view, const RowBlock& block, int64_t group,
-                      int64_t member) const {
-    TensorView part = view;
-    const bool single = block.slab.whole && view.sizes[1] == 1;
-    const int64_t stride = single ? view.strides[0] : view.strides[1] * group;
-    const int64_t start = block.slab.batch * view.strides[0] + member * view.strides[1];
-    part.address += bytes(view, start + block.head * stride);
-    part.rank = view.rank - 1;
-    part.sizes[0] = block.heads, part.strides[0] = stride;
-    for (int d = 1; d < part.rank; ++d) {
-      part.sizes[d] = view.sizes[d + 1], part.strides[d] = view.strides[d + 1];
-    }
-    return part;
-  }
-
-  const Attention& call_;
-  int64_t group_, columns_;
-};
 
 TensorView turned(TensorView view) {
   std::swap(view.sizes[1], view.sizes[2]);
@@ -157,7 +46,7 @@ class Scores {
   graft_dtype dtype_;
 };
 
-int64_t largest_block(const Plan& plan, bool whole) {
+int64_t largest_block(const AttentionPlan& plan, bool whole) {
   int64_t largest = 0;
   plan.each(whole, [&](const RowBlock& block) {
     largest = std::max(largest, block.heads * block.rows * block.columns);
@@ -167,7 +56,7 @@ int64_t largest_block(const Plan& plan, bool whole) {
 
 // scores = softmax(scale * query key^T + bias) of the block; logsumexp: the block's part.
 void weights(Stream& stream, const TensorView& scores, const TensorView& logsumexp,
-             const Attention& call, const Plan& plan, const RowBlock& block) {
+             const Attention& call, const AttentionPlan& plan, const RowBlock& block) {
   MatmulEpilogue epilogue;
   epilogue.alpha = call.scale;
   matmul(stream, scores, plan.rows_of(call.query, block), turned(plan.columns_of(call.key, block)),
@@ -216,10 +105,11 @@ uint64_t attention_increment(const Attention& call) {
 
 void attention(Stream& stream, const TensorView& output, const TensorView& logsumexp,
                const Attention& call) {
-  const Plan plan(call);
-  const bool whole = plan.whole({&call.query, &call.key, &call.value, call.bias, &output});
+  if (tiled_attention(stream, output, logsumexp, call)) return;
+  const AttentionPlan plan(call);
+  const bool whole = plan.whole({&output}), drops = call.dropout > 0;
+  StagedOutput result(stream, output, plan.stages(whole, output));
   const int64_t elements = largest_block(plan, whole);
-  const bool drops = call.dropout > 0;
   const Scores scores(stream, elements, call.query.dtype);
   const Workspace mask(stream, drops ? static_cast<uint64_t>(elements) : 0);
   plan.each(whole, [&](const RowBlock& block) {
@@ -229,8 +119,9 @@ void attention(Stream& stream, const TensorView& output, const TensorView& logsu
       dropout(stream, weight, mask_of(weight, mask), weight,
               {call.philox.seed, block.philox_offset}, call.dropout);
     }
-    matmul(stream, plan.rows_of(output, block), weight, plan.columns_of(call.value, block));
+    matmul(stream, plan.rows_of(result.view(), block), weight, plan.columns_of(call.value, block));
   });
+  result.finish();
 }
 
 namespace {
@@ -239,7 +130,7 @@ namespace {
 struct Backward {
   Stream& stream;
   const Attention& call;
-  const Plan& plan;
+  const AttentionPlan& plan;
   const TensorView &grad_query, &grad_key, &grad_value, &grad_output, &logsumexp;
   const Scores &weight, &dropped, &gradient;
   const Workspace& mask;
@@ -283,15 +174,19 @@ struct Backward {
 void attention_backward(Stream& stream, const TensorView& grad_query, const TensorView& grad_key,
                         const TensorView& grad_value, const TensorView& grad_output,
                         const Attention& call) {
-  const Plan plan(call);
-  const bool whole = plan.whole({&call.query, &call.key, &call.value, call.bias, &grad_query,
-                                 &grad_key, &grad_value, &grad_output});
+  if (tiled_attention_backward(stream, grad_query, grad_key, grad_value, grad_output, call)) return;
+  const AttentionPlan plan(call);
+  const bool whole = plan.whole({&grad_query, &grad_key, &grad_value, &grad_output});
+  const StagedInput above(stream, grad_output, plan.stages(whole, grad_output));
+  StagedOutput query(stream, grad_query, plan.stages(whole, grad_query)),
+      key(stream, grad_key, plan.stages(whole, grad_key)),
+      value(stream, grad_value, plan.stages(whole, grad_value));
   const int64_t elements = largest_block(plan, whole);
   const bool drops = call.dropout > 0;
   const graft_dtype dtype = call.query.dtype;
   if (elements == 0 || (call.causal && call.key.sizes[2] > call.query.sizes[2])) {
-    fill(stream, grad_key, Scalar::of(0.0));
-    fill(stream, grad_value, Scalar::of(0.0));
+    fill(stream, key.view(), Scalar::of(0.0));
+    fill(stream, value.view(), Scalar::of(0.0));
   }
   const Scores weight(stream, elements, dtype), slope(stream, elements, dtype);
   const Scores dropped(stream, drops ? elements : 0, dtype);
@@ -304,8 +199,9 @@ void attention_backward(Stream& stream, const TensorView& grad_query, const Tens
   sums.strides[2] = 1;
   const Workspace memory(stream, static_cast<uint64_t>(sums.count()) * size_of(dtype));
   sums.address = memory.address();
-  plan.each(whole, Backward{stream, call, plan, grad_query, grad_key, grad_value, grad_output, sums,
-                            weight, dropped, slope, mask});
+  plan.each(whole, Backward{stream, call, plan, query.view(), key.view(), value.view(),
+                            above.view(), sums, weight, dropped, slope, mask});
+  for (StagedOutput* output : {&query, &key, &value}) output->finish();
 }
 
 }  // namespace graft

@@ -12,7 +12,7 @@ namespace graft {
 
 // Queries [batch, heads, rows, depth]; keys [batch, key heads, columns, depth]; values [batch, key
 // heads, columns, value depth]; heads is a multiple of key heads (query head h belongs to key head
-// h / group). All of one dtype, float32 or float64, with any strides.
+// h / group). All of one dtype, float32 or float64 (half types: tiles_attention()), any strides.
 struct Attention {
   TensorView query, key, value;
   // Added to the scores; any floating dtype, [batch, heads, rows, columns], stride 0 to repeat.
@@ -21,6 +21,9 @@ struct Attention {
   bool causal = false;  // row i sees the columns up to i
   double dropout = 0;   // probability with which a weight becomes 0
   Philox philox;
+  // What attention() gave for this call, logsumexp in float32 for the half types: the gradients on
+  // some devices make it once more without them.
+  const TensorView *output = nullptr, *logsumexp = nullptr;
 };
 
 // output = dropout(softmax(scale * query key^T + bias)) value; logsumexp [batch, heads, rows],

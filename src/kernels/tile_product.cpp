@@ -13,25 +13,40 @@ namespace {
 
 Value i32(ir::Builder& b, int64_t number) { return b.constant(Type::kI32, number); }
 
-// Of a position that is not negative by a power of two.
+bool is_power(int64_t number) { return std::has_single_bit(static_cast<uint64_t>(number)); }
+
+// Of a position that is not negative.
 Value quotient(Value position, int64_t divisor) {
+  if (!is_power(divisor)) return position / divisor;
   return position >> std::countr_zero(static_cast<uint64_t>(divisor));
+}
+Value remainder(Value position, int64_t divisor) {
+  return is_power(divisor) ? position & (divisor - 1) : position % divisor;
 }
 
 }  // namespace
 
 TileProduct::TileProduct(ir::Builder& builder, const TileShape& shape, Type type)
+    : TileProduct(builder, shape,
+                  ir::LocalArray(builder, type, static_cast<uint64_t>(shape.local_elements()))) {}
+
+TileProduct::TileProduct(ir::Builder& builder, const TileShape& shape, const ir::LocalArray& local)
     : b_(builder),
       shape_(shape),
-      type_(type),
-      local_(builder, type, static_cast<uint64_t>(shape.local_elements())),
+      type_(local.type()),
+      local_(local),
       group_(quotient(builder.item(), shape.group())),
-      item_(cast(Type::kI32, builder.local_item())) {}
-
-void TileProduct::multiply(Value depth, const Factor& left, const Factor& right) {
+      item_(cast(Type::kI32, builder.local_item())) {
   for (int64_t i = 0; i < shape_.item_rows * shape_.item_columns; ++i) {
     sums_.emplace_back(b_.constant(type_, 0));
   }
+}
+
+void TileProduct::clear() {
+  for (const Variable& sum : sums_) sum = b_.constant(type_, 0);
+}
+
+void TileProduct::multiply(Value depth, const Factor& left, const Factor& right) {
   Stage stages[2] = {
       stage(left, shape_.rows, shape_.left_line(), 0),
       stage(right, shape_.columns, shape_.right_line(), shape_.depth * shape_.left_line())};
@@ -39,8 +54,10 @@ void TileProduct::multiply(Value depth, const Factor& left, const Factor& right)
   const Variable read(zero);
   for (Stage& it : stages) fetch(it, zero), put(it, zero);
   b_.barrier();
+  // That the loop runs at all is plain to the compiler: PoCL copies all that follows a loop with
+  // barriers that may not run.
   b_.loop(
-      zero, depth,
+      zero, ir::maximum(depth, i32(b_, 1)),
       [&](Value first) {
         const Value next = first + shape_.depth, write = half - read.get();
         b_.if_(next < depth, [&] {
@@ -70,7 +87,7 @@ void TileProduct::each_part(const Stage& stage,
   for (size_t part = 0; part < stage.held.size(); ++part) {
     const Value element = item_ + static_cast<int64_t>(part) * shape_.group();
     const int64_t inner = stage.factor->along == Along::kLines ? stage.lines : shape_.depth;
-    const Value low = element & (inner - 1), high = quotient(element, inner);
+    const Value low = remainder(element, inner), high = quotient(element, inner);
     const auto run = [&] {
       if (stage.factor->along == Along::kLines) return body(part, low, high);
       body(part, high, low);
@@ -125,15 +142,20 @@ Value TileProduct::row_of(int64_t i) const {
 
 Value TileProduct::column_of(int64_t i) const {
   const int64_t run = i / shape_.vector;
-  return (item_ & (shape_.across() - 1)) * shape_.vector +
-         (run * shape_.vector * shape_.across() + i % shape_.vector);
+  return place() * shape_.vector + (run * shape_.vector * shape_.across() + i % shape_.vector);
+}
+
+Value TileProduct::place() const { return remainder(item_, shape_.across()); }
+
+const Variable& TileProduct::sum(int64_t i, int64_t j) const {
+  return sums_[static_cast<size_t>(i * shape_.item_columns + j)];
 }
 
 void TileProduct::each(const Visit& visit) const {
   for (int64_t i = 0; i < shape_.item_rows; ++i) {
     const Value row = row_of(i);
     for (int64_t j = 0; j < shape_.item_columns; ++j) {
-      visit(row, column_of(j), sums_[static_cast<size_t>(i * shape_.item_columns + j)].get());
+      visit(row, column_of(j), sum(i, j).get());
     }
   }
 }

@@ -30,15 +30,29 @@ class TileProduct {
 
   // Declares local memory: before the kernel's first loop or if.
   TileProduct(ir::Builder& builder, const TileShape& shape, ir::Type type);
+  // In local memory of at least shape.local_elements(), which products may take turns in. Made
+  // before the kernel's first loop or if too.
+  TileProduct(ir::Builder& builder, const TileShape& shape, const ir::LocalArray& local);
 
   // The work-item's group in the grid, an i64.
   ir::Value group() const { return group_; }
 
-  // Sums over depth (i32, at least 1, the same in all work-items). Called once, outside of ifs.
+  // Adds a sum over depth (i32, at least 1, the same in all work-items) to each of the sums, which
+  // begin as 0. Outside of ifs; in a loop only if all work-items run it as often. The loads may
+  // read what was stored to local memory before the last barrier; afterwards all of them are done.
   void multiply(ir::Value depth, const Factor& left, const Factor& right);
+  void clear();
 
   // Every sum of this work-item; row and column (i32) as those of Load.
   void each(const Visit& visit) const;
+
+  // The same one by one: a sum of this work-item, and where it lies. Rows are the same for products
+  // with as many rows, rows per item and items across.
+  const ir::Variable& sum(int64_t i, int64_t j) const;
+  ir::Value row_of(int64_t i) const;
+  ir::Value column_of(int64_t j) const;
+  // The work-item's place (i32) among those that share its rows.
+  ir::Value place() const;
 
  private:
   // How one factor's elements of a step go through registers into local memory.
@@ -54,8 +68,6 @@ class TileProduct {
   void fetch(Stage& stage, ir::Value first);
   void put(Stage& stage, ir::Value half);
   void add_step(ir::Value half);
-  ir::Value row_of(int64_t i) const;
-  ir::Value column_of(int64_t i) const;
 
   ir::Builder& b_;
   const TileShape shape_;

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "kernels/attention.h"
+#include "kernels/tiled_attention.h"
 #include "operators.h"
 #include "torch/generator.h"
 #include "torch/guarded.h"
@@ -24,7 +25,8 @@ namespace {
 
 using Optional = std::optional<at::Tensor>;
 
-// What the kernels compute in: float32 for the half types, as PyTorch's own composition does.
+// What the kernels of CPU-like devices take: float32 for the half types, as PyTorch's own
+// composition does.
 at::Tensor widened(const at::Tensor& tensor) {
   const at::ScalarType type = tensor.scalar_type();
   return type == at::kHalf || type == at::kBFloat16 ? tensor.to(at::kFloat) : tensor;
@@ -34,10 +36,12 @@ at::Tensor widened(const at::Tensor& tensor) {
 struct Operands {
   Operands(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
            const Optional& bias, double dropout, bool causal, std::optional<double> scale)
-      : query(widened(query)), key(widened(key)), value(widened(value)) {
-    call.query = view_of(this->query);
-    call.key = view_of(this->key);
-    call.value = view_of(this->value);
+      : query(query), key(key), value(value) {
+    see();
+    if (!tiles_attention(stream_of(query).device(), call)) {
+      this->query = widened(query), this->key = widened(key), this->value = widened(value);
+      see();
+    }
     call.scale = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(3))));
     call.causal = causal;
     call.dropout = dropout;
@@ -48,9 +52,31 @@ struct Operands {
   }
   Operands(const Operands&) = delete;
 
+  // For the gradients: what the forward call gave.
+  void keep(const at::Tensor& output, const at::Tensor& logsumexp) {
+    if (!output.defined() || output.scalar_type() != query.scalar_type()) return;
+    if (!logsumexp.defined() || logsumexp.scalar_type() != sums_type()) return;
+    output_view = view_of(output), sums = logsumexp.contiguous();
+    sums_view = view_of(sums);
+    call.output = &output_view, call.logsumexp = &sums_view;
+  }
+
+  at::ScalarType sums_type() const {
+    return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  }
+
   at::Tensor query, key, value, spread;
-  TensorView bias_view;
+  TensorView bias_view, output_view, sums_view;
   Attention call;
+
+ private:
+  void see() {
+    call.query = view_of(query);
+    call.key = view_of(key);
+    call.value = view_of(value);
+  }
+
+  at::Tensor sums;
 };
 
 bool same_types(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
@@ -141,7 +167,8 @@ GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable)(
   Operands operands(query, key, value, attn_bias, dropout_p, is_causal, scale);
   const int64_t batch = query.size(0), heads = query.size(1), rows = query.size(2);
   const at::Tensor output = empty_output(query, value.size(3), operands.query.options());
-  const at::Tensor logsumexp = at::empty({batch, heads, rows}, operands.query.options());
+  const at::Tensor logsumexp =
+      at::empty({batch, heads, rows}, operands.query.options().dtype(operands.sums_type()));
   if (dropout_p > 0) {
     const auto [seed, offset] =
         next_philox(std::nullopt, query.device(), attention_increment(operands.call));
@@ -162,17 +189,18 @@ GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable)(
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(
     _scaled_dot_product_fused_attention_overrideable_backward)(
     const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key,
-    const at::Tensor& value, const at::Tensor& attn_bias, std::array<bool, 4>, const at::Tensor&,
-    const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t, int64_t, double dropout_p,
-    bool is_causal, const at::Tensor& philox_seed, const at::Tensor& philox_offset,
-    std::optional<double> scale) {
+    const at::Tensor& value, const at::Tensor& attn_bias, std::array<bool, 4>,
+    const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor&, const at::Tensor&,
+    int64_t, int64_t, double dropout_p, bool is_causal, const at::Tensor& philox_seed,
+    const at::Tensor& philox_offset, std::optional<double> scale) {
   Operands operands(query, key, value, attn_bias, dropout_p, is_causal, scale);
   if (dropout_p > 0) {
     const auto [seed, offset] =
         repeated_philox(restored(philox_seed), restored(philox_offset), query.device());
     operands.call.philox = {seed, offset};
   }
-  const at::Tensor above = widened(grad_out);
+  operands.keep(out, logsumexp);
+  const at::Tensor above = grad_out.to(operands.query.scalar_type());
   const at::Tensor grad_query = at::empty_like(operands.query),
                    grad_key = at::empty_like(operands.key),
                    grad_value = at::empty_like(operands.value);

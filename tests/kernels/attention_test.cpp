@@ -2,9 +2,9 @@
 #include "kernels/attention.h"
 
 #include <cmath>
-#include <limits>
 
 #include "runtime/dtype.h"
+#include "tests/kernels/attention_reference.h"
 #include "tests/kernels/device_tensor.h"
 
 namespace {
@@ -12,106 +12,13 @@ namespace {
 using namespace graft;
 using namespace graft::test;
 
-using Numbers = std::vector<double>;
-
-struct Shape {
-  int64_t batch, heads, key_heads, rows, columns, depth, value_depth;
-};
-
-// Row-major tensors in double and the plain algorithm.
-struct Reference {
-  Shape s;
-  Numbers q, k, v, bias;  // bias: [rows, columns] or empty
-  bool causal;
-  double scale;
-
-  size_t at(int64_t b, int64_t heads, int64_t h, int64_t n, int64_t i, int64_t depth,
-            int64_t d) const {
-    return static_cast<size_t>(((b * heads + h) * n + i) * depth + d);
-  }
-
-  // The weights of one row.
-  Numbers weights(int64_t b, int64_t h, int64_t i) const {
-    Numbers p(static_cast<size_t>(s.columns), 0.0);
-    const int64_t kh = h / (s.heads / s.key_heads);
-    double largest = -std::numeric_limits<double>::infinity(), sum = 0;
-    for (int64_t j = 0; j < s.columns; ++j) {
-      double x = 0;
-      for (int64_t d = 0; d < s.depth; ++d) {
-        x += q[at(b, s.heads, h, s.rows, i, s.depth, d)] *
-             k[at(b, s.key_heads, kh, s.columns, j, s.depth, d)];
-      }
-      x *= scale;
-      if (!bias.empty()) x += bias[static_cast<size_t>(i * s.columns + j)];
-      if (causal && j > i) x = -std::numeric_limits<double>::infinity();
-      p[static_cast<size_t>(j)] = x;
-      largest = std::max(largest, x);
-    }
-    for (double& x : p) x = std::isinf(x) ? 0 : std::exp(x - largest), sum += x;
-    for (double& x : p) x = sum == 0 ? 0 : x / sum;
-    return p;
-  }
-
-  template <class Visit>
-  void each_row(Visit visit) const {
-    for (int64_t b = 0; b < s.batch; ++b) {
-      for (int64_t h = 0; h < s.heads; ++h) {
-        for (int64_t i = 0; i < s.rows; ++i) visit(b, h, h / (s.heads / s.key_heads), i);
-      }
-    }
-  }
-
-  Numbers forward() const {
-    Numbers o(static_cast<size_t>(s.batch * s.heads * s.rows * s.value_depth), 0.0);
-    each_row([&](int64_t b, int64_t h, int64_t kh, int64_t i) {
-      const Numbers p = weights(b, h, i);
-      for (int64_t j = 0; j < s.columns; ++j) {
-        for (int64_t d = 0; d < s.value_depth; ++d) {
-          o[at(b, s.heads, h, s.rows, i, s.value_depth, d)] +=
-              p[static_cast<size_t>(j)] * v[at(b, s.key_heads, kh, s.columns, j, s.value_depth, d)];
-        }
-      }
-    });
-    return o;
-  }
-
-  void backward(const Numbers& g, Numbers* dq, Numbers* dk, Numbers* dv) const {
-    dq->assign(q.size(), 0), dk->assign(k.size(), 0), dv->assign(v.size(), 0);
-    each_row([&](int64_t b, int64_t h, int64_t kh, int64_t i) {
-      const Numbers p = weights(b, h, i);
-      Numbers slope(p.size(), 0.0);
-      double total = 0;
-      for (int64_t j = 0; j < s.columns; ++j) {
-        const size_t c = static_cast<size_t>(j);
-        for (int64_t d = 0; d < s.value_depth; ++d) {
-          const double above = g[at(b, s.heads, h, s.rows, i, s.value_depth, d)];
-          const size_t to = at(b, s.key_heads, kh, s.columns, j, s.value_depth, d);
-          slope[c] += above * v[to];
-          (*dv)[to] += p[c] * above;
-        }
-        total += p[c] * slope[c];
-      }
-      for (int64_t j = 0; j < s.columns; ++j) {
-        const size_t c = static_cast<size_t>(j);
-        const double x = p[c] * (slope[c] - total) * scale;
-        for (int64_t d = 0; d < s.depth; ++d) {
-          const size_t from = at(b, s.heads, h, s.rows, i, s.depth, d);
-          const size_t to = at(b, s.key_heads, kh, s.columns, j, s.depth, d);
-          (*dq)[from] += x * k[to];
-          (*dk)[to] += x * q[from];
-        }
-      }
-    });
-  }
-};
-
 // Heads beside the rows, as a projection leaves them: [batch, rows, heads, depth] in memory.
 std::vector<int64_t> strides(int64_t heads, int64_t n, int64_t depth, bool interleaved) {
   if (interleaved) return {n * heads * depth, depth, heads * depth, 1};
   return {heads * n * depth, n * depth, depth, 1};
 }
 
-void check(const Shape& s, graft_dtype dtype, bool interleaved, bool causal, bool biased) {
+void check(const AttentionShape& s, graft_dtype dtype, bool interleaved, bool causal, bool biased) {
   SCOPED_TRACE(std::to_string(s.rows) + "x" + std::to_string(s.columns) +
                (causal ? " causal" : ""));
   const auto tensor = [&](int64_t heads, int64_t n, int64_t depth) {
@@ -123,13 +30,14 @@ void check(const Shape& s, graft_dtype dtype, bool interleaved, bool causal, boo
                g = tensor(s.heads, s.rows, s.value_depth), dq = tensor(s.heads, s.rows, s.depth),
                dk = tensor(s.key_heads, s.columns, s.depth),
                dv = tensor(s.key_heads, s.columns, s.value_depth);
-  Reference reference{s,
-                      numbers(q.view().count(), 1, -2, 2, dtype),
-                      numbers(k.view().count(), 2, -2, 2, dtype),
-                      numbers(v.view().count(), 3, -2, 2, dtype),
-                      {},
-                      causal,
-                      0.3};
+  AttentionReference reference{s,
+                               numbers(q.view().count(), 1, -2, 2, dtype),
+                               numbers(k.view().count(), 2, -2, 2, dtype),
+                               numbers(v.view().count(), 3, -2, 2, dtype),
+                               {},
+                               causal,
+                               0.3,
+                               {}};
   q.set(reference.q), k.set(reference.k), v.set(reference.v);
   DeviceTensor bias({s.rows, s.columns}, GRAFT_FLOAT32);
   Attention call;
@@ -147,6 +55,7 @@ void check(const Shape& s, graft_dtype dtype, bool interleaved, bool causal, boo
   DeviceTensor sums({s.batch, s.heads, s.rows}, dtype);
   attention(stream(), o, sums, call);
   EXPECT_TRUE(near(o.get(), reference.forward(), 1e-4, 2e-5));
+  EXPECT_TRUE(near(sums.get(), reference.logarithms(), 1e-4, 1e-5));
   const Numbers above = numbers(g.view().count(), 5, -2, 2, dtype);
   g.set(above);
   attention_backward(stream(), dq, dk, dv, g, call);
@@ -158,10 +67,10 @@ void check(const Shape& s, graft_dtype dtype, bool interleaved, bool causal, boo
 }
 
 TEST(Attention, ForwardAndBackward) {
-  const Shape shapes[] = {{2, 3, 3, 7, 5, 4, 4},     {1, 1, 1, 1, 1, 1, 1},
-                          {2, 4, 2, 9, 12, 8, 6},    {1, 2, 2, 300, 70, 5, 3},
-                          {3, 1, 1, 20, 33, 16, 16}, {2, 6, 1, 4, 4, 2, 2}};
-  for (const Shape& shape : shapes) {
+  const AttentionShape shapes[] = {{2, 3, 3, 7, 5, 4, 4},     {1, 1, 1, 1, 1, 1, 1},
+                                   {2, 4, 2, 9, 12, 8, 6},    {1, 2, 2, 300, 70, 5, 3},
+                                   {3, 1, 1, 20, 33, 16, 16}, {2, 6, 1, 4, 4, 2, 2}};
+  for (const AttentionShape& shape : shapes) {
     for (bool interleaved : {false, true}) {
       for (bool causal : {false, true}) check(shape, GRAFT_FLOAT32, interleaved, causal, false);
       check(shape, GRAFT_FLOAT32, interleaved, false, true);
