@@ -36,6 +36,12 @@ struct graft_kernel_s {
   std::string told(uint32_t index, const graft_argument& given) const;
   graft_status refuse(cl_int code, const graft_launch& launch) const;
 
+  struct Range;
+  // How many work-items of a launch whose groups have one each go into a group. A kernel that asks
+  // for no local memory cannot tell, since Graft's kernels ask for a place in the grid alone: only
+  // GPU-like devices do it. Items left over run beside, by themselves.
+  size_t bundle(const graft_launch& launch, const Range& range) const;
+
   const graft_device device;
   const std::string name;
   const cl_kernel handle;

@@ -20,6 +20,13 @@ enum class Walk : uint8_t {
   kSecond     // stride 2, inputs only: vectors load all and drop half
 };
 
+// How the elements are dealt out to work-items.
+enum class Deal : uint8_t {
+  kSpans,   // a run of elements each: wide vectors, for CPU-like devices
+  kLanes,   // neighbours take neighbouring elements, for GPU-like devices
+  kLanes32  // the same; every position fits in int32
+};
+
 // What a kernel is specialised on. Zeroed before it is filled in: it is compared as bits.
 struct PointwiseSpec {
   static constexpr int kMaxOperands = 8;
@@ -29,7 +36,8 @@ struct PointwiseSpec {
   uint8_t compute = 0;   // graft_dtype
   uint8_t outer = 0;     // loops around the innermost one
   uint8_t operands = 0;  // outputs, then inputs
-  uint8_t unused[3] = {};
+  Deal deal = Deal::kSpans;
+  uint8_t unused[2] = {};
   uint8_t operand[kMaxOperands] = {};  // graft_dtype | Walk << 4 | kShifted
 
   // Backwards along some loop: the first element is not the lowest.
@@ -56,6 +64,9 @@ graft_dtype scalar_dtype(graft_dtype compute);
 //  - for every operand in memory: its stride along each outer loop, then, where its walk is
 //    kStrided, along the innermost, then, where it is shifted, how many elements after the address
 //    its first one lies
+// Dealt out to lanes, the same but for the numbers before the sizes: count, elements of each kLanes
+// work-items together, and with outer loops the elements of all rows. Sizes and strides of kLanes32
+// are int32.
 ir::Kernel pointwise_kernel(const PointwiseSpec& spec);
 
 // The kernel's key, spelled from the spec: "add_float32_3ffff".
