@@ -49,6 +49,10 @@ graft_kernel_s::graft_kernel_s(graft_device device, std::string name, cl_kernel 
                               sizeof own_local, &own_local, nullptr);
   cl().GetKernelWorkGroupInfo(handle, device->listed.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
                               &most, nullptr);
+  size_t wanted[3] = {};
+  cl().GetKernelWorkGroupInfo(handle, device->listed.device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                              sizeof wanted, wanted, nullptr);
+  alone = wanted[0] == 1;
 }
 
 graft_kernel_s::~graft_kernel_s() { cl().ReleaseKernel(handle); }
@@ -135,7 +139,8 @@ graft_status graft_kernel_s::refuse(cl_int code, const graft_launch& launch) con
 
 size_t graft_kernel_s::bundle(const graft_launch& launch, const Range& range) const {
   const graft_device_properties& has = device->listed.capabilities.properties;
-  if (has.device_class != GRAFT_GPU_LIKE || range.dimensions != 1 || own_local != 0) return 1;
+  if (has.device_class != GRAFT_GPU_LIKE || range.dimensions != 1) return 1;
+  if (own_local != 0 || alone) return 1;
   const auto shared = [](const graft_argument& a) { return a.kind == GRAFT_ARGUMENT_LOCAL; };
   if (std::any_of(launch.arguments, launch.arguments + launch.argument_count, shared)) return 1;
   const size_t room = std::min<size_t>(has.max_group_size, most == 0 ? 1 : most);

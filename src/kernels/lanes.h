@@ -8,6 +8,13 @@
 
 namespace graft {
 
+// How the elements are dealt out to work-items.
+enum class Deal : uint8_t {
+  kSpans,   // a run of elements each: wide vectors, for CPU-like devices
+  kLanes,   // neighbours take neighbouring elements, for GPU-like devices
+  kLanes32  // the same; every position fits in int32
+};
+
 // Work-items that walk through memory side by side: neighbours take neighbouring elements, so that
 // the loads of each sub-group (at most kLanes on any device known) fall into few cache lines.
 inline constexpr int64_t kLanes = 64;

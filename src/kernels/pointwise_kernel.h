@@ -7,6 +7,7 @@
 #include "codegen/ir.h"
 #include "codegen/op_table.h"
 #include "graft/driver.h"
+#include "kernels/lanes.h"
 
 namespace graft {
 
@@ -18,13 +19,6 @@ enum class Walk : uint8_t {
   kStrided,   // any stride, an argument of the launch
   kReversed,  // stride -1
   kSecond     // stride 2, inputs only: vectors load all and drop half
-};
-
-// How the elements are dealt out to work-items.
-enum class Deal : uint8_t {
-  kSpans,   // a run of elements each: wide vectors, for CPU-like devices
-  kLanes,   // neighbours take neighbouring elements, for GPU-like devices
-  kLanes32  // the same; every position fits in int32
 };
 
 // What a kernel is specialised on. Zeroed before it is filled in: it is compared as bits.
