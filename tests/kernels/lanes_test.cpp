@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/pointwise_kernel.h"
+#include "kernels/transpose_tile.h"
 #include "tests/codegen/compiled.h"
 #include "tests/kernels/device_tensor.h"
 
@@ -73,6 +74,17 @@ TEST_P(Deals, RowsAreOneRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Lanes, Deals, testing::Values(Deal::kLanes, Deal::kLanes32));
+
+// The kernels' other languages have them, too.
+TEST(Lanes, TransposesPrintInEveryGpuDialect) {
+  for (const char* dialect : {"opencl-c", "cuda-c"}) {
+    for (graft_dtype dtype : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
+      const std::string text = ir::print(turn_kernel(dtype, 64), *ir::find_dialect(dialect));
+      EXPECT_NE(text.find(turn_key(dtype, 64)), std::string::npos) << dialect;
+    }
+  }
+  EXPECT_EQ(turn_group(test::device(), GRAFT_FLOAT32) > 0, is_gpu_like(test::device()));
+}
 
 TEST(Lanes, SplitsCoverEveryElement) {
   for (int64_t count : {1, 63, 64, 65, 5000, 100000, 12345678}) {

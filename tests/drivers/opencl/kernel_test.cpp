@@ -58,6 +58,19 @@ TEST(OpenclKernel, LoneItemsShareGroupsOnGpus) {
   }
 }
 
+TEST(OpenclKernel, AGroupOfOneInTheSourceIsKept) {
+  if (reran({"GRAFT_OPENCL_CLASS=gpu"})) return;
+  Session s;
+  std::string source = kCrowd;
+  for (size_t at = source.find("__kernel"); at != std::string::npos;) {
+    source.insert(at + 8, " __attribute__((reqd_work_group_size(1, 1, 1)))");
+    at = source.find("__kernel", at + 8);
+  }
+  const graft_address x = s.put(std::vector<int>(128, 0));
+  EXPECT_EQ(s.launch(s.kernel("crowd", source), 128, {address(x, 512)}), GRAFT_OK);
+  EXPECT_EQ(s.get(x, 128), std::vector<int>(128, 1));
+}
+
 TEST(OpenclKernel, LoneItemsStayAloneOnCpus) {
   if (reran({"GRAFT_OPENCL_CLASS=cpu"})) return;
   Session s;
