@@ -104,13 +104,15 @@ OPENCL_RANKS := tests/python/test_distributed_training.py tests/python/test_dist
   --deselect tests/python/test_distributed_training.py::test_fsdp2_gathers_the_next_layer_while_it_computes
 # Their second device is OpenCL's beside the host's.
 BOTH_SUITES := generator recomputation serialization sparse_devices
+# With the kernels of GPUs, which PoCL runs slowly.
+GPU_SUITES := fused training
 test-python-opencl: .venv/graft.stamp
 	GRAFT_DEVICES=opencl POCL_DEVICES='pthread pthread' $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) \
 	  $(OPENCL_SUITES:%=tests/python/test_%.py) tests/conformance/test_graft.py $(OPENCL_RANKS)
 	GRAFT_DEVICES=host:0,opencl:0 $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) \
 	  $(BOTH_SUITES:%=tests/python/test_%.py)
-	GRAFT_DEVICES=opencl GRAFT_OPENCL_CLASS=gpu POCL_DEVICES='pthread pthread' $(BIN)/python -m pytest \
-	  --randomly-seed=$(SEED) tests/python/test_training.py
+	GRAFT_DEVICES=opencl GRAFT_OPENCL_CLASS=gpu POCL_DEVICES='pthread pthread' $(BIN)/python -m pytest $(SPREAD) \
+	  --randomly-seed=$(SEED) $(GPU_SUITES:%=tests/python/test_%.py)
 
 test-python-inline: .venv/graft.stamp
 	GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python tests/drivers \

@@ -18,12 +18,18 @@ using graft::opencl::Queue;
 
 namespace {
 
+// Work-items that share a group where the launch leaves every one alone: one, for most GPUs, is as
+// slow as this many.
+constexpr size_t kBundle = 64;
+
 std::string triple(uint64_t x, uint64_t y, uint64_t z) {
   return "{" + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) + "}";
 }
 
+}  // namespace
+
 // Sizes of 0 count as 1, but for the first.
-struct Range {
+struct graft_kernel_s::Range {
   cl_uint dimensions = 1;
   size_t global[3], local[3];
 
@@ -36,8 +42,6 @@ struct Range {
   }
 };
 
-}  // namespace
-
 graft_kernel_s::graft_kernel_s(graft_device device, std::string name, cl_kernel handle)
     : device(device), name(std::move(name)), handle(handle) {
   cl().GetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof slots, &slots, nullptr);
@@ -45,6 +49,10 @@ graft_kernel_s::graft_kernel_s(graft_device device, std::string name, cl_kernel 
                               sizeof own_local, &own_local, nullptr);
   cl().GetKernelWorkGroupInfo(handle, device->listed.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
                               &most, nullptr);
+  size_t wanted[3] = {};
+  cl().GetKernelWorkGroupInfo(handle, device->listed.device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                              sizeof wanted, wanted, nullptr);
+  alone = wanted[0] == 1;
 }
 
 graft_kernel_s::~graft_kernel_s() { cl().ReleaseKernel(handle); }
@@ -129,17 +137,41 @@ graft_status graft_kernel_s::refuse(cl_int code, const graft_launch& launch) con
   return device->failed(code, what, GRAFT_LAUNCH_FAILED);
 }
 
+size_t graft_kernel_s::bundle(const graft_launch& launch, const Range& range) const {
+  const graft_device_properties& has = device->listed.capabilities.properties;
+  if (has.device_class != GRAFT_GPU_LIKE || range.dimensions != 1) return 1;
+  if (own_local != 0 || alone) return 1;
+  const auto shared = [](const graft_argument& a) { return a.kind == GRAFT_ARGUMENT_LOCAL; };
+  if (std::any_of(launch.arguments, launch.arguments + launch.argument_count, shared)) return 1;
+  const size_t room = std::min<size_t>(has.max_group_size, most == 0 ? 1 : most);
+  return range.local[0] == 1 && room >= kBundle && range.global[0] >= kBundle ? kBundle : 1;
+}
+
 graft_status graft_kernel_s::launch(Queue& queue, const graft_launch& launch) {
-  const Range range(launch);
-  cl_event event = nullptr;
+  Range range(launch);
+  const size_t bundled = bundle(launch, range), all = range.global[0];
+  const size_t whole = all / bundled * bundled, rest = bundled == 1 ? 0 : all - whole;
+  cl_event event = nullptr, last = nullptr;
   {
     std::lock_guard lock(mutex);
     if (graft_status status = set_arguments(launch); status != GRAFT_OK) return status;
-    const cl_int code = cl().EnqueueNDRangeKernel(queue.handle, handle, range.dimensions, nullptr,
-                                                  range.global, range.local, 0, nullptr, &event);
+    const auto enqueue = [&](size_t first, size_t items, size_t group, cl_event* out) {
+      range.global[0] = items;
+      range.local[0] = group;
+      return cl().EnqueueNDRangeKernel(queue.handle, handle, range.dimensions,
+                                       first == 0 ? nullptr : &first, range.global, range.local, 0,
+                                       nullptr, out);
+    };
+    cl_int code = enqueue(0, whole, bundled == 1 ? range.local[0] : bundled, &event);
     if (code != CL_SUCCESS) return refuse(code, launch);
+    if (rest != 0) code = enqueue(whole, rest, 1, &last);
+    if (code != CL_SUCCESS) {
+      queue.note(event, launch.tag, true);
+      return refuse(code, launch);
+    }
   }
   queue.note(event, launch.tag, true);
+  if (last != nullptr) queue.note(last, launch.tag, false);
   return GRAFT_OK;
 }
 

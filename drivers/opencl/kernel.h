@@ -36,12 +36,20 @@ struct graft_kernel_s {
   std::string told(uint32_t index, const graft_argument& given) const;
   graft_status refuse(cl_int code, const graft_launch& launch) const;
 
+  struct Range;
+  // How many work-items of a launch whose groups have one each go into a group. A kernel that asks
+  // for no local memory cannot tell, since Graft's kernels ask for a place in the grid alone: only
+  // GPU-like devices do it, unless the source has reqd_work_group_size(1, 1, 1). Items left over
+  // run beside, by themselves.
+  size_t bundle(const graft_launch& launch, const Range& range) const;
+
   const graft_device device;
   const std::string name;
   const cl_kernel handle;
   cl_uint slots = 0;       // arguments that OpenCL counts
   cl_ulong own_local = 0;  // bytes of local memory beside its arguments
   size_t most = 0;         // work-items in a group; 0: unknown
+  bool alone = false;      // its source says that a group has one work-item
 
   std::mutex mutex;  // guards what follows
   std::vector<Argument> arguments;

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
 #include <map>
 
 #include "codegen/builder.h"
+#include "codegen/local_array.h"
 #include "compiler/operators.h"
 #include "compiler/reduction.h"
 #include "compiler/text.h"
@@ -22,8 +24,6 @@ using ir::Address;
 using ir::Builder;
 using ir::Value;
 
-constexpr int64_t kBriefLine = 48;
-
 double number(const compiler::Value& value) {
   return value.data.empty() ? static_cast<double>(value.whole[0]) : value.data[0];
 }
@@ -31,7 +31,7 @@ double number(const compiler::Value& value) {
 class Writer {
  public:
   Writer(const Graph& graph, const GroupKernel& kernel)
-      : graph_(graph), kernel_(kernel), loops_(kernel.loops), b_(kernel.key) {
+      : graph_(graph), kernel_(kernel), loops_(kernel.loops), b_(kernel.key, family(kernel)) {
     for (NodeId id : kernel.nodes) {
       for (ValueId result : graph.nodes[id].results) maker_[result] = id;
     }
@@ -39,6 +39,8 @@ class Writer {
 
   ir::Kernel write() {
     declare();
+    if (kernel_.shares_rows()) return shared_row();
+    if (kernel_.deal != Deal::kSpans) return lanes();
     const Value item = b_.item();
     const Value first = item / items_per_row_ * rows_per_item_;
     const Value begin = item % items_per_row_ * tile_;
@@ -58,6 +60,60 @@ class Writer {
  private:
   using Memo = std::map<ValueId, Value>;
 
+  static ir::Family family(const GroupKernel& kernel) {
+    return kernel.shares_rows() ? ir::Family::kGpuLike : ir::Family::kCpuLike;
+  }
+
+  ir::Kernel lanes() {
+    const Value item = cast(count_.type(), b_.item()), first = item / kLanes * tile_;
+    const auto element = [&](Value at) {
+      const bool rows = loops_.inner() > 0;
+      place(rows ? at / count_ : at);
+      store_full(rows ? at % count_ : at);
+    };
+    b_.loop(first + item % kLanes, minimum(first + tile_, rows_), element, like(first, kLanes));
+    return b_.finish();
+  }
+
+  // What is stored for the whole row comes last: it may lie where others still read.
+  ir::Kernel shared_row() {
+    for (NodeId id : kernel_.nodes) {
+      Reduction reduction;
+      const Node& node = graph_.nodes[id];
+      if (!last_reduction(graph_, node, &reduction)) continue;
+      const graft_dtype dtype = graph_.values[node.results[0]].type.dtype;
+      parts_.emplace(node.results[0], ir::LocalArray(b_, ir::compute_type(dtype), kLanes));
+    }
+    lane_ = cast(ir::Type::kI64, b_.local_item());
+    place(b_.item() / kLanes);
+    reduce_all();
+    if (any_full_output()) {
+      b_.loop(
+          lane_, count_, [&](Value i) { store_full(i); }, b_.i64(kLanes));
+    }
+    b_.barrier();
+    b_.if_(lane_ == 0, [&] { store_rows(); });
+    return b_.finish();
+  }
+
+  // Of this lane's elements, then over the lanes in a tree.
+  Value folded(Value first, const ir::LocalArray& parts, const std::function<Value(Value)>& body,
+               const std::function<Value(Value, Value)>& combine) {
+    const ir::Variable total(first);
+    b_.loop(
+        lane_, count_, [&](Value i) { total = combine(total, body(i)); }, b_.i64(kLanes));
+    parts.store(lane_, total);
+    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+      b_.barrier();
+      b_.if_(lane_ < half,
+             [&] { parts.store(lane_, combine(parts.load(lane_), parts.load(lane_ + half))); });
+    }
+    b_.barrier();
+    return parts.load(b_.i64(0));
+  }
+
+  Value index() { return kernel_.deal == Deal::kLanes32 ? b_.index32() : b_.index(); }
+
   void declare() {
     for (const GroupTensor& tensor : loops_.tensors) {
       const graft_dtype dtype = graph_.values[tensor.value].type.dtype;
@@ -66,15 +122,17 @@ class Writer {
     for (ValueId value : kernel_.numbers) {
       scalars_.emplace(value, b_.scalar(graph_.values[value].type.dtype));
     }
-    count_ = b_.index();
-    tile_ = b_.index();
-    rows_ = b_.index();
-    rows_per_item_ = b_.index();
-    items_per_row_ = b_.index();
-    for (size_t i = 1; i < loops_.inner(); ++i) sizes_.push_back(b_.index());
+    count_ = index();
+    tile_ = index();
+    rows_ = index();
+    if (kernel_.deal == Deal::kSpans) {
+      rows_per_item_ = b_.index();
+      items_per_row_ = b_.index();
+    }
+    for (size_t i = 1; i < loops_.inner(); ++i) sizes_.push_back(index());
     for (size_t t = 0; t < loops_.tensors.size(); ++t) {
       strides_.emplace_back();
-      for (size_t i = 0; i < loops_.sizes.size(); ++i) strides_[t].push_back(b_.index());
+      for (size_t i = 0; i < loops_.sizes.size(); ++i) strides_[t].push_back(index());
     }
     offsets_.resize(loops_.tensors.size());
   }
@@ -88,7 +146,7 @@ class Writer {
     }
     if (!position.empty()) position[0] = row;
     for (size_t t = 0; t < offsets_.size(); ++t) {
-      offsets_[t] = b_.i64(0);
+      offsets_[t] = like(count_, 0);
       for (size_t i = 0; i < position.size(); ++i) {
         if (!loops_.tensors[t].strides[i].is(0)) {
           offsets_[t] = offsets_[t] + position[i] * strides_[t][i];
@@ -188,18 +246,18 @@ class Writer {
     const double infinity = std::numeric_limits<double>::infinity();
     const bool sums = reduction.fold == Fold::kSum || reduction.fold == Fold::kMean;
     const double first = sums ? 0 : reduction.fold == Fold::kMax ? -infinity : infinity;
-    const Size& length = loops_.sizes[loops_.inner()];
-    const bool brief = length.is_constant() && length.constant_part() <= kBriefLine;
-    const Value total = ir::reduce(
-        b_.constant(type, first), b_.i64(0), count_,
-        [&](Value i) {
-          Memo memo;
-          return cast(type, evaluate(reduction.input, i, &memo));
-        },
-        [&](Value a, Value b) {
-          return sums ? a + b : reduction.fold == Fold::kMax ? maximum(a, b) : minimum(a, b);
-        },
-        brief ? 8 : 64);
+    const auto element = [&](Value i) {
+      Memo memo;
+      return cast(type, evaluate(reduction.input, i, &memo));
+    };
+    const auto join = [&](Value a, Value b) {
+      return sums ? a + b : reduction.fold == Fold::kMax ? maximum(a, b) : minimum(a, b);
+    };
+    const Value start = b_.constant(type, first);
+    const auto parts = parts_.find(result);
+    const Value total = parts != parts_.end() ? folded(start, parts->second, element, join)
+                                              : ir::reduce(start, b_.i64(0), count_, element, join,
+                                                           kernel_.brief() ? 8 : 64);
     return reduction.fold == Fold::kMean ? total / cast(type, count_) : total;
   }
 
@@ -243,6 +301,8 @@ class Writer {
   std::vector<std::vector<Value>> strides_;
   Value count_, tile_, rows_, rows_per_item_, items_per_row_;
   std::map<ValueId, Value> fixed_;  // of the row
+  Value lane_;
+  std::map<ValueId, ir::LocalArray> parts_;  // of each reduction, one a lane
 };
 
 // Everything that the kernel's text depends on, with values named by their position.
@@ -250,8 +310,7 @@ std::string description(const Graph& graph, const GroupKernel& kernel) {
   std::map<ValueId, size_t> names;
   auto name = [&](ValueId value) { return names.emplace(value, names.size()).first->second; };
   std::string text = kernel.loops.reduces ? "r" : "p";
-  const Size& length = kernel.loops.sizes[kernel.loops.inner()];
-  text += length.is_constant() && length.constant_part() <= kBriefLine ? "b" : "l";
+  text += kernel.brief() ? "b" : "l";
   for (const GroupTensor& tensor : kernel.loops.tensors) {
     text += fmt::format(";{}{}:{}", tensor.written ? "w" : "r", name(tensor.value),
                         static_cast<int>(graph.values[tensor.value].type.dtype));

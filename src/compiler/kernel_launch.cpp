@@ -22,13 +22,13 @@ constexpr int64_t kTile = 16384;  // elements that are worth a work-item
 void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernels, Device& device) {
   std::map<std::string_view, const GroupKernel*> different;
   for (const GroupKernel& kernel : kernels) different.emplace(kernel.key, &kernel);
-  std::vector<const GroupKernel*> todo;
-  for (const auto& [key, kernel] : different) todo.push_back(kernel);
+  std::vector<GroupKernel> todo;
+  for (const auto& [key, kernel] : different) todo.push_back(dealt_for(device, *kernel));
   std::atomic<size_t> next = 0;
   auto work = [&] {
     for (size_t i = next++; i < todo.size(); i = next++) {
       try {
-        get_kernel(device, todo[i]->key, [&] { return todo[i]->build(graph); });
+        get_kernel(device, todo[i].key, [&] { return todo[i].build(graph); });
       } catch (const std::exception&) {
         continue;
       }
@@ -47,12 +47,39 @@ void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernel
 }
 
 KernelLaunch::KernelLaunch(const Graph& graph, GroupKernel kernel, Device& device)
-    : kernel_(std::move(kernel)) {
+    : kernel_(dealt_for(device, std::move(kernel))), device_(&device) {
   handle_ = get_kernel(device, kernel_.key, [&] { return kernel_.build(graph); });
 }
 
 void KernelLaunch::push(int64_t value) {
-  arguments_.push_back({GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, static_cast<uint64_t>(value), 8});
+  const bool narrow = kernel_.deal == Deal::kLanes32;
+  const graft_dtype dtype = narrow ? GRAFT_INT32 : GRAFT_INT64;
+  arguments_.push_back({GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(dtype), 0, 0,
+                        static_cast<uint64_t>(value), narrow ? 4u : 8u});
+}
+
+void KernelLaunch::push_spans(int64_t rows, int64_t length) {
+  const bool reduces = kernel_.loops.reduces;
+  const int64_t share = is_gpu_like(*device_) ? 1 : kTile;
+  const bool small = rows * length <= 2 * share;
+  const int64_t tile = small || reduces ? length : std::min(length, share);
+  const int64_t items_per_row = tile == 0 ? 1 : (length + tile - 1) / tile;
+  const int64_t rows_per_item = small ? std::max<int64_t>(rows, 1)
+                                      : std::max<int64_t>(1, share / std::max<int64_t>(length, 1));
+  grid_ = static_cast<uint64_t>((rows + rows_per_item - 1) / rows_per_item * items_per_row);
+  if (length == 0 && !reduces) grid_ = 0;
+  for (int64_t value : {length, tile, rows, rows_per_item, items_per_row}) push(value);
+}
+
+void KernelLaunch::push_lanes(int64_t rows, int64_t length) {
+  if (kernel_.shares_rows()) {
+    grid_ = static_cast<uint64_t>(rows);
+    for (int64_t value : {length, length, rows}) push(value);
+    return;
+  }
+  const LaneSplit split(*device_, rows * length);
+  grid_ = static_cast<uint64_t>(split.grid);
+  for (int64_t value : {length, split.tile, rows * length}) push(value);
 }
 
 void KernelLaunch::arrange(const std::function<int64_t(const Size&)>& at) {
@@ -63,14 +90,11 @@ void KernelLaunch::arrange(const std::function<int64_t(const Size&)>& at) {
   for (const Size& size : loops.sizes) sizes.push_back(at(size));
   for (size_t i = 0; i < loops.inner(); ++i) rows *= sizes[i];
   const int64_t length = sizes.back();
-  const bool small = rows * length <= 2 * kTile;
-  const int64_t tile = small || loops.reduces ? length : std::min(length, kTile);
-  const int64_t items_per_row = tile == 0 ? 1 : (length + tile - 1) / tile;
-  const int64_t rows_per_item = small ? std::max<int64_t>(rows, 1)
-                                      : std::max<int64_t>(1, kTile / std::max<int64_t>(length, 1));
-  grid_ = static_cast<uint64_t>((rows + rows_per_item - 1) / rows_per_item * items_per_row);
-  if (length == 0 && !loops.reduces) grid_ = 0;
-  for (int64_t value : {length, tile, rows, rows_per_item, items_per_row}) push(value);
+  if (kernel_.deal == Deal::kSpans) {
+    push_spans(rows, length);
+  } else {
+    push_lanes(rows, length);
+  }
   for (size_t i = 1; i < loops.inner(); ++i) push(sizes[i]);
   for (const GroupTensor& tensor : loops.tensors) {
     for (const Size& stride : tensor.strides) push(at(stride));
@@ -92,7 +116,14 @@ void KernelLaunch::launch(Stream& stream, std::span<const TensorView> views,
         GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(scalar.dtype), 0, 0, scalar.bits[0],
         size_of(scalar.dtype)};
   }
-  stream.launch(handle_, grid_, arguments_);
+  graft_launch launch{};
+  launch.grid[0] = grid_;
+  launch.grid[1] = launch.grid[2] = 1;
+  launch.group[0] = kernel_.shares_rows() ? kLanes : 1;
+  launch.group[1] = launch.group[2] = 1;
+  launch.argument_count = static_cast<uint32_t>(arguments_.size());
+  launch.arguments = arguments_.data();
+  stream.launch(handle_, launch);
 }
 
 }  // namespace graft::compiler

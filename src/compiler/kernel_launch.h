@@ -29,8 +29,11 @@ class KernelLaunch {
 
  private:
   void push(int64_t value);
+  void push_spans(int64_t rows, int64_t length);
+  void push_lanes(int64_t rows, int64_t length);
 
   GroupKernel kernel_;
+  Device* device_;
   graft_kernel handle_ = nullptr;
   std::vector<graft_argument> arguments_;
   uint64_t grid_ = 0;

@@ -26,6 +26,7 @@ void launch(Stream& stream, std::span<const OptimizerTensors> parameters,
   OptimizerKernel kernel =
       kernel_of(settings, parameters[static_cast<size_t>(group.members()[0])].parameter.dtype);
   kernel.slots = group.slots();
+  kernel.lanes = is_gpu_like(stream.device());
   Arguments arguments;
   const auto each = [&](auto append) {
     for (int member : group.members()) append(parameters[static_cast<size_t>(member)]);
@@ -47,7 +48,7 @@ void launch(Stream& stream, std::span<const OptimizerTensors> parameters,
   for (double number : optimizer_numbers(settings).values) {
     arguments.scalar(Scalar::of(number), sizeof(number));
   }
-  const int64_t items = group.append(arguments);
+  const int64_t items = group.append(arguments, kernel.lanes);
   stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
                 static_cast<uint64_t>(items), arguments.span());
 }

@@ -52,7 +52,7 @@ class OptimizerWriter {
     if (kernel_.scaled) scale = b_.read(GRAFT_FLOAT32);
     if (kernel_.guarded) found = b_.read(GRAFT_FLOAT32);
     for (Value& number : numbers_) number = b_.scalar(GRAFT_FLOAT64);
-    const GroupShare share(b_, kernel_.slots);
+    const GroupShare share(b_, kernel_.slots, kernel_.lanes);
     Slot slot;
     slot.parameter = lists[0].at(share.slot);
     slot.gradient = lists[1].at(share.slot);
@@ -63,7 +63,7 @@ class OptimizerWriter {
     const auto body = [&] {
       if (kernel_.rate_tensor) numbers_[kRate] = cast(Type::kF64, rate.load(b_.i64(0)));
       if (kernel_.scaled) scale_ = cast(type_, scale.load(b_.i64(0)));
-      step(slot, share.begin, share.end);
+      step(slot, share);
     };
     if (kernel_.guarded) {
       b_.if_(found.load(b_.i64(0)) == 0, body);
@@ -83,10 +83,10 @@ class OptimizerWriter {
     return kernel_.rule == OptimizerRule::kAdam || kernel_.rule == OptimizerRule::kAmsgrad;
   }
 
-  void step(const Slot& slot, Value begin, Value end) {
+  void step(const Slot& slot, const GroupShare& share) {
     rate_ = number(kRate);
     if (counts_steps(kernel_.rule)) prepare(cast(Type::kF64, slot.step.load(b_.i64(0))));
-    b_.vector_loop(begin, end, [&](Value i) {
+    share.each(b_, [&](Value i) {
       Value gradient = slot.gradient.load(i);
       if (kernel_.scaled) {
         gradient = gradient / scale_;
@@ -169,7 +169,7 @@ std::string OptimizerKernel::key() const {
   return std::string("optimizer_") + kRules[static_cast<int>(rule)] + "_" + name_of(dtype) +
          (rate_tensor ? std::string("_rate_") + name_of(rate_dtype) : "") +
          (scaled ? "_scaled" : "") + (guarded ? "_guarded" : "") +
-         (slots == kGroupSlots ? "" : "_by_" + std::to_string(slots));
+         (slots == kGroupSlots ? "" : "_by_" + std::to_string(slots)) + (lanes ? "_lanes" : "");
 }
 
 ir::Kernel OptimizerKernel::build() const { return OptimizerWriter(*this).write(); }

@@ -26,6 +26,7 @@ struct OptimizerKernel {
   bool scaled = false;   // a gradient scale is given
   bool guarded = false;  // found_inf is given
   int slots = kGroupSlots;
+  bool lanes = false;  // as lanes.h says
 
   int lists() const { return 2 + states_of(rule) + (counts_steps(rule) ? 1 : 0); }
   // Parameters beside the lists.

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "codegen/program_cache.h"
+#include "kernels/lanes.h"
 #include "kernels/pointwise_kernel.h"
 #include "kernels/pointwise_loops.h"
 #include "runtime/error.h"
@@ -89,6 +91,7 @@ class Launch {
     if (loops.empty) return;
     const int outer = std::clamp(loops.rank - 1, 0, PointwiseSpec::kMaxOuter);
     spec_.outer = static_cast<uint8_t>(outer);
+    if (is_gpu_like(stream.device())) spec_.deal = lanes(loops);
     for (int i = 0, v = 0; i < spec_.operands; ++i) {
       if (spec_.walk(i) == Walk::kScalar) continue;
       spec_.set(i, views_[v]->dtype, walk(loops, v));
@@ -118,6 +121,22 @@ class Launch {
     const bool written = v < output_count_;
     if (loops.strides[v][0] == 2 && !written) return Walk::kSecond;
     return loops.strides[v][0] == 0 && !written ? Walk::kUniform : Walk::kStrided;
+  }
+
+  int64_t count(const PointwiseLoops& loops) const {
+    int64_t all = 1;
+    for (int k = 0; k < inner(loops); ++k) all *= loops.sizes[k];
+    return all;
+  }
+
+  // Complex numbers are two elements each; a launch rounds its items up.
+  Deal lanes(const PointwiseLoops& loops) const {
+    constexpr int64_t kMost = INT32_MAX / 2 - kLanes * kLaneElements;
+    bool narrow = count(loops) <= kMost;
+    for (int v = 0; v < view_count_; ++v) {
+      narrow = narrow && loops.extent(v, inner(loops)) <= kMost;
+    }
+    return narrow ? Deal::kLanes32 : Deal::kLanes;
   }
 
   // One launch for each step of the loops around the kernel's.
@@ -151,8 +170,11 @@ class Launch {
   }
 
   void push_index(int64_t value) {
+    const bool narrow = spec_.deal == Deal::kLanes32;
+    const graft_dtype dtype = narrow ? GRAFT_INT32 : GRAFT_INT64;
     arguments_[count_++] = {
-        GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, static_cast<uint64_t>(value), 8};
+        GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(dtype), 0, 0, static_cast<uint64_t>(value),
+        narrow ? 4u : 8u};
   }
 
   void push_operands(const PointwiseLoops& loops) {
@@ -181,28 +203,37 @@ class Launch {
     }
   }
 
+  // Returns the number of work-items.
+  int64_t push_spans(const PointwiseLoops& loops, int64_t length) {
+    const int64_t rows = count(loops) / length;
+    const bool small = length * rows <= kSmallest;
+    const int64_t tile = small ? length : std::min(length, kTile);
+    const int64_t items_per_row = small ? 1 : (length + tile - 1) / tile;
+    push_index(length);
+    push_index(tile);
+    if (spec_.outer == 0) return items_per_row;
+    const int64_t rows_per_item = small ? rows : std::max<int64_t>(1, kTile / length);
+    push_index(rows);
+    push_index(rows_per_item);
+    push_index(items_per_row);
+    return small ? 1 : items_per_row * ((rows + rows_per_item - 1) / rows_per_item);
+  }
+
+  int64_t push_lanes(const Device& device, const PointwiseLoops& loops, int64_t length) {
+    const LaneSplit split(device, count(loops));
+    push_index(length);
+    push_index(split.tile);
+    if (spec_.outer > 0) push_index(count(loops));
+    return split.grid;
+  }
+
   void launch(Stream& stream, const PointwiseLoops& loops) {
     count_ = 0;
     push_operands(loops);
     const int64_t length = loops.rank == 0 ? 1 : loops.sizes[0];
-    int64_t rows = 1;
-    for (int k = 1; k <= spec_.outer; ++k) rows *= loops.sizes[k];
-    const bool small = length * rows <= kSmallest;
-    const int64_t tile = small ? length : std::min(length, kTile);
-    const int64_t items_per_row = small ? 1 : (length + tile - 1) / tile;
-    int64_t items = items_per_row;
-    push_index(length);
-    push_index(tile);
-    if (spec_.outer > 0) {
-      const int64_t rows_per_item = small ? rows : std::max<int64_t>(1, kTile / length);
-      if (!small) items *= (rows + rows_per_item - 1) / rows_per_item;
-      push_index(rows);
-      push_index(rows_per_item);
-      push_index(items_per_row);
-      push_strides(loops);
-    } else {
-      push_strides(loops);
-    }
+    const int64_t items = spec_.deal == Deal::kSpans ? push_spans(loops, length)
+                                                     : push_lanes(stream.device(), loops, length);
+    push_strides(loops);
     stream.launch(kernel_, static_cast<uint64_t>(items),
                   std::span<const graft_argument>(arguments_, static_cast<size_t>(count_)));
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/builder.h"
+#include "kernels/lanes.h"
 #include "runtime/dtype.h"
 
 namespace graft {
@@ -30,6 +31,7 @@ class Writer {
 
   ir::Kernel write() {
     declare();
+    if (spec_.deal != Deal::kSpans) return lanes();
     if (spec_.outer == 0) {
       const Value begin = b_.item() * tile_;
       span(begin, minimum(begin + tile_, count_));
@@ -80,6 +82,8 @@ class Writer {
     if (complex_) out[1] = b_.scalar(dtype);
   }
 
+  Value index() { return spec_.deal == Deal::kLanes32 ? b_.index32() : b_.index(); }
+
   void declare() {
     operands_.resize(spec_.operands);
     for (int i = 0; i < spec_.operands; ++i) {
@@ -96,19 +100,21 @@ class Writer {
       scalars_.push_back(parts[0]);
       if (complex_) scalars_.push_back(parts[1]);
     }
-    count_ = b_.index();
-    tile_ = b_.index();
-    if (spec_.outer > 0) {
+    count_ = index();
+    tile_ = index();
+    if (spec_.outer > 0 && spec_.deal == Deal::kSpans) {
       rows_ = b_.index();
       rows_per_item_ = b_.index();
       items_per_row_ = b_.index();
+    } else if (spec_.outer > 0) {
+      all_ = index();
     }
-    for (int i = 1; i < spec_.outer; ++i) sizes_.push_back(b_.index());
+    for (int i = 1; i < spec_.outer; ++i) sizes_.push_back(index());
     for (int i = 0; i < spec_.operands; ++i) {
       if (spec_.walk(i) == Walk::kScalar) continue;
-      for (int k = 0; k < spec_.outer; ++k) operands_[i].strides.push_back(b_.index());
-      if (spec_.walk(i) == Walk::kStrided) operands_[i].inner = b_.index();
-      if (spec_.shifted(i)) operands_[i].offset = operands_[i].start = b_.index();
+      for (int k = 0; k < spec_.outer; ++k) operands_[i].strides.push_back(index());
+      if (spec_.walk(i) == Walk::kStrided) operands_[i].inner = index();
+      if (spec_.shifted(i)) operands_[i].offset = operands_[i].start = index();
     }
   }
 
@@ -168,28 +174,51 @@ class Writer {
     to.store(element * 2 + 1, im);
   }
 
-  void span(Value begin, Value end) {
+  // What is one element for the whole row.
+  void load_uniform() {
     for (int i = op_.outputs; i < spec_.operands; ++i) {
       if (spec_.walk(i) != Walk::kUniform) continue;
       const Value first = is_set(operands_[i].offset) ? operands_[i].offset : b_.i64(0);
       load(i, first, operands_[i].part);
     }
-    b_.vector_loop(begin, end, [&](Value position) {
-      std::vector<Value> inputs;
-      for (int i = op_.outputs; i < spec_.operands; ++i) {
-        if (spec_.walk(i) != Walk::kScalar && spec_.walk(i) != Walk::kUniform) {
-          operands_[i].part[1] = Value();
-          load(i, element(i, position), operands_[i].part);
-        }
-        append_input(i, operands_[i].part, &inputs);
+  }
+
+  void span(Value begin, Value end) {
+    load_uniform();
+    b_.vector_loop(begin, end, [&](Value position) { compute(position); });
+  }
+
+  // Of the elements that kLanes work-items share each takes every kLanes-th, of whatever row.
+  ir::Kernel lanes() {
+    const Value item = cast(count_.type(), b_.item());
+    const Value all = spec_.outer == 0 ? count_ : all_;
+    const Value first = item / kLanes * tile_, lane = item % kLanes;
+    if (spec_.outer == 0) load_uniform();
+    const auto element = [&](Value at) {
+      if (spec_.outer == 0) return compute(at);
+      place(at / count_);
+      load_uniform();
+      compute(at % count_);
+    };
+    b_.loop(first + lane, minimum(first + tile_, all), element, like(first, kLanes));
+    return b_.finish();
+  }
+
+  void compute(Value position) {
+    std::vector<Value> inputs;
+    for (int i = op_.outputs; i < spec_.operands; ++i) {
+      if (spec_.walk(i) != Walk::kScalar && spec_.walk(i) != Walk::kUniform) {
+        operands_[i].part[1] = Value();
+        load(i, element(i, position), operands_[i].part);
       }
-      const Formula& formula = bits_      ? op_.half_formula
-                               : complex_ ? op_.complex_formula
-                                          : op_.formula;
-      const Results results = formula(inputs, scalars_);
-      const size_t parts_each = results.size() / op_.outputs;
-      for (int i = 0; i < op_.outputs; ++i) store(i, results, parts_each, element(i, position));
-    });
+      append_input(i, operands_[i].part, &inputs);
+    }
+    const Formula& formula = bits_      ? op_.half_formula
+                             : complex_ ? op_.complex_formula
+                                        : op_.formula;
+    const Results results = formula(inputs, scalars_);
+    const size_t parts_each = results.size() / op_.outputs;
+    for (int i = 0; i < op_.outputs; ++i) store(i, results, parts_each, element(i, position));
   }
 
   const PointwiseSpec& spec_;
@@ -199,7 +228,7 @@ class Writer {
   Builder b_;
   std::vector<Operand> operands_;
   std::vector<Value> scalars_, sizes_;
-  Value count_, tile_, rows_, rows_per_item_, items_per_row_;
+  Value count_, tile_, rows_, rows_per_item_, items_per_row_, all_;
 };
 
 }  // namespace
@@ -215,6 +244,7 @@ std::string pointwise_key(const PointwiseSpec& spec) {
     key += fmt::format("_{}{}{}", name_of(spec.dtype(i)), "vudxrp"[static_cast<int>(spec.walk(i))],
                        spec.shifted(i) ? "s" : "");
   }
+  if (spec.deal != Deal::kSpans) key += spec.deal == Deal::kLanes ? "_lanes" : "_lanes32";
   return key;
 }
 

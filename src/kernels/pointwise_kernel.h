@@ -7,6 +7,7 @@
 #include "codegen/ir.h"
 #include "codegen/op_table.h"
 #include "graft/driver.h"
+#include "kernels/lanes.h"
 
 namespace graft {
 
@@ -29,7 +30,8 @@ struct PointwiseSpec {
   uint8_t compute = 0;   // graft_dtype
   uint8_t outer = 0;     // loops around the innermost one
   uint8_t operands = 0;  // outputs, then inputs
-  uint8_t unused[3] = {};
+  Deal deal = Deal::kSpans;
+  uint8_t unused[2] = {};
   uint8_t operand[kMaxOperands] = {};  // graft_dtype | Walk << 4 | kShifted
 
   // Backwards along some loop: the first element is not the lowest.
@@ -50,12 +52,14 @@ graft_dtype scalar_dtype(graft_dtype compute);
 
 // Arguments of the launch, in order:
 //  - every operand, then the row's scalars: an address, or the scalar (complex: its two parts)
-//  - count, tile: length of the innermost loop and how much of it one work-item does
+//  - count, tile: length of the innermost loop, how much of it a work-item does
 //  - with outer loops: rows (all together), rows per work-item, work-items per row, then the sizes
 //    of the outer loops but the outermost
 //  - for every operand in memory: its stride along each outer loop, then, where its walk is
 //    kStrided, along the innermost, then, where it is shifted, how many elements after the address
 //    its first one lies
+// Dealt out to lanes: the tile is that of kLanes work-items, and the elements of all rows stand for
+// the three numbers of rows. Of kLanes32 all of these but the operands are int32.
 ir::Kernel pointwise_kernel(const PointwiseSpec& spec);
 
 // The kernel's key, spelled from the spec: "add_float32_3ffff".

@@ -36,6 +36,7 @@ struct ListKernel {
   graft_dtype output;
   std::vector<Input> inputs;  // the row's inputs, then its scalars
   int slots = kGroupSlots;
+  bool lanes = false;
 
   std::string key() const;
   ir::Kernel build() const;
@@ -84,7 +85,7 @@ std::string ListKernel::key() const {
     key += fmt::format("_{}{}", name_of(input.dtype), kLetters[static_cast<size_t>(input.kind)]);
   }
   if (slots != kGroupSlots) key += fmt::format("_by_{}", slots);
-  return key;
+  return lanes ? key + "_lanes" : key;
 }
 
 ir::Kernel ListKernel::build() const {
@@ -94,7 +95,7 @@ ir::Kernel ListKernel::build() const {
   const GroupList outputs(b, output, GRAFT_ACCESS_WRITE, slots);
   std::vector<Declared> declared;
   for (const Input& input : inputs) declared.push_back(declare(b, input, slots));
-  const GroupShare share(b, slots);
+  const GroupShare share(b, slots, lanes);
   const Address out = outputs.at(share.slot);
   std::vector<Address> tensors(inputs.size());
   std::vector<Value> values(inputs.size());
@@ -109,7 +110,7 @@ ir::Kernel ListKernel::build() const {
       values[k] = number_of(declared[k].numbers, share.slot);
     }
   }
-  b.vector_loop(share.begin, share.end, [&](Value i) {
+  share.each(b, [&](Value i) {
     for (size_t k = 0; k < inputs.size(); ++k) {
       if (inputs[k].kind == Kind::kTensors) values[k] = cast(type, tensors[k].load(i));
     }
@@ -176,8 +177,8 @@ void append(Arguments& arguments, const ListOperand& operand, graft_dtype comput
 }
 
 ListKernel kernel_of(const Op& op, graft_dtype compute, std::span<const TensorView> outputs,
-                     std::span<const ListOperand> operands, size_t member, int slots) {
-  ListKernel kernel{&op, compute, outputs[member].dtype, {}, slots};
+                     std::span<const ListOperand> operands, size_t member, int slots, bool lanes) {
+  ListKernel kernel{&op, compute, outputs[member].dtype, {}, slots, lanes};
   for (const ListOperand& operand : operands) {
     const graft_dtype dtype =
         operand.views.empty() ? compute : operand.views[is_list(operand.kind) ? member : 0].dtype;
@@ -244,9 +245,11 @@ void pointwise_list(Stream& stream, const Op& op, graft_dtype compute,
         Arguments arguments;
         for (int member : group.members()) arguments.write(outputs[static_cast<size_t>(member)]);
         for (const ListOperand& operand : operands) append(arguments, operand, working, group);
-        const int64_t items = group.append(arguments);
-        const ListKernel kernel = kernel_of(op, working, outputs, operands,
-                                            static_cast<size_t>(group.members()[0]), group.slots());
+        const bool lanes = is_gpu_like(stream.device());
+        const int64_t items = group.append(arguments, lanes);
+        const ListKernel kernel =
+            kernel_of(op, working, outputs, operands, static_cast<size_t>(group.members()[0]),
+                      group.slots(), lanes);
         stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
                       static_cast<uint64_t>(items), arguments.span());
       },

@@ -9,6 +9,7 @@
 #include "codegen/builder.h"
 #include "codegen/dialect.h"
 #include "kernels/arguments.h"
+#include "kernels/lanes.h"
 #include "kernels/work_split.h"
 #include "runtime/device.h"
 
@@ -43,6 +44,10 @@ inline int group_slots(const Device& device, ParameterCounts each, ParameterCoun
 // Elements of a tensor that one work-item takes.
 inline constexpr int64_t kGroupTile = kItemElements;
 
+// Elements that kLanes work-items of a GPU-like device take together, more than elsewhere: what a
+// work-item finds out about its tensor is paid for once.
+inline constexpr int64_t kGroupLaneTile = 16 * kLanes;
+
 // The kernel's side of one list of tensors: an address for every slot. Declared list by list.
 class GroupList {
  public:
@@ -61,13 +66,15 @@ class GroupList {
 };
 
 // The parameters that say which tensor a work-item belongs to, declared after everything else, and
-// what follows from them: the slot of this work-item's tensor and its elements begin .. end - 1.
+// what follows from them: the slot of this work-item's tensor and its elements begin .. end - 1, of
+// which it takes every step-th.
 struct GroupShare {
-  explicit GroupShare(ir::Builder& b, int slots = kGroupSlots) {
+  // lanes: dealt out as lanes.h says.
+  explicit GroupShare(ir::Builder& b, int slots = kGroupSlots, bool lanes = false) {
     ir::Value counts[kGroupSlots], ends[kGroupSlots];
     for (int i = 0; i < slots; ++i) counts[i] = b.index();
     for (int i = 0; i < slots; ++i) ends[i] = b.index();
-    const ir::Value item = b.item();
+    const ir::Value item = lanes ? b.item() / kLanes : b.item();
     ir::Value first = b.i64(0), count = counts[0];
     slot = b.i64(0);
     for (int next = 1; next < slots; ++next) {
@@ -76,11 +83,23 @@ struct GroupShare {
       first = select(beyond, ends[next - 1], first);
       count = select(beyond, counts[next], count);
     }
-    begin = (item - first) * kGroupTile;
-    end = ir::minimum(begin + kGroupTile, count);
+    const int64_t tile = lanes ? kGroupLaneTile : kGroupTile;
+    begin = (item - first) * tile;
+    end = ir::minimum(begin + tile, count);
+    if (!lanes) return;
+    begin = begin + b.item() % kLanes;
+    step = b.i64(kLanes);
+  }
+
+  // body(element), in any order.
+  template <class Body>
+  void each(ir::Builder& b, Body body) const {
+    if (step.id() == ir::kNoId) return b.vector_loop(begin, end, body);
+    b.loop(begin, end, body, step);
   }
 
   ir::Value slot, begin, end;
+  ir::Value step;  // not set: 1
 };
 
 // The launch's side: positions of at most size tensors and their lengths. Slots without a tensor
@@ -103,14 +122,15 @@ class TensorGroup {
   }
 
   // Appends what GroupShare declared; returns the number of work-items.
-  int64_t append(Arguments& arguments) const {
+  int64_t append(Arguments& arguments, bool lanes = false) const {
+    const int64_t tile = lanes ? kGroupLaneTile : kGroupTile;
     for (int64_t count : counts()) arguments.index(count);
     int64_t end = 0;
     for (int64_t count : counts()) {
-      end += (count + kGroupTile - 1) / kGroupTile;
+      end += (count + tile - 1) / tile;
       arguments.index(end);
     }
-    return end;
+    return lanes ? end * kLanes : end;
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "codegen/builder.h"
 #include "codegen/program_cache.h"
+#include "kernels/transpose_tile.h"
 
 namespace graft {
 
@@ -101,6 +102,18 @@ ir::Kernel transpose_kernel(graft_dtype dtype) {
   return b.finish();
 }
 
+void launch_groups(Stream& stream, graft_kernel kernel, uint64_t groups, int64_t items,
+                   std::span<const graft_argument> arguments) {
+  graft_launch launch{};
+  launch.grid[0] = groups;
+  launch.grid[1] = launch.grid[2] = 1;
+  launch.group[0] = static_cast<uint32_t>(items);
+  launch.group[1] = launch.group[2] = 1;
+  launch.argument_count = static_cast<uint32_t>(arguments.size());
+  launch.arguments = arguments.data();
+  stream.launch(kernel, launch);
+}
+
 const PackEntry pack([](const PackEntry::Sink& add) {
   for (graft_dtype dtype : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
     add(key_of(dtype), [dtype] { return transpose_kernel(dtype); });
@@ -123,7 +136,10 @@ bool transpose(Stream& stream, const TensorView& to, const TensorView& from,
     outer_to[n] = loops.strides[0][k];
     outer_from[n++] = loops.strides[1][k];
   }
-  const int64_t row_blocks = (loops.sizes[dense] + kItemRows - 1) / kItemRows;
+  const graft_dtype dtype = to.dtype;
+  const int64_t group = turn_group(stream.device(), dtype);
+  const int64_t block_rows = group == 0 ? kItemRows : kTurnSide;
+  const int64_t row_blocks = (loops.sizes[dense] + block_rows - 1) / block_rows;
   const int64_t indices[] = {loops.sizes[dense],  loops.sizes[0], loops.strides[0][dense],
                              loops.strides[1][0], row_blocks,     outer_size[0],
                              outer_to[1],         outer_to[0],    outer_from[1],
@@ -138,11 +154,18 @@ bool transpose(Stream& stream, const TensorView& to, const TensorView& from,
     arguments[2 + i] = {
         GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, static_cast<uint64_t>(indices[i]), 8};
   }
-  const graft_dtype dtype = to.dtype;
-  const graft_kernel kernel =
-      get_kernel(stream.device(), key_of(dtype), [&] { return transpose_kernel(dtype); });
-  stream.launch(kernel, static_cast<uint64_t>(row_blocks * outer_size[0] * outer_size[1]),
-                arguments);
+  const auto grid = static_cast<uint64_t>(row_blocks * outer_size[0] * outer_size[1]);
+  if (group == 0) {
+    stream.launch(
+        get_kernel(stream.device(), key_of(dtype), [&] { return transpose_kernel(dtype); }), grid,
+        arguments);
+  } else {
+    const auto column_blocks = static_cast<uint64_t>((loops.sizes[0] + kTurnSide - 1) / kTurnSide);
+    launch_groups(stream,
+                  get_kernel(stream.device(), turn_key(dtype, group),
+                             [&] { return turn_kernel(dtype, group); }),
+                  grid * column_blocks, group, arguments);
+  }
   return true;
 }
 

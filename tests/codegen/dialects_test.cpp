@@ -44,6 +44,22 @@ TEST(OpenclC, PrintsKernels) {
 )");
 }
 
+// Of a kernel whose work-item has a private array of that many float64.
+std::string with_array(uint32_t count) {
+  Builder b("long_array");
+  const Address out = b.write(GRAFT_FLOAT64);
+  const Lanes lanes(b, Type::kF64, count);
+  lanes.store(b.i64(0), b.constant(Type::kF64, 1));
+  out.store(b.item(), lanes.load(b.i64(0)));
+  return body(b.finish(), "opencl-c");
+}
+
+TEST(OpenclC, LargePrivateArraysKeepAWorkItemAlone) {
+  const std::string alone = "__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void";
+  EXPECT_EQ(with_array(1024).find("reqd_work_group_size"), std::string::npos);
+  EXPECT_NE(with_array(1025).find(alone), std::string::npos) << with_array(1025);
+}
+
 TEST(CudaC, PrintsKernels) {
   EXPECT_EQ(body(scale(), "cuda-c"),
             R"(extern "C" __global__ void scale(f32* p0, f32* p1, f32 p2_bits, u64 items) {

@@ -12,6 +12,18 @@
 namespace graft::ir {
 namespace {
 
+// Private arrays of a work-item that may share its group with others: PoCL keeps those of a whole
+// group on one thread's stack. Where they are larger every work-item is its own group.
+constexpr uint64_t kSharedStack = 8192;
+
+uint64_t private_bytes(const Kernel& kernel) {
+  uint64_t bytes = 0;
+  for (const Instruction& it : kernel.body) {
+    if (it.opcode == Opcode::kLanes) bytes += it.bits * bytes_of(it.type);
+  }
+  return kernel.family == Family::kCpuLike ? bytes : 0;
+}
+
 // What the language calls a type in as_<type>().
 const char* own_name(Type type) {
   static constexpr const char* names[] = {"void", "bool", "char", "uchar", "short", "ushort",
@@ -42,7 +54,9 @@ class OpenclC final : public GpuLike {
   std::string vector_maximum(const std::string&) const override { return vector_loop(0, 0); }
 
   std::string open_kernel(const Kernel& kernel) const override {
-    return GpuLike::open_kernel(kernel) + "  GRAFT_TOUCH\n";
+    std::string text = GpuLike::open_kernel(kernel) + "  GRAFT_TOUCH\n";
+    if (private_bytes(kernel) <= kSharedStack) return text;
+    return text.replace(text.find("void"), 0, "__attribute__((reqd_work_group_size(1, 1, 1))) ");
   }
 
   std::string bitcast(Type to, Type, const std::string& value) const override {

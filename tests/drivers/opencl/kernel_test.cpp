@@ -1,6 +1,7 @@
 // tests/drivers/opencl/kernel_test.cpp: launches on every kind of memory, and those that fail.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "opencl_driver.h"
@@ -26,6 +27,56 @@ TEST(OpenclKernel, RunsEveryWorkItemOnce) {
     }
     EXPECT_EQ(s.get(x, uint64_t(count)), expected);
   }
+}
+
+// Each item writes how many share its group.
+constexpr char kCrowd[] = R"(
+typedef int i32;
+#if defined(GRAFT_MEMORY_OFFSETS)
+__kernel void crowd(__global i32* b, ulong o) {
+  __global i32* p = (__global i32*)((__global char*)b + o);
+#else
+__kernel void crowd(__global i32* p) {
+#endif
+  p[get_global_id(0)] += (int)get_local_size(0);
+}
+)";
+
+TEST(OpenclKernel, LoneItemsShareGroupsOnGpus) {
+  std::vector<std::string> settings;
+  for (const std::string& memory : every_memory())
+    settings.push_back(memory + " GRAFT_OPENCL_CLASS=gpu");
+  if (reran(settings)) return;
+  Session s;
+  graft_kernel crowd = s.kernel("crowd", kCrowd);
+  for (int count : {1, 63, 64, 65, 200}) {
+    std::vector<int> expected(size_t(count), 1);
+    std::fill_n(expected.begin(), count / 64 * 64, 64);
+    const graft_address x = s.put(std::vector<int>(size_t(count), 0));
+    EXPECT_EQ(s.launch(crowd, uint64_t(count), {address(x, uint64_t(count) * 4)}), GRAFT_OK);
+    EXPECT_EQ(s.get(x, uint64_t(count)), expected);
+  }
+}
+
+TEST(OpenclKernel, AGroupOfOneInTheSourceIsKept) {
+  if (reran({"GRAFT_OPENCL_CLASS=gpu"})) return;
+  Session s;
+  std::string source = kCrowd;
+  for (size_t at = source.find("__kernel"); at != std::string::npos;) {
+    source.insert(at + 8, " __attribute__((reqd_work_group_size(1, 1, 1)))");
+    at = source.find("__kernel", at + 8);
+  }
+  const graft_address x = s.put(std::vector<int>(128, 0));
+  EXPECT_EQ(s.launch(s.kernel("crowd", source), 128, {address(x, 512)}), GRAFT_OK);
+  EXPECT_EQ(s.get(x, 128), std::vector<int>(128, 1));
+}
+
+TEST(OpenclKernel, LoneItemsStayAloneOnCpus) {
+  if (reran({"GRAFT_OPENCL_CLASS=cpu"})) return;
+  Session s;
+  const graft_address x = s.put(std::vector<int>(128, 0));
+  EXPECT_EQ(s.launch(s.kernel("crowd", kCrowd), 128, {address(x, 512)}), GRAFT_OK);
+  EXPECT_EQ(s.get(x, 128), std::vector<int>(128, 1));
 }
 
 TEST(OpenclKernel, TakesAddressesInsideAllocations) {
