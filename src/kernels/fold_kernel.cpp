@@ -1,6 +1,7 @@
 // src/kernels/fold_kernel.cpp: the kernel behind a FoldProgram.
 #include "kernels/fold_kernel.h"
 
+#include "codegen/local_array.h"
 #include "kernels/work_split.h"
 
 namespace graft {
@@ -14,8 +15,8 @@ using ir::Variable;
 
 class FoldWriter {
  public:
-  FoldWriter(const std::string& name, const FoldProgram& program, bool unit)
-      : program_(program), unit_(unit), b_(name) {
+  FoldWriter(const std::string& name, const FoldProgram& program, bool unit, ir::Family family)
+      : program_(program), unit_(unit), b_(name, family) {
     for (graft_dtype dtype : program.inputs) inputs_.push_back(b_.read(dtype));
     for (graft_dtype dtype : program.kept_inputs) kept_inputs_.push_back(b_.read(dtype));
     for (graft_dtype dtype : program.outputs) outputs_.push_back(b_.write(dtype));
@@ -42,6 +43,27 @@ class FoldWriter {
 
   ir::Kernel lines() {
     each_line(b_, lines_, per_item_, [&](Value line) { write_line(line); });
+    return b_.finish();
+  }
+
+  ir::Kernel shared_lines() {
+    for (const FoldPass& pass : program_.passes) {
+      parts_.emplace_back();
+      for (const Value& value : pass.first(b_)) {
+        parts_.back().emplace_back(b_, value.type(), kLanes);
+      }
+    }
+    lane_ = cast(ir::Type::kI64, b_.local_item());
+    const Values place = begin_line(b_.item() / kLanes);
+    for (size_t i = 0; i < program_.passes.size(); ++i) {
+      write_shared_pass(program_.passes[i], parts_[i], place[0]);
+    }
+    b_.if_(lane_ == 0, [&] { store(place[1], place[2], place[3]); });
+    return b_.finish();
+  }
+
+  ir::Kernel single_columns() {
+    each_line(b_, lines_, per_item_, [&](Value line) { write_column(line); });
     return b_.finish();
   }
 
@@ -78,16 +100,78 @@ class FoldWriter {
     }
   }
 
-  void write_line(Value line) {
+  // Where the line's elements begin, its kept position in both loops, and its chunk.
+  Values begin_line(Value line) {
     const Value chunks = chunks_[0] * chunks_[1];
     const Value chunk = line % chunks, kept = line / chunks;
     const Value outer = kept / columns_, inner = kept % columns_;
-    const Value base = outer * in_[0] + inner * in_[1];
     cut(chunk);
     load_kept(kept);
     context_.before.clear();
-    for (const FoldPass& pass : program_.passes) write_line_pass(pass, base);
-    store(outer, inner, chunk);
+    return {outer * in_[0] + inner * in_[1], outer, inner, chunk};
+  }
+
+  void write_line(Value line) {
+    const Values place = begin_line(line);
+    for (const FoldPass& pass : program_.passes) write_line_pass(pass, place[0]);
+    store(place[1], place[2], place[3]);
+  }
+
+  void take(const FoldPass& pass, Value element, Value position, std::vector<Variable>& totals) {
+    load(element);
+    context_.position = position;
+    const Values next = pass.step({totals.begin(), totals.end()}, context_);
+    for (size_t k = 0; k < totals.size(); ++k) totals[k] = next[k];
+  }
+
+  void write_shared_pass(const FoldPass& pass, const std::vector<ir::LocalArray>& parts,
+                         Value base) {
+    const Values first = pass.first(b_);
+    std::vector<Variable> totals(first.begin(), first.end());
+    b_.loop(begin_[0], end_[0], [&](Value i) {
+      const Value row = base + i * stride_[0];
+      const auto element = [&](Value j) {
+        take(pass, unit_ ? row + j : row + j * stride_[1], i * steps_[1] + j, totals);
+      };
+      b_.loop(begin_[1] + lane_, end_[1], element, b_.i64(kLanes));
+    });
+    const auto load_parts = [&](Value lane) {
+      Values loaded;
+      for (const ir::LocalArray& part : parts) loaded.push_back(part.load(lane));
+      return loaded;
+    };
+    const auto store_parts = [&](const Values& values) {
+      for (size_t k = 0; k < parts.size(); ++k) parts[k].store(lane_, values[k]);
+    };
+    store_parts({totals.begin(), totals.end()});
+    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+      b_.barrier();
+      b_.if_(lane_ < half,
+             [&] { store_parts(pass.combine(load_parts(lane_), load_parts(lane_ + half))); });
+    }
+    b_.barrier();
+    for (const Value& total : load_parts(b_.i64(0))) context_.before.push_back(total);
+  }
+
+  void write_column(Value line) {
+    const Value chunks = chunks_[0] * chunks_[1];
+    const Value column = line % columns_, rest = line / columns_;
+    const Value chunk = rest % chunks, outer = rest / chunks;
+    const Value base = outer * in_[0] + (unit_ ? column : column * in_[1]);
+    cut(chunk);
+    load_kept(outer * columns_ + column);
+    context_.before.clear();
+    for (const FoldPass& pass : program_.passes) {
+      const Values first = pass.first(b_);
+      std::vector<Variable> totals(first.begin(), first.end());
+      b_.loop(begin_[0], end_[0], [&](Value i) {
+        b_.loop(begin_[1], end_[1], [&](Value j) {
+          take(pass, base + i * stride_[0] + j * stride_[1], i * steps_[1] + j, totals);
+        });
+      });
+      for (const Variable& total : totals) context_.before.push_back(total.get());
+    }
+    store(outer, column, chunk);
   }
 
   void write_line_pass(const FoldPass& pass, Value base) {
@@ -170,6 +254,8 @@ class FoldWriter {
   Builder b_;
   FoldContext context_;
   std::vector<Address> inputs_, kept_inputs_, outputs_;
+  std::vector<std::vector<ir::LocalArray>> parts_;  // of each pass, one a lane
+  Value lane_;
   Value lines_, per_item_, columns_, in_[2], chunk_stride_;
   Values out_outer_, out_inner_;
   Value steps_[2], stride_[2], chunk_size_[2], chunks_[2], begin_[2], end_[2];
@@ -177,10 +263,13 @@ class FoldWriter {
 
 }  // namespace
 
-ir::Kernel build_fold(const std::string& name, const FoldProgram& program, FoldForm form,
-                      bool unit) {
-  FoldWriter writer(name, program, unit);
-  return form == FoldForm::kLines ? writer.lines() : writer.columns();
+ir::Kernel build_fold(const std::string& name, const FoldProgram& program, FoldForm form, bool unit,
+                      Deal deal) {
+  const bool lines = form == FoldForm::kLines, spans = deal == Deal::kSpans;
+  const ir::Family family = lines && !spans ? ir::Family::kGpuLike : ir::Family::kCpuLike;
+  FoldWriter writer(name, program, unit, family);
+  if (spans) return lines ? writer.lines() : writer.columns();
+  return lines ? writer.shared_lines() : writer.single_columns();
 }
 
 }  // namespace graft

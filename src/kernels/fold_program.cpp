@@ -6,6 +6,8 @@
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
 #include "kernels/fold_kernel.h"
+#include "kernels/group_launch.h"
+#include "kernels/lanes.h"
 #include "kernels/work_split.h"
 #include "runtime/dtype.h"
 
@@ -18,13 +20,20 @@ constexpr int64_t kColumnRows = 1024;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-std::string kernel_name(const FoldProgram& program, FoldForm form, bool unit) {
+// Groups of fewer work-items fold no line.
+Deal deal_of(const Device& device, FoldForm form) {
+  const bool shares = form == FoldForm::kColumns || device.properties().max_group_size >= kLanes;
+  return is_gpu_like(device) && shares ? Deal::kLanes : Deal::kSpans;
+}
+
+std::string kernel_name(const FoldProgram& program, FoldForm form, bool unit, Deal deal) {
   std::string name = "fold_" + program.key;
   for (graft_dtype dtype : program.inputs) name += std::string("_") + name_of(dtype);
   for (graft_dtype dtype : program.kept_inputs) name += std::string("_") + name_of(dtype);
   name += "_to";
   for (graft_dtype dtype : program.outputs) name += std::string("_") + name_of(dtype);
   name += form == FoldForm::kLines ? "_lines" : "_columns";
+  if (deal != Deal::kSpans) name += "_lanes";
   return unit ? name + "_unit" : name;
 }
 
@@ -59,8 +68,9 @@ FoldChunks choose_chunks(FoldForm form, const Axes& kept, const Axes& reduced) {
 }
 
 graft_kernel fold_kernel(Device& device, const FoldProgram& program, FoldForm form, bool unit) {
-  const std::string name = kernel_name(program, form, unit);
-  return get_kernel(device, name, [&] { return build_fold(name, program, form, unit); });
+  const Deal deal = deal_of(device, form);
+  const std::string name = kernel_name(program, form, unit, deal);
+  return get_kernel(device, name, [&] { return build_fold(name, program, form, unit, deal); });
 }
 
 void launch_fold(Stream& stream, const FoldProgram& program, const FoldCall& call) {
@@ -72,10 +82,12 @@ void launch_fold(Stream& stream, graft_kernel kernel, const FoldCall& call) {
   const Axis* reduced = call.reduced;
   const bool lines_form = call.form == FoldForm::kLines;
   const int64_t chunk_elements = call.chunks.size[0] * call.chunks.size[1];
-  const int64_t blocks = divide_up(kept[1].size, kFoldColumns);
-  const int64_t lines = kept[0].size * (lines_form ? kept[1].size : blocks) * call.chunks.count();
+  const bool lanes = deal_of(stream.device(), call.form) == Deal::kLanes;
+  const int64_t blocks = lines_form || lanes ? kept[1].size : divide_up(kept[1].size, kFoldColumns);
+  const int64_t lines = kept[0].size * blocks * call.chunks.count();
   const int64_t width = lines_form ? 1 : std::min<int64_t>(kept[1].size, kFoldColumns);
-  const WorkSplit split = split_work(lines, chunk_elements * width);
+  WorkSplit split = split_work(lines, chunk_elements * width);
+  if (lanes) split = {lines, 1, lines};
 
   Arguments arguments;
   for (const TensorView& view : call.inputs) arguments.read(view);
@@ -92,12 +104,15 @@ void launch_fold(Stream& stream, graft_kernel kernel, const FoldCall& call) {
     arguments.index(reduced[i].size).index(reduced[i].strides[0]);
     arguments.index(call.chunks.size[i]).index(call.chunks.counts[i]);
   }
+  if (lanes && lines_form) {
+    return launch_groups(stream, kernel, lines, kLanes, arguments);
+  }
   stream.launch(kernel, static_cast<uint64_t>(split.grid), arguments.span());
 }
 
 void pack_fold(const PackEntry::Sink& add, const FoldProgram& program, FoldForm form, bool unit) {
-  const std::string name = kernel_name(program, form, unit);
-  add(name, [=] { return build_fold(name, program, form, unit); });
+  const std::string name = kernel_name(program, form, unit, Deal::kSpans);
+  add(name, [=] { return build_fold(name, program, form, unit, Deal::kSpans); });
 }
 
 PartialLoops partial_loops(FoldForm form, const Axes& kept, const FoldChunks& chunks) {

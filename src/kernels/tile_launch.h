@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/arguments.h"
+#include "kernels/group_launch.h"
 #include "kernels/tile_shape.h"
 #include "runtime/dtype.h"
 #include "runtime/stream.h"
@@ -16,15 +17,7 @@ inline int64_t tiles_of(const TileShape& shape, int64_t m, int64_t n) {
 // One group per tile.
 inline void launch_tiles(Stream& stream, graft_kernel kernel, const TileShape& shape, int64_t tiles,
                          const Arguments& arguments) {
-  graft_launch launch{};
-  launch.struct_size = sizeof(launch);
-  launch.grid[0] = static_cast<uint64_t>(tiles);
-  launch.grid[1] = launch.grid[2] = 1;
-  launch.group[0] = static_cast<uint32_t>(shape.group());
-  launch.group[1] = launch.group[2] = 1;
-  launch.argument_count = static_cast<uint32_t>(arguments.span().size());
-  launch.arguments = arguments.span().data();
-  stream.launch(kernel, launch);
+  launch_groups(stream, kernel, tiles, shape.group(), arguments);
 }
 
 // What a product's factors alpha and beta travel as: float64 only where the product needs it, since
