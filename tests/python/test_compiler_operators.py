@@ -83,6 +83,7 @@ def compare(entry: Any, sample: Any, dtype: torch.dtype, device: str) -> None:
         {"rtol": 2e-2, "atol": 2e-2} if dtype == torch.bfloat16 else {"rtol": 1e-4, "atol": 1e-5}
     )
     torch.testing.assert_close(got, expected, equal_nan=True, **loose)
+    assert compiler.reports()
     for report in compiler.reports():
         assert report.compiled, report.why
         counts = report.counts()
