@@ -93,6 +93,7 @@ ExecutionInput CompiledGraph::input(size_t index, at::Tensor& tensor) const {
 
 void CompiledGraph::Scratch::clear() {
   tensors.clear();
+  storages.clear();
   integers.clear();
   generators.clear();
   given.clear();
@@ -110,6 +111,7 @@ void CompiledGraph::take(std::span<const GraphValue> inputs) {
                             scratch_.tensors.size()));
   }
   for (size_t i = 0; i < scratch_.tensors.size(); ++i) {
+    scratch_.storages.push_back(scratch_.tensors[i].storage());
     scratch_.given.push_back(input(i, scratch_.tensors[i]));
   }
   scratch_.views.resize(graph_.outputs.size());
@@ -121,16 +123,18 @@ void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphVal
   const c10::impl::ExcludeDispatchKeyGuard as_written(c10::autocast_dispatch_keyset);
   const OpScope named(tag_);
   std::lock_guard lock(mutex_);
-  const auto emptied = c10::make_scope_exit([this] { scratch_.clear(); });
-  take(inputs);
   OnStream& own = on(current_stream(device_));
+  const auto emptied = c10::make_scope_exit([&] {
+    own.host.end();
+    scratch_.clear();
+  });
+  take(inputs);
   own.host.begin(&scratch_.generators);
   own.executor.run(scratch_.given, scratch_.integers, scratch_.views);
   results->clear();
   for (size_t i = 0; i < graph_.outputs.size(); ++i) {
     results->push_back(result(own, i, scratch_.views[i], scratch_.tensors));
   }
-  own.host.forget_outputs();
 }
 
 GraphValue CompiledGraph::result(OnStream& own, size_t index, const TensorView& view,

@@ -51,6 +51,7 @@ class CompiledGraph {
   // What one run works on; kept for its memory alone.
   struct Scratch {
     std::vector<at::Tensor> tensors;
+    std::vector<c10::Storage> storages;  // another thread may give a tensor other memory meanwhile
     std::vector<int64_t> integers;
     std::vector<at::Generator> generators;
     std::vector<compiler::ExecutionInput> given;
