@@ -107,3 +107,34 @@ def test_a_call_takes_its_results_from_the_heap_and_nothing_else(
     # The queue of the driver takes a block for many commands now and then.
     assert found["compiled"] <= found["results"] * found["a result"] + 20, found
     assert found["eager"] > 5 * found["compiled"], found
+
+
+FAILS = """
+from torch import nn
+import torch_graft
+
+model = nn.Sequential(nn.Linear(64, 4096), nn.Linear(4096, 4096)).to(D).eval()
+x = torch.randn(1024, 64, device=D)
+with torch.no_grad():
+    made = torch_graft.optimize(model, x)
+    right = made(x).cpu()
+    graft = torch.graft
+    graft.empty_cache()
+    before, total = graft.memory_allocated(), graft.mem_get_info()[1]
+    failures = 0
+    for megabytes in (4, 24):
+        graft.set_per_process_memory_fraction((graft.memory_reserved() + megabytes * 2**20) / total)
+        try:
+            made(x)
+        except torch.OutOfMemoryError:
+            failures += 1
+    graft.set_per_process_memory_fraction(1.0)
+    assert torch.equal(made(x).cpu(), right)
+print(json.dumps([failures, graft.memory_allocated() - before]))
+"""
+
+
+def test_a_call_without_room_for_its_results_keeps_no_memory() -> None:
+    failures, kept = interpret(FAILS).value()
+    assert failures == 2
+    assert kept == 0
