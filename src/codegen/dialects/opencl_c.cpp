@@ -7,22 +7,11 @@
 #include "codegen/dialects/gpu_like.h"
 #include "codegen/dialects/opencl_c_float16.h"
 #include "codegen/dialects/opencl_c_prelude.h"
+#include "codegen/dialects/private_arrays.h"
 #include "codegen/dialects/vector_types.h"
 
 namespace graft::ir {
 namespace {
-
-// Private arrays of a work-item that may share its group with others: PoCL keeps those of a whole
-// group on one thread's stack. Where they are larger every work-item is its own group.
-constexpr uint64_t kSharedStack = 8192;
-
-uint64_t private_bytes(const Kernel& kernel) {
-  uint64_t bytes = 0;
-  for (const Instruction& it : kernel.body) {
-    if (it.opcode == Opcode::kLanes) bytes += it.bits * bytes_of(it.type);
-  }
-  return kernel.family == Family::kCpuLike ? bytes : 0;
-}
 
 // What the language calls a type in as_<type>().
 const char* own_name(Type type) {
