@@ -62,6 +62,24 @@ void take_apart(Graph* graph) {
   graph->groups = std::move(groups);
 }
 
+// The memory of one run, which goes back however the run ends.
+class Arena {
+ public:
+  Arena(ExecutionHost& host, Stream& stream, uint64_t bytes)
+      : address(bytes == 0 ? 0 : host.allocate(bytes, stream)), host_(host), stream_(stream) {}
+  ~Arena() {
+    if (address != 0) host_.release(address, stream_);
+  }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  const graft_address address;
+
+ private:
+  ExecutionHost& host_;
+  Stream& stream_;
+};
+
 }  // namespace
 
 class Executor::Frame {
@@ -106,9 +124,8 @@ class Executor::Frame {
     }
     if (symbols_.bind(inputs, integers) || !sized_) resize();
     for (size_t i = 0; i < inputs.size(); ++i) check_input(i, inputs[i]);
-    const graft_address arena =
-        placement_.total == 0 ? 0 : host_.allocate(placement_.total, stream_);
-    find_addresses(inputs, arena);
+    const Arena arena(host_, stream_, placement_.total);
+    find_addresses(inputs, arena.address);
     for (Step& step : steps_) {
       if (step.kernel)
         step.kernel->launch(stream_, views_, numbers_);
@@ -117,7 +134,6 @@ class Executor::Frame {
       else
         call(step);
     }
-    if (arena != 0) host_.release(arena, stream_);
     for (size_t i = 0; i < results.size(); ++i) {
       if (graph_.outputs[i].value != kNone) results[i] = views_[graph_.outputs[i].value];
     }

@@ -125,7 +125,7 @@ void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphVal
   std::lock_guard lock(mutex_);
   OnStream& own = on(current_stream(device_));
   const auto emptied = c10::make_scope_exit([&] {
-    own.host.end();
+    own.host.forget_outputs();
     scratch_.clear();
   });
   take(inputs);

@@ -33,11 +33,8 @@ class GraphHost final : public compiler::ExecutionHost {
   c10::Storage storage(size_t output) const;
   // Before a run. generators: those of the call, for random nodes that name one; borrowed.
   void begin(const std::vector<at::Generator>* generators) { generators_ = generators; }
-  // After a run: nothing of it is kept, neither where it failed.
-  void end() {
-    held_.clear();
-    outputs_.clear();
-  }
+  // After a run, also one that failed.
+  void forget_outputs() { outputs_.clear(); }
 
   // External nodes that the device has no kernel for, by operator.
   std::map<std::string, int64_t> foreign() const;
