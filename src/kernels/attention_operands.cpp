@@ -85,7 +85,7 @@ Value AttentionDropout::apply(Value start, Value column, Value weight) const {
 }
 
 AttentionOperands::AttentionOperands(Builder& b, const TiledAttention& kernel)
-    : type(ir::compute_type(kernel.dtype)), b_(b) {
+    : type(ir::compute_type(kernel.dtype)) {
   for (Value* value : {&rows, &columns, &depth, &value_depth, &heads, &members, &causal}) {
     *value = b.index();
   }

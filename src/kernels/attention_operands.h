@@ -99,7 +99,6 @@ class AttentionOperands {
  private:
   TileProduct::Load loader(const Tensor& from, ir::Value start, ir::Value first, ir::Value end,
                            ir::Value width, bool turned) const;
-  ir::Builder& b_;
 };
 
 }  // namespace graft
