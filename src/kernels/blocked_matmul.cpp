@@ -50,7 +50,8 @@ class TileWriter {
         right_(b_.read(GRAFT_FLOAT32)),
         addend_(adds ? b_.read(dtype) : left_),
         adds_(adds) {
-    for (Value* value : {&tiles_, &per_item_, &m_, &n_, &k_, &relu_, &left_batch_, &right_batch_}) {
+    for (Value* value :
+         {&tiles_, &per_item_, &m_, &n_, &each_, &k_, &relu_, &left_batch_, &right_batch_}) {
       *value = b_.index();
     }
     for (Value* strides : {to_, from_}) {
@@ -77,8 +78,16 @@ class TileWriter {
     const Lanes sums(b_, ir::Type::kF32, static_cast<uint32_t>(rows * columns));
     multiply(left, right, sums);
     const Value height = ir::minimum(m_ - row * rows, b_.i64(rows));
-    b_.loop(b_.i64(0), height,
-            [&](Value r) { store(sums, batch, row * rows, r, column * columns); });
+    const Value first = column * columns, last = ir::minimum(first + columns, n_);
+    // The columns of each matrix of the batch that lies in the tile.
+    b_.loop(first / each_, (last + each_ - 1) / each_, [&](Value i) {
+      const Value begin = ir::maximum(first - i * each_, b_.i64(0));
+      const Value end = ir::minimum(last - i * each_, each_);
+      const Value from = i * each_ - first;
+      b_.loop(b_.i64(0), height, [&](Value r) {
+        store(sums, batch + i, row * rows + r, r * columns + from, begin, end);
+      });
+    });
   }
 
   void multiply(Value left, Value right, const Lanes& sums) {
@@ -102,13 +111,12 @@ class TileWriter {
     }
   }
 
-  void store(const Lanes& sums, Value batch, Value top, Value r, Value column) {
-    const Value row = top + r, begin = r * block_.columns();
-    const Value width = ir::minimum(n_ - column, b_.i64(block_.columns()));
-    const Value to = batch * to_[0] + row * to_[1] + column * to_[2];
-    const Value from = batch * from_[0] + row * from_[1] + column * from_[2];
-    b_.vector_loop(b_.i64(0), width, [&](Value i) {
-      Value value = sums.load(begin + i) * alpha_;
+  // Columns begin to end of a row, whose sums lie at place on.
+  void store(const Lanes& sums, Value batch, Value row, Value place, Value begin, Value end) {
+    const Value to = batch * to_[0] + row * to_[1];
+    const Value from = batch * from_[0] + row * from_[1];
+    b_.vector_loop(begin, end, [&](Value i) {
+      Value value = sums.load(place + i) * alpha_;
       if (adds_) value = value + beta_ * addend_.load(from + i * from_[2]);
       const Value low = select(value < 0, 0, value);
       output_.store(to + i * to_[2], select(relu_ != 0, low, value));
@@ -120,7 +128,7 @@ class TileWriter {
   const ir::Type vector_;
   Address output_, left_, right_, addend_;
   const bool adds_;
-  Value tiles_, per_item_, m_, n_, k_, relu_, left_batch_, right_batch_;
+  Value tiles_, per_item_, m_, n_, each_, k_, relu_, left_batch_, right_batch_;
   Value to_[3], from_[3], alpha_, beta_;
 };
 
@@ -167,8 +175,10 @@ void blocked_matmul(Stream& stream, const TensorView& output, const TensorView& 
 void blocked_matmul(Stream& stream, const TensorView& output, const PackedFactor& left,
                     const PackedFactor& right, const MatmulEpilogue& epilogue) {
   const int last = output.rank - 1;
-  const int64_t m = output.sizes[last - 1], n = output.sizes[last], k = right.k;
-  const int64_t batch = output.rank == 3 ? output.sizes[0] : 1;
+  const int64_t m = output.sizes[last - 1], each = output.sizes[last], k = right.k;
+  const int64_t matrices = output.rank == 3 ? output.sizes[0] : 1;
+  const int64_t batch = right.side_by_side ? 1 : matrices;
+  const int64_t n = right.side_by_side ? matrices * each : each;
   const bool adds = epilogue.beta != 0.0;
   const Tile held = choose_tile(stream.device().properties().sub_group_size, m);
   const int64_t tiles =
@@ -178,7 +188,7 @@ void blocked_matmul(Stream& stream, const TensorView& output, const PackedFactor
   arguments.write(output).address(left.address, left.bytes, GRAFT_ACCESS_READ);
   arguments.address(right.address, right.bytes, GRAFT_ACCESS_READ);
   if (adds) arguments.read(*epilogue.addend);
-  arguments.index(split.lines).index(split.per_item).index(m).index(n).index(k);
+  arguments.index(split.lines).index(split.per_item).index(m).index(n).index(each).index(k);
   arguments.index(epilogue.relu ? 1 : 0).index(left.batch_stride).index(right.batch_stride);
   append_matrix_strides(arguments, output);
   append_matrix_strides(arguments, adds ? *epilogue.addend : output);

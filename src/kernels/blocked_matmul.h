@@ -22,6 +22,7 @@ struct PackedFactor {
   uint64_t bytes = 0;
   int64_t batch_stride = 0;  // in elements
   int64_t k = 0;
+  bool side_by_side = false;  // on the right: the columns of the whole batch are one matrix's
 };
 int64_t panel_rows(const Device& device, int64_t m);
 int64_t panel_columns(const Device& device);

@@ -19,8 +19,8 @@ struct PatchGeometry {
 
 // What a line of the panels (panels.h) is.
 enum class PatchLines {
-  kPositions,  // a position; a matrix for each image, channels * taps() deep
-  kRows,       // a row (channel, kernel element); one matrix, images * count() deep
+  kPositions,  // a position of an image, image after image; channels * taps() deep
+  kRows,       // a row (channel, kernel element); images * count() deep
 };
 
 // Bytes of the panels for the images of input [n, c, spatial...].
@@ -28,7 +28,7 @@ uint64_t patch_bytes(const TensorView& input, const PatchGeometry& geometry, Pat
                      int64_t width);
 
 // Packs all images into panels of patch_bytes() bytes, in float32. input: float32 or a half type,
-// any strides.
+// any strides. REQUIRES: places and elements are less than 2^30 apart.
 void pack_patches(Stream& stream, graft_address panels, const TensorView& input,
                   const PatchGeometry& geometry, PatchLines lines, int64_t width);
 

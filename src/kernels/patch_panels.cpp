@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "kernels/axes.h"
 #include "kernels/blocked_matmul.h"
 #include "kernels/copy.h"
 #include "kernels/fill.h"
@@ -71,6 +72,21 @@ PatchGeometry geometry_of(const ConvolutionViews& views, const ConvolutionParame
   return geometry;
 }
 
+// Whether the 32 bits in which pack_patches() counts reach every element, of a gradient spread to
+// its places in the input, too.
+bool counts_in_32_bits(const ConvolutionViews& views, const PatchGeometry& geometry) {
+  constexpr double kMost = int64_t{1} << 29;
+  double spread = static_cast<double>(views.output.sizes[0] * views.output.sizes[1]);
+  for (int d = 0; d < geometry.rank; ++d) {
+    const double places = static_cast<double>(views.output.sizes[2 + d] * geometry.step[d]);
+    spread *= places + static_cast<double>(geometry.dilation[d] * geometry.kernel[d]);
+  }
+  const auto elements = [](const TensorView& view) {
+    return static_cast<double>(extent_bytes(view) / size_of(view.dtype));
+  };
+  return std::max({spread, elements(views.input), elements(views.output)}) < kMost;
+}
+
 // Whether every position meets the one element at the same place of the image.
 bool is_pointwise(const PatchGeometry& geometry) {
   for (int d = 0; d < geometry.rank; ++d) {
@@ -106,7 +122,7 @@ void multiply(Stream& stream, const TensorView& result, const TensorView& weight
   const int64_t depth = product(weight.sizes + 1, weight.rank - 1);
   const int64_t width = panel_columns(stream.device());
   StagedOutput output(stream, result, !is_contiguous_from(result, 2));
-  const bool direct = is_pointwise(geometry) && is_contiguous_from(input, 2);
+  const bool direct = is_pointwise(geometry) && is_contiguous_from(input, 2) && positions >= width;
   const uint64_t each = patch_bytes(part(input, 0, 0, 1), geometry, PatchLines::kPositions, width);
   const auto together =
       static_cast<int64_t>(std::clamp<uint64_t>(kPatchBytes / each, 1, uint64_t(images)));
@@ -133,8 +149,9 @@ void multiply(Stream& stream, const TensorView& result, const TensorView& weight
       continue;
     }
     pack_patches(stream, panels.address(), image, geometry, PatchLines::kPositions, width);
-    const auto stride = static_cast<int64_t>(each / sizeof(float));
-    const PackedFactor right{panels.address(), each * static_cast<uint64_t>(count), stride, depth};
+    const PackedFactor right{panels.address(),
+                             patch_bytes(image, geometry, PatchLines::kPositions, width), 0, depth,
+                             true};
     blocked_matmul(stream, to, factor, right, epilogue);
   }
   output.finish();
@@ -145,7 +162,8 @@ bool forward(Stream& stream, const ConvolutionViews& views, const TensorView* bi
   if (bias != nullptr && bias->dtype != views.output.dtype) return false;
   const int64_t depth = views.weight.sizes[1] * geometry.taps();
   if (views.input.dtype != views.output.dtype || views.weight.dtype != views.output.dtype ||
-      !fits(stream, views.output, views.output.sizes[1], geometry.count(), depth)) {
+      !fits(stream, views.output, views.output.sizes[1], views.input.sizes[0] * geometry.count(),
+            depth)) {
     return false;
   }
   StagedInput weight(stream, views.weight, !is_contiguous_from(views.weight, 0));
@@ -186,7 +204,8 @@ bool backward_input(Stream& stream, const ConvolutionViews& views, PatchGeometry
     std::copy(views.input.sizes + 2, views.input.sizes + views.input.rank, geometry.positions);
   }
   const int64_t depth = views.output.sizes[1] * geometry.taps();
-  if (!fits(stream, views.input, views.input.sizes[1], geometry.count(), depth)) return false;
+  const int64_t positions = views.input.sizes[0] * geometry.count();
+  if (!fits(stream, views.input, views.input.sizes[1], positions, depth)) return false;
   std::optional<Workspace> weight_space, space;
   const TensorView from = turned(views.weight);
   const TensorView weight = made(stream, from, weight_space);
@@ -280,6 +299,7 @@ bool blocked_convolution(Stream& stream, graft_convolution_kind kind, const Conv
     return false;
   }
   const PatchGeometry geometry = geometry_of(views, parameters);
+  if (!counts_in_32_bits(views, geometry)) return false;
   const int64_t channels = views.input.sizes[1] / groups, outs = views.output.sizes[1] / groups;
   if (groups > 1 && std::min(channels, outs) < kGroupLines) return false;
   for (int64_t g = 0; g < groups; ++g) {

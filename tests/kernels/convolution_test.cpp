@@ -134,6 +134,11 @@ TEST(Convolution, BlocksOfPatches) {
       {2, 16, 12, 10, 16, 3, 2, {{1, 2, 1}, {1, 1, 0}, {2, 1, 1}, 2, false}},
       {2, 9, 9, 9, 7, 5, 5, {{1, 1, 1}, {6, 5, 0}, {1, 1, 1}, 1, false}},
       {1, 8, 16, 17, 8, 3, 3, {}},
+      // Images of few positions, several of which a panel holds.
+      {7, 23, 3, 2, 16, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}},
+      {41, 17, 2, 2, 12, 1, 1, {}},
+      {70, 9, 1, 1, 12, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}},
+      {9, 12, 6, 7, 10, 3, 3, {{2, 2, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}},
   };
   for (const Case& k : cases) {
     for (bool channels_last : {false, true}) {
