@@ -5,6 +5,7 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
+#include "kernels/image_views.h"
 #include "kernels/work_split.h"
 #include "runtime/dtype.h"
 
@@ -17,6 +18,7 @@ using ir::Lanes;
 using ir::Type;
 using ir::Value;
 
+constexpr uint64_t kTurnBytes = uint64_t{64} << 20;
 constexpr int64_t kDepths = 64;          // of a panel that one item gathers
 constexpr int32_t kBeyond = -(1 << 30);  // outside of the input at every place
 
@@ -170,6 +172,12 @@ uint64_t patch_bytes(const TensorView& input, const PatchGeometry& geometry, Pat
   const Extent extent = extent_of(input, geometry, lines);
   const int64_t lanes = ceiling(extent.lines, width) * width;
   return static_cast<uint64_t>(lanes * extent.depth()) * sizeof(float);
+}
+
+int64_t images_in_a_turn(const TensorView& input, const PatchGeometry& geometry, PatchLines lines,
+                         int64_t width) {
+  const uint64_t each = patch_bytes(part(input, 0, 0, 1), geometry, lines, width);
+  return std::clamp<int64_t>(static_cast<int64_t>(kTurnBytes / each), 1, input.sizes[0]);
 }
 
 void pack_patches(Stream& stream, graft_address panels, const TensorView& input,

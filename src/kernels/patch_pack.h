@@ -27,6 +27,10 @@ enum class PatchLines {
 uint64_t patch_bytes(const TensorView& input, const PatchGeometry& geometry, PatchLines lines,
                      int64_t width);
 
+// As many of the images of input as need 64 MB together, but at least one.
+int64_t images_in_a_turn(const TensorView& input, const PatchGeometry& geometry, PatchLines lines,
+                         int64_t width);
+
 // Packs all images into panels of patch_bytes() bytes, in float32. input: float32 or a half type,
 // any strides. REQUIRES: places and elements are less than 2^30 apart.
 void pack_patches(Stream& stream, graft_address panels, const TensorView& input,

@@ -8,6 +8,8 @@
 #include "kernels/blocked_matmul.h"
 #include "kernels/copy.h"
 #include "kernels/fill.h"
+#include "kernels/image_views.h"
+#include "kernels/patch_matmul.h"
 #include "kernels/patch_pack.h"
 #include "kernels/staging.h"
 #include "runtime/device.h"
@@ -16,48 +18,8 @@
 namespace graft {
 namespace {
 
-constexpr uint64_t kPatchBytes = uint64_t{64} << 20;  // of one launch, where one image needs less
-constexpr int64_t kGroups = 64;                       // more are cheaper in one direct kernel
-constexpr int64_t kGroupLines = 16;                   // below that a group's tiles are mostly empty
-
-int64_t product(const int64_t* sizes, int rank) {
-  int64_t count = 1;
-  for (int d = 0; d < rank; ++d) count *= sizes[d];
-  return count;
-}
-
-TensorView matrices(const TensorView& view, int64_t batch, int64_t rows, int64_t columns) {
-  TensorView result = view;
-  result.rank = 3;
-  const int64_t sizes[3] = {batch, rows, columns};
-  std::copy(sizes, sizes + 3, result.sizes);
-  return result;
-}
-
-// count entries from first on along a dimension.
-TensorView part(const TensorView& view, int dimension, int64_t first, int64_t count) {
-  TensorView result = view;
-  result.sizes[dimension] = count;
-  result.address += static_cast<uint64_t>(first * view.strides[dimension]) * size_of(view.dtype);
-  return result;
-}
-
-void make_contiguous(TensorView& view) {
-  int64_t stride = 1;
-  for (int d = view.rank - 1; d >= 0; --d) {
-    view.strides[d] = stride;
-    stride *= view.sizes[d];
-  }
-}
-
-bool is_contiguous_from(const TensorView& view, int first) {
-  int64_t stride = 1;
-  for (int d = view.rank - 1; d >= first; --d) {
-    if (view.sizes[d] > 1 && view.strides[d] != stride) return false;
-    stride *= view.sizes[d];
-  }
-  return true;
-}
+constexpr int64_t kGroups = 64;      // more are cheaper in one direct kernel
+constexpr int64_t kGroupLines = 16;  // below that a group's tiles are mostly empty
 
 PatchGeometry geometry_of(const ConvolutionViews& views, const ConvolutionParameters& parameters) {
   PatchGeometry geometry;
@@ -87,15 +49,6 @@ bool counts_in_32_bits(const ConvolutionViews& views, const PatchGeometry& geome
   return std::max({spread, elements(views.input), elements(views.output)}) < kMost;
 }
 
-// Whether every position meets the one element at the same place of the image.
-bool is_pointwise(const PatchGeometry& geometry) {
-  for (int d = 0; d < geometry.rank; ++d) {
-    if (geometry.kernel[d] != 1 || geometry.step[d] != 1) return false;
-    if (geometry.padding[d] != 0) return false;
-  }
-  return true;
-}
-
 // [channels, kernel..., out] from the last to the first element of the kernel, as [channels, out,
 // kernel...]: what the gradient of the input multiplies.
 TensorView turned(const TensorView& weight) {
@@ -115,48 +68,6 @@ bool fits(Stream& stream, const TensorView& like, int64_t m, int64_t n, int64_t 
                      matrices(like, 1, k, n));
 }
 
-// output = weight * patches of input; weight is contiguous [out, channels, kernel...].
-void multiply(Stream& stream, const TensorView& result, const TensorView& weight,
-              const TensorView& input, const PatchGeometry& geometry, const TensorView* bias) {
-  const int64_t images = input.sizes[0], outs = weight.sizes[0], positions = geometry.count();
-  const int64_t depth = product(weight.sizes + 1, weight.rank - 1);
-  const int64_t width = panel_columns(stream.device());
-  StagedOutput output(stream, result, !is_contiguous_from(result, 2));
-  const bool direct = is_pointwise(geometry) && is_contiguous_from(input, 2) && positions >= width;
-  const uint64_t each = patch_bytes(part(input, 0, 0, 1), geometry, PatchLines::kPositions, width);
-  const auto together =
-      static_cast<int64_t>(std::clamp<uint64_t>(kPatchBytes / each, 1, uint64_t(images)));
-  const Workspace panels(stream, direct ? 0 : each * static_cast<uint64_t>(together));
-  for (int64_t first = 0; first < images; first += together) {
-    const int64_t count = std::min(together, images - first);
-    const TensorView image = part(input, 0, first, count);
-    TensorView factor = matrices(weight, count, outs, depth);
-    factor.strides[0] = 0, factor.strides[1] = depth, factor.strides[2] = 1;
-    TensorView to = matrices(part(output.view(), 0, first, count), count, outs, positions);
-    to.strides[2] = 1;
-    MatmulEpilogue epilogue;
-    TensorView added = to;
-    if (bias != nullptr) {
-      added.address = bias->address;
-      added.strides[0] = added.strides[2] = 0, added.strides[1] = bias->strides[0];
-      epilogue.addend = &added;
-      epilogue.beta = 1.0;
-    }
-    if (direct) {
-      TensorView right = matrices(image, count, depth, positions);
-      right.strides[2] = 1;
-      blocked_matmul(stream, to, factor, right, epilogue);
-      continue;
-    }
-    pack_patches(stream, panels.address(), image, geometry, PatchLines::kPositions, width);
-    const PackedFactor right{panels.address(),
-                             patch_bytes(image, geometry, PatchLines::kPositions, width), 0, depth,
-                             true};
-    blocked_matmul(stream, to, factor, right, epilogue);
-  }
-  output.finish();
-}
-
 bool forward(Stream& stream, const ConvolutionViews& views, const TensorView* bias,
              const PatchGeometry& geometry) {
   if (bias != nullptr && bias->dtype != views.output.dtype) return false;
@@ -167,7 +78,7 @@ bool forward(Stream& stream, const ConvolutionViews& views, const TensorView* bi
     return false;
   }
   StagedInput weight(stream, views.weight, !is_contiguous_from(views.weight, 0));
-  multiply(stream, views.output, weight.view(), views.input, geometry, bias);
+  multiply_patches(stream, views.output, weight.view(), views.input, geometry, bias);
   return true;
 }
 
@@ -211,7 +122,7 @@ bool backward_input(Stream& stream, const ConvolutionViews& views, PatchGeometry
   const TensorView weight = made(stream, from, weight_space);
   copy(stream, weight, from);
   if (!strided) {
-    multiply(stream, views.input, weight, views.output, geometry, nullptr);
+    multiply_patches(stream, views.input, weight, views.output, geometry, nullptr);
     return true;
   }
   TensorView sizes = views.output;
@@ -221,30 +132,29 @@ bool backward_input(Stream& stream, const ConvolutionViews& views, PatchGeometry
   }
   const TensorView wide = made(stream, sizes, space);
   if (later) {
-    multiply(stream, wide, weight, views.output, geometry, nullptr);
+    multiply_patches(stream, wide, weight, views.output, geometry, nullptr);
     spread(stream, views.input, wide, step);
     return true;
   }
   spread(stream, wide, views.output, step);
-  multiply(stream, views.input, weight, wide, geometry, nullptr);
+  multiply_patches(stream, views.input, weight, wide, geometry, nullptr);
   return true;
 }
 
-// gradient [out, images * positions], contiguous.
+// [out, images * positions]: the gradient itself where it lies so, otherwise a copy in space.
 TensorView channels_first(Stream& stream, const TensorView& view, std::optional<Workspace>& space) {
   TensorView from = view;
   std::swap(from.sizes[0], from.sizes[1]);
   std::swap(from.strides[0], from.strides[1]);
-  TensorView to = from;
-  if (!is_contiguous_from(from, 0)) {
-    make_contiguous(to);
-    to.address =
-        space.emplace(stream, static_cast<uint64_t>(to.count()) * size_of(to.dtype)).address();
-    copy(stream, to, from);
+  if (auto matrix = as_matrix(view)) {
+    std::swap(matrix->sizes[0], matrix->sizes[1]);
+    std::swap(matrix->strides[0], matrix->strides[1]);
+    return *matrix;
   }
-  TensorView result = to;
+  TensorView result = made(stream, from, space);
+  copy(stream, result, from);
   result.rank = 2;
-  result.sizes[1] = to.count() / to.sizes[0];
+  result.sizes[1] = from.count() / from.sizes[0];
   result.strides[0] = result.sizes[1], result.strides[1] = 1;
   return result;
 }
@@ -254,9 +164,7 @@ bool backward_weight(Stream& stream, const ConvolutionViews& views, const PatchG
   const int64_t depth = views.weight.sizes[1] * geometry.taps(), positions = geometry.count();
   if (!fits(stream, views.weight, outs, depth, images * positions)) return false;
   const int64_t width = panel_columns(stream.device());
-  const uint64_t each = patch_bytes(part(views.input, 0, 0, 1), geometry, PatchLines::kRows, width);
-  const auto together =
-      static_cast<int64_t>(std::clamp<uint64_t>(kPatchBytes / each, 1, uint64_t(images)));
+  const int64_t together = images_in_a_turn(views.input, geometry, PatchLines::kRows, width);
   TensorView sum = views.weight;
   sum.dtype = GRAFT_FLOAT32;
   make_contiguous(sum);
@@ -264,18 +172,19 @@ bool backward_weight(Stream& stream, const ConvolutionViews& views, const PatchG
   sum.address = result.address();
   TensorView product = sum;
   product.rank = 2, product.sizes[1] = depth, product.strides[0] = depth, product.strides[1] = 1;
-  const Workspace panels(stream, each * static_cast<uint64_t>(together));
+  const Workspace panels(
+      stream, patch_bytes(part(views.input, 0, 0, together), geometry, PatchLines::kRows, width));
   for (int64_t first = 0; first < images; first += together) {
     const int64_t count = std::min(together, images - first);
     std::optional<Workspace> space;
     const TensorView left = channels_first(stream, part(views.output, 0, first, count), space);
-    pack_patches(stream, panels.address(), part(views.input, 0, first, count), geometry,
-                 PatchLines::kRows, width);
+    const TensorView input = part(views.input, 0, first, count);
+    pack_patches(stream, panels.address(), input, geometry, PatchLines::kRows, width);
     MatmulEpilogue epilogue;
     epilogue.addend = first > 0 ? &product : nullptr;
     epilogue.beta = first > 0 ? 1.0 : 0.0;
-    const PackedFactor right{panels.address(), each * static_cast<uint64_t>(count), 0,
-                             count * positions};
+    const uint64_t bytes = patch_bytes(input, geometry, PatchLines::kRows, width);
+    const PackedFactor right{panels.address(), bytes, 0, count * positions};
     blocked_matmul(stream, product, left, right, epilogue);
   }
   copy(stream, views.weight, sum);

@@ -139,6 +139,7 @@ TEST(Convolution, BlocksOfPatches) {
       {41, 17, 2, 2, 12, 1, 1, {}},
       {70, 9, 1, 1, 12, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}},
       {9, 12, 6, 7, 10, 3, 3, {{2, 2, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}},
+      {9, 20, 6, 7, 40, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}},
   };
   for (const Case& k : cases) {
     for (bool channels_last : {false, true}) {
@@ -256,28 +257,34 @@ TEST(Convolution, WinogradIsChosenBySize) {
   EXPECT_EQ(chosen({2, 64, 56, 56, 64, 3, 3, strided}, GRAFT_FLOAT32), 0);
 }
 
-TEST(Convolution, ManyImagesAreTakenInTurns) {
-  const int64_t images = 5, channels = 16, side = 76, outs = 4;
-  const std::vector<int64_t> one{1, channels, side, side}, result{1, outs, side, side};
-  const auto x = numbers(images * channels * side * side, 1), w = numbers(outs * channels * 49, 2);
-  DeviceTensor input({images, channels, side, side}, GRAFT_FLOAT32);
+void check_turns(bool last) {
+  const int64_t images = 5, channels = 16, side = 76, outs = 16;
+  const int64_t each = channels * side * side;
+  const auto x = numbers(images * each, 1), w = numbers(outs * channels * 49, 2);
+  const auto lie = [&](int64_t c) { return strides(c, side, side, last); };
+  DeviceTensor input({images, channels, side, side}, lie(channels), GRAFT_FLOAT32);
   DeviceTensor weight({outs, channels, 7, 7}, GRAFT_FLOAT32);
-  DeviceTensor output({images, outs, side, side}, GRAFT_FLOAT32);
+  DeviceTensor output({images, outs, side, side}, lie(outs), GRAFT_FLOAT32);
   input.set(x), weight.set(w);
   const ConvolutionParameters padded{{1, 1, 1}, {3, 3, 0}, {1, 1, 1}, 1, false};
   generated_convolution(stream(), GRAFT_CONVOLUTION_FORWARD, {input, weight, output}, nullptr,
                         padded);
   std::vector<double> expected;
   for (int64_t i = 0; i < images; ++i) {
-    DeviceTensor image(one, GRAFT_FLOAT32), single(result, GRAFT_FLOAT32);
-    image.set(
-        {x.begin() + i * channels * side * side, x.begin() + (i + 1) * channels * side * side});
+    DeviceTensor image({1, channels, side, side}, lie(channels), GRAFT_FLOAT32);
+    DeviceTensor single({1, outs, side, side}, lie(outs), GRAFT_FLOAT32);
+    image.set({x.begin() + i * each, x.begin() + (i + 1) * each});
     generated_convolution(stream(), GRAFT_CONVOLUTION_FORWARD, {image, weight, single}, nullptr,
                           padded);
     const auto values = single.get();
     expected.insert(expected.end(), values.begin(), values.end());
   }
   EXPECT_TRUE(near(output.get(), expected, 0, 0));
+}
+
+TEST(Convolution, ManyImagesAreTakenInTurns) {
+  check_turns(false);
+  check_turns(true);
 }
 
 TEST(Convolution, TransposedIsTheGradient) {
