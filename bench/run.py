@@ -196,7 +196,7 @@ def main() -> int:
     parser.add_argument("--distributed", action="store_true", help="several processes, for docs/")
     parser.add_argument("--opencl", action="store_true", help="the OpenCL driver, for docs/")
     parser.add_argument("--publish", action="store_true", help="put the table where readers look")
-    parser.add_argument("--out", type=Path, help="default: beside this, by the kind of table")
+    parser.add_argument("--out", type=Path, help="the rows as JSON; default with --publish: beside this")
     options = parser.parse_args()
     kind = next((kind for kind in TABLES if getattr(options, kind, False)), "all")
     rows: list[Row] = []
@@ -217,7 +217,8 @@ def main() -> int:
             return 0
         measure(bench, kind, re.compile(options.pattern).search, show)
     table = report.markdown(rows, facts)
-    report.write_json(options.out or HERE / TABLES[kind][0], rows, facts)
+    if options.out or options.publish:
+        report.write_json(options.out or HERE / TABLES[kind][0], rows, facts)
     if options.publish:
         publish(rows, table, kind)
     print(table.splitlines()[-1])
