@@ -20,10 +20,9 @@ constexpr int64_t kColumnRows = 1024;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Groups of fewer work-items fold no line.
 Deal deal_of(const Device& device, FoldForm form) {
-  const bool shares = form == FoldForm::kColumns || device.properties().max_group_size >= kLanes;
-  return is_gpu_like(device) && shares ? Deal::kLanes : Deal::kSpans;
+  if (form == FoldForm::kLines) return deal_of_lines(device);
+  return is_gpu_like(device) ? Deal::kLanes : Deal::kSpans;
 }
 
 std::string kernel_name(const FoldProgram& program, FoldForm form, bool unit, Deal deal) {

@@ -27,6 +27,13 @@ inline bool is_gpu_like(const Device& device) {
   return device.properties().device_class == GRAFT_GPU_LIKE;
 }
 
+// How a kernel whose lines a group may take together deals them out: groups of fewer work-items than
+// kLanes take none.
+inline Deal deal_of_lines(const Device& device) {
+  const bool shares = device.properties().max_group_size >= kLanes;
+  return is_gpu_like(device) && shares ? Deal::kLanes : Deal::kSpans;
+}
+
 // How a launch over count elements is cut. tile: elements of kLanes work-items together, fewer
 // where the device would stand idle otherwise; grid: work-items, a multiple of kLanes.
 struct LaneSplit {

@@ -4,6 +4,7 @@
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
 #include "kernels/fill.h"
+#include "kernels/group_launch.h"
 #include "kernels/layer_norm_kernel.h"
 #include "kernels/normalization.h"
 #include "kernels/reduce.h"
@@ -17,10 +18,19 @@ namespace {
 // Rows whose contributions to the parameters' gradients are summed by one work-item.
 constexpr int64_t kRowsPerChunk = 64;
 
+// grid: work-items, or groups where these take rows.
 void launch(Stream& stream, const LayerNormKernel& kernel, const Arguments& arguments,
             int64_t grid) {
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(grid), arguments.span());
+  const graft_kernel made =
+      get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); });
+  if (kernel.deal != Deal::kSpans && kernel.step != LayerNormKernel::kParameters) {
+    return launch_groups(stream, made, grid, kLanes, arguments);
+  }
+  stream.launch(made, static_cast<uint64_t>(grid), arguments.span());
+}
+
+WorkSplit split_rows(const LayerNormKernel& kernel, int64_t rows, int64_t elements) {
+  return kernel.deal == Deal::kSpans ? split_work(rows, elements) : WorkSplit{rows, 1, rows};
 }
 
 TensorView matrix(graft_address address, graft_dtype dtype, int64_t rows, int64_t n) {
@@ -53,11 +63,13 @@ void parameter_gradients(Stream& stream, const NormGradients& gradients,
   const TensorView weights = matrix(weight_memory.address(), wide, chunks, n);
   const TensorView biases = matrix(bias_memory.address(), wide, chunks, n);
   const LayerNormKernel kernel{
-      LayerNormKernel::kParameters, false, false, input.dtype, input.dtype, wide};
+      LayerNormKernel::kParameters,  false, false, input.dtype, input.dtype, wide,
+      deal_of_lines(stream.device())};
+  const int64_t lines = kernel.deal == Deal::kSpans ? chunks : chunks * n;
   Arguments arguments;
   arguments.update(weights).update(biases).read(grad_output).read(input).read(mean).read(rstd);
-  arguments.index(chunks).index(1).index(n).index(rows).index(kRowsPerChunk);
-  launch(stream, kernel, arguments, chunks);
+  arguments.index(lines).index(1).index(n).index(rows).index(kRowsPerChunk);
+  launch(stream, kernel, arguments, lines);
   if (gradients.weight != nullptr) sum_chunks(stream, *gradients.weight, weights);
   if (gradients.bias != nullptr) sum_chunks(stream, *gradients.bias, biases);
 }
@@ -68,7 +80,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
          {LayerNormKernel::kForward, LayerNormKernel::kInput, LayerNormKernel::kParameters}) {
       const bool forward = step == LayerNormKernel::kForward;
       const bool weight = step != LayerNormKernel::kParameters;
-      const LayerNormKernel kernel{step, weight, forward, dtype, dtype, GRAFT_FLOAT32};
+      const LayerNormKernel kernel{step,  weight,        forward,     dtype,
+                                   dtype, GRAFT_FLOAT32, Deal::kSpans};
       add(kernel.key(), [kernel] { return kernel.build(); });
     }
   }
@@ -97,8 +110,9 @@ void layer_norm(Stream& stream, const TensorView& output, const TensorView* mean
                                bias != nullptr,
                                input.dtype,
                                parameter != nullptr ? parameter->dtype : input.dtype,
-                               mean->dtype};
-  const WorkSplit split = split_work(rows, 3 * n);
+                               mean->dtype,
+                               deal_of_lines(stream.device())};
+  const WorkSplit split = split_rows(kernel, rows, 3 * n);
   Arguments arguments;
   arguments.write(output).write(*mean).write(*rstd).read(input);
   if (weight != nullptr) arguments.read(*weight);
@@ -118,8 +132,9 @@ void layer_norm_backward(Stream& stream, const NormGradients& gradients,
                                  false,
                                  input.dtype,
                                  weight != nullptr ? weight->dtype : input.dtype,
-                                 mean.dtype};
-    const WorkSplit split = split_work(rows, 4 * n);
+                                 mean.dtype,
+                                 deal_of_lines(stream.device())};
+    const WorkSplit split = split_rows(kernel, rows, 4 * n);
     Arguments arguments;
     arguments.write(*gradients.input).read(grad_output).read(input).read(mean).read(rstd);
     if (weight != nullptr) arguments.read(*weight);

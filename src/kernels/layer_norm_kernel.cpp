@@ -2,7 +2,7 @@
 #include "kernels/layer_norm_kernel.h"
 
 #include "codegen/builder.h"
-#include "kernels/work_split.h"
+#include "kernels/line_loop.h"
 #include "runtime/dtype.h"
 
 namespace graft {
@@ -11,30 +11,36 @@ namespace {
 using ir::Address;
 using ir::Builder;
 using ir::Value;
+using ir::Variable;
 
 Value add(Value a, Value b) { return a + b; }
 
 class LayerNormWriter {
  public:
   explicit LayerNormWriter(const LayerNormKernel& kernel)
-      : kernel_(kernel), b_(kernel.key()), type_(ir::compute_type(kernel.dtype)) {}
+      : kernel_(kernel),
+        b_(kernel.key(), family_of(kernel.deal)),
+        type_(ir::compute_type(kernel.dtype)) {}
 
   ir::Kernel forward() {
     const Address output = b_.write(kernel_.dtype), mean = b_.write(kernel_.wide);
     const Address rstd = b_.write(kernel_.wide), input = b_.read(kernel_.dtype);
     parameters();
     const Value epsilon = cast(type_, b_.scalar(GRAFT_FLOAT64));
-    each_line(b_, lines_, per_item_, [&](Value line) {
+    LineLoop loop(b_, kernel_.deal, type_);
+    loop.lines(lines_, per_item_, [&](Value line) {
       const Value row = line * n_, count = cast(type_, n_);
-      const Value average = sum([&](Value i) { return input.load(row + i); }) / count;
-      const Value spread = sum([&](Value i) {
+      const Value average = sum(loop, [&](Value i) { return input.load(row + i); }) / count;
+      const Value spread = sum(loop, [&](Value i) {
         const Value apart = input.load(row + i) - average;
         return apart * apart;
       });
       const Value scale = 1 / sqrt(spread / count + epsilon);
-      mean.store(line, average);
-      rstd.store(line, scale);
-      b_.vector_loop(b_.i64(0), n_, [&](Value i) {
+      loop.once([&] {
+        mean.store(line, average);
+        rstd.store(line, scale);
+      });
+      loop.each(n_, [&](Value i) {
         Value y = (input.load(row + i) - average) * scale;
         if (kernel_.weight) y = y * cast(type_, weight_.load(i));
         if (kernel_.bias) y = y + cast(type_, bias_.load(i));
@@ -49,7 +55,8 @@ class LayerNormWriter {
     const Address input = b_.read(kernel_.dtype), mean = b_.read(kernel_.wide);
     const Address rstd = b_.read(kernel_.wide);
     parameters();
-    each_line(b_, lines_, per_item_, [&](Value line) {
+    LineLoop loop(b_, kernel_.deal, type_);
+    loop.lines(lines_, per_item_, [&](Value line) {
       const Value row = line * n_, count = cast(type_, n_);
       const Value average = cast(type_, mean.load(line)), scale = cast(type_, rstd.load(line));
       auto scaled = [&](Value i) {
@@ -57,9 +64,9 @@ class LayerNormWriter {
         return kernel_.weight ? g * cast(type_, weight_.load(i)) : g;
       };
       auto hat = [&](Value i) { return (input.load(row + i) - average) * scale; };
-      const Value plain = sum([&](Value i) { return scaled(i); }) / count;
-      const Value along = sum([&](Value i) { return scaled(i) * hat(i); }) / count;
-      b_.vector_loop(b_.i64(0), n_, [&](Value i) {
+      const Value plain = sum(loop, scaled) / count;
+      const Value along = sum(loop, [&](Value i) { return scaled(i) * hat(i); }) / count;
+      loop.each(n_, [&](Value i) {
         gradient.store(row + i, scale * (scaled(i) - plain - hat(i) * along));
       });
     });
@@ -73,6 +80,21 @@ class LayerNormWriter {
     const Address mean = b_.read(kernel_.wide), rstd = b_.read(kernel_.wide);
     parameters();
     const Value rows = b_.index(), rows_per_chunk = b_.index();
+    if (kernel_.deal != Deal::kSpans) {
+      each_line(b_, lines_, per_item_, [&](Value line) {
+        const Value begin = line / n_ * rows_per_chunk, column = line % n_;
+        const Variable along(b_.constant(type_, 0.0)), plain(b_.constant(type_, 0.0));
+        b_.loop(begin, ir::minimum(begin + rows_per_chunk, rows), [&](Value row) {
+          const Value average = cast(type_, mean.load(row)), scale = cast(type_, rstd.load(row));
+          const Value at = row * n_ + column, g = grad.load(at);
+          along = along.get() + g * ((input.load(at) - average) * scale);
+          plain = plain.get() + g;
+        });
+        weights.store(line, along.get());
+        biases.store(line, plain.get());
+      });
+      return b_.finish();
+    }
     each_line(b_, lines_, per_item_, [&](Value chunk) {
       const Value base = chunk * n_, begin = chunk * rows_per_chunk;
       const Value zero = b_.constant(type_, 0.0);
@@ -103,8 +125,8 @@ class LayerNormWriter {
     n_ = b_.index();
   }
   template <class Body>
-  Value sum(Body body) {
-    return ir::reduce(b_.constant(type_, 0.0), b_.i64(0), n_, body, add);
+  Value sum(LineLoop& loop, Body body) {
+    return loop.reduce(b_.constant(type_, 0.0), n_, body, add);
   }
 
   const LayerNormKernel& kernel_;
@@ -119,7 +141,8 @@ class LayerNormWriter {
 std::string LayerNormKernel::key() const {
   static const char* const kSteps[] = {"forward", "input", "parameters"};
   return std::string("layer_norm_") + kSteps[step] + (weight ? "_weight" : "") +
-         (bias ? "_bias_" : "_") + name_of(dtype) + "_" + name_of(parameter) + "_" + name_of(wide);
+         (bias ? "_bias_" : "_") + name_of(dtype) + "_" + name_of(parameter) + "_" + name_of(wide) +
+         (deal == Deal::kSpans ? "" : "_lanes");
 }
 
 ir::Kernel LayerNormKernel::build() const {

@@ -4,10 +4,12 @@
 #include <string>
 
 #include "codegen/ir.h"
+#include "kernels/lanes.h"
 
 namespace graft {
 
-// One kernel; the order of its parameters is the order of the arguments in layer_norm.cpp.
+// One kernel; the order of its parameters is the order of the arguments in layer_norm.cpp. Dealt
+// out to lanes, a group takes a row (line_loop.h), or a work-item a column of a chunk.
 struct LayerNormKernel {
   enum Step { kForward, kInput, kParameters } step = kForward;
   bool weight = false;
@@ -15,6 +17,7 @@ struct LayerNormKernel {
   graft_dtype dtype = GRAFT_FLOAT32;      // of the rows
   graft_dtype parameter = GRAFT_FLOAT32;  // of weight and bias
   graft_dtype wide = GRAFT_FLOAT32;       // of mean and rstd
+  Deal deal = Deal::kSpans;
 
   std::string key() const;
   ir::Kernel build() const;

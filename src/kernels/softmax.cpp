@@ -3,12 +3,20 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
+#include "kernels/group_launch.h"
 #include "kernels/softmax_kernel.h"
 #include "kernels/staging.h"
 #include "kernels/work_split.h"
 
 namespace graft {
 namespace {
+
+WorkSplit split_of(const SoftmaxKernel& kernel, int64_t outer, int64_t n, int64_t inner) {
+  if (!kernel.columns) return split_work(outer, 4 * n);
+  const int64_t blocks = (inner + kernel.width() - 1) / kernel.width();
+  if (kernel.deal == Deal::kLanes) return {outer * blocks, 1, outer * blocks};
+  return split_work(outer * blocks, 4 * n * std::min(inner, kernel.width()));
+}
 
 // saved is null for the forward pass.
 void run(Stream& stream, const TensorView& output, const TensorView& input, const TensorView* saved,
@@ -21,18 +29,23 @@ void run(Stream& stream, const TensorView& output, const TensorView& input, cons
   for (int d = 0; d < input.rank; ++d) (d < dim ? outer : inner) *= d == dim ? 1 : input.sizes[d];
   const int64_t n = input.rank == 0 ? 1 : input.sizes[dim];
 
-  const SoftmaxKernel kernel{inner > 1, log, saved != nullptr, output.dtype, n <= kBriefLine};
-  const int64_t blocks = (inner + kSoftmaxColumns - 1) / kSoftmaxColumns;
-  const WorkSplit split = kernel.columns
-                              ? split_work(outer * blocks, 4 * n * std::min(inner, kSoftmaxColumns))
-                              : split_work(outer, 4 * n);
+  const bool brief = n <= kBriefLine;
+  const bool together = inner > 1 || !brief;
+  const Deal deal = together ? deal_of_lines(stream.device()) : Deal::kSpans;
+  const SoftmaxKernel kernel{inner > 1, log, saved != nullptr, output.dtype, brief, deal};
+  const WorkSplit split = split_of(kernel, outer, n, inner);
   Arguments arguments;
   arguments.update(to.view()).read(from.view());
   if (saved != nullptr) arguments.read(result.view());
   arguments.index(split.lines).index(split.per_item).index(n);
   if (kernel.columns) arguments.index(inner);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  const graft_kernel made =
+      get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); });
+  if (!kernel.columns && deal == Deal::kLanes) {
+    launch_groups(stream, made, outer, kLanes, arguments);
+  } else {
+    stream.launch(made, static_cast<uint64_t>(split.grid), arguments.span());
+  }
   to.finish();
 }
 
@@ -41,7 +54,7 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
     for (bool log : {false, true}) {
       for (bool backward : {false, true}) {
         for (bool brief : {false, true}) {
-          const SoftmaxKernel kernel{false, log, backward, dtype, brief};
+          const SoftmaxKernel kernel{false, log, backward, dtype, brief, Deal::kSpans};
           add(kernel.key(), [kernel] { return kernel.build(); });
         }
       }

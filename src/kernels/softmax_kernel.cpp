@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "codegen/builder.h"
-#include "kernels/work_split.h"
+#include "kernels/line_loop.h"
 #include "runtime/dtype.h"
 
 namespace graft {
@@ -19,7 +19,7 @@ class SoftmaxWriter {
  public:
   explicit SoftmaxWriter(const SoftmaxKernel& kernel)
       : kernel_(kernel),
-        b_(kernel.key()),
+        b_(kernel.key(), family_of(kernel.deal)),
         type_(ir::compute_type(kernel.dtype)),
         output_(b_.update(kernel.dtype)),
         input_(b_.read(kernel.dtype)),
@@ -29,11 +29,15 @@ class SoftmaxWriter {
         n_(b_.index()) {}
 
   ir::Kernel write() {
-    if (kernel_.columns) inner_ = b_.index();
-    each_line(b_, lines_, per_item_, [&](Value line) {
-      if (!kernel_.columns) return kernel_.backward ? backward_line(line) : forward_line(line);
-      block(line);
-    });
+    if (kernel_.columns) {
+      inner_ = b_.index();
+      each_line(b_, lines_, per_item_, [&](Value line) { block(line); });
+    } else {
+      LineLoop loop(b_, kernel_.deal, type_);
+      loop.lines(lines_, per_item_, [&](Value line) {
+        kernel_.backward ? backward_line(loop, line) : forward_line(loop, line);
+      });
+    }
     return b_.finish();
   }
 
@@ -51,15 +55,15 @@ class SoftmaxWriter {
     return kernel_.log ? g - exp(y) * sum : (g - sum) * y;
   }
 
-  void forward_line(Value line) {
+  void forward_line(LineLoop& loop, Value line) {
     const Value row = line * n_;
-    const Value largest = ir::reduce(
-        first(kLowest), zero(), n_, [&](Value i) { return input_.load(row + i); },
+    const Value largest = loop.reduce(
+        first(kLowest), n_, [&](Value i) { return input_.load(row + i); },
         [](Value a, Value b) { return maximum(a, b); }, lanes());
     const bool keeps =
         !kernel_.log && (kernel_.dtype == GRAFT_FLOAT32 || kernel_.dtype == GRAFT_FLOAT64);
-    const Value sum = ir::reduce(
-        first(0), zero(), n_,
+    const Value sum = loop.reduce(
+        first(0), n_,
         [&](Value i) {
           const Value e = exp(input_.load(row + i) - largest);
           // Wide outputs hold the exponentials until the sum is known.
@@ -68,20 +72,20 @@ class SoftmaxWriter {
         },
         [](Value a, Value b) { return a + b; }, lanes());
     const Value scale = 1 / sum, shift = largest + log(sum);
-    b_.vector_loop(zero(), n_, [&](Value i) {
+    loop.each(n_, [&](Value i) {
       if (keeps) return output_.store(row + i, output_.load(row + i) * scale);
       const Value x = input_.load(row + i);
       output_.store(row + i, kernel_.log ? x - shift : exp(x - largest) * scale);
     });
   }
 
-  void backward_line(Value line) {
+  void backward_line(LineLoop& loop, Value line) {
     const Value row = line * n_;
-    const Value sum = ir::reduce(
-        first(0), zero(), n_,
+    const Value sum = loop.reduce(
+        first(0), n_,
         [&](Value i) { return gradient_term(input_.load(row + i), saved_.load(row + i)); },
         [](Value a, Value b) { return a + b; }, lanes());
-    b_.vector_loop(zero(), n_, [&](Value i) {
+    loop.each(n_, [&](Value i) {
       output_.store(row + i, gradient(input_.load(row + i), saved_.load(row + i), sum));
     });
   }
@@ -96,16 +100,16 @@ class SoftmaxWriter {
   }
 
   void fill(const Lanes& lanes, double value) {
-    b_.vector_loop(zero(), b_.i64(kSoftmaxColumns),
+    b_.vector_loop(zero(), b_.i64(kernel_.width()),
                    [&](Value lane) { lanes.store(lane, first(value)); });
   }
 
   void block(Value line) {
-    const Value blocks = (inner_ + (kSoftmaxColumns - 1)) / kSoftmaxColumns;
-    const Value column = line % blocks * kSoftmaxColumns;
-    const Value width = ir::minimum(inner_ - column, b_.i64(kSoftmaxColumns));
+    const int64_t most = kernel_.width();
+    const Value blocks = (inner_ + (most - 1)) / most, column = line % blocks * most;
+    const Value width = ir::minimum(inner_ - column, b_.i64(most));
     const Value base = line / blocks * n_ * inner_ + column;
-    const Lanes sum(b_, type_, kSoftmaxColumns);
+    const Lanes sum(b_, type_, static_cast<uint32_t>(most));
     fill(sum, 0);
     if (kernel_.backward) {
       down(base, width, [&](Value lane, Value at) {
@@ -115,7 +119,7 @@ class SoftmaxWriter {
         output_.store(at, gradient(input_.load(at), saved_.load(at), sum.load(lane)));
       });
     }
-    const Lanes largest(b_, type_, kSoftmaxColumns);
+    const Lanes largest(b_, type_, static_cast<uint32_t>(most));
     fill(largest, kLowest);
     down(base, width, [&](Value lane, Value at) {
       largest.store(lane, maximum(largest.load(lane), input_.load(at)));
@@ -142,8 +146,10 @@ std::string SoftmaxKernel::key() const {
          (columns ? "_columns_"
           : brief ? "_brief_"
                   : "_lines_") +
-         name_of(dtype);
+         name_of(dtype) + (deal == Deal::kSpans ? "" : "_lanes");
 }
+
+int64_t SoftmaxKernel::width() const { return deal == Deal::kSpans ? 64 : 1; }
 
 ir::Kernel SoftmaxKernel::build() const { return SoftmaxWriter(*this).write(); }
 

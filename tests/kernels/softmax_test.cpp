@@ -89,6 +89,29 @@ TEST(Softmax, MaskedLinesBehaveAsTorch) {
   EXPECT_TRUE(near({y[4], y[5], y[6], y[7]}, {0.5, 0, 0.5, 0}, 1e-6, 0));
 }
 
+// Lines long enough for several work-items each.
+TEST(Softmax, MaskedLongLinesBehaveAsTorch) {
+  const double inf = INFINITY;
+  const int64_t n = 150;
+  DeviceTensor input({3, n}, GRAFT_FLOAT32), output({3, n}, GRAFT_FLOAT32);
+  std::vector<double> x(static_cast<size_t>(3 * n), -inf);
+  x[static_cast<size_t>(n + 70)] = x[static_cast<size_t>(n + 149)] = 3;
+  x[static_cast<size_t>(2 * n + 5)] = NAN;
+  input.set(x);
+  softmax(stream(), output, input, 1, false);
+  const auto y = output.get();
+  for (size_t i = 0; i < y.size(); ++i) {
+    const size_t line = i / static_cast<size_t>(n);
+    if (line != 1) {
+      EXPECT_TRUE(std::isnan(y[i])) << i;
+    } else {
+      EXPECT_EQ(y[i],
+                i == static_cast<size_t>(n + 70) || i == static_cast<size_t>(n + 149) ? 0.5 : 0)
+          << i;
+    }
+  }
+}
+
 TEST(Softmax, StridedViewsAndScalars) {
   const auto x = numbers(6 * 40, 3, -3, 3, GRAFT_FLOAT32);
   DeviceTensor input({6, 40}, {1, 7}, GRAFT_FLOAT32), output({6, 40}, {80, 2}, GRAFT_FLOAT32);
