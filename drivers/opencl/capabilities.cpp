@@ -39,6 +39,12 @@ bool has_collectives(cl_device_id device) {
   });
 }
 
+// Whether programs may use the prelude's graft_shuffle().
+bool has_shuffles(const std::string& extensions) {
+  if (lists(extensions, "cl_intel_subgroups")) return true;
+  return lists(extensions, "cl_khr_subgroups") && lists(extensions, "cl_khr_subgroup_shuffle");
+}
+
 // What the device compiles by default; OpenCL C 3.0 only where it is listed and brings something,
 // since the rest of it is optional and some compilers list what they cannot compile.
 std::string standard_of(cl_device_id device) {
@@ -79,6 +85,7 @@ uint32_t features_of(cl_device_id device, const Capabilities& known) {
       lists(known.extensions, "cl_khr_int64_extended_atomics")) {
     features |= GRAFT_FEATURE_INT64_ATOMICS;
   }
+  if (has_shuffles(known.extensions)) features |= GRAFT_FEATURE_SHUFFLES;
   if (known.memory != MemoryKind::kBuffer) features |= GRAFT_FEATURE_POINTERS_IN_MEMORY;
   if ((known.type & CL_DEVICE_TYPE_CPU) != 0) features |= GRAFT_FEATURE_ONLY_NAMED;
   return features;

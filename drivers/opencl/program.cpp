@@ -86,13 +86,25 @@ graft_status build(graft_device device, cl_context context, std::string_view sou
                                        build_log(device, out->handle));
 }
 
+void write(graft_device device, const std::vector<unsigned char>& binary, graft_sink blob) {
+  write_blob({reinterpret_cast<const char*>(binary.data()), binary.size()}, identity_of(device),
+             blob);
+}
+
 graft_status save(graft_device device, cl_program program, graft_sink blob) {
   std::vector<unsigned char> binary;
   const cl_int code = read_binary(program, &binary);
   if (code != CL_SUCCESS) return device->failed(code, "reading a binary", GRAFT_COMPILE_ERROR);
-  write_blob({reinterpret_cast<const char*>(binary.data()), binary.size()}, identity_of(device),
-             blob);
+  write(device, binary, blob);
   return GRAFT_OK;
+}
+
+// PoCL 3.1 keeps one machine code for each kernel and group size, which it looks up again when a
+// launch ends. What it makes of a binary has a group size only where the source requires one; made
+// while the kernel runs for the first time it takes the other's place, and PoCL aborts. So these
+// binaries are read before the first launch.
+bool is_read_at_once(std::string_view source) {
+  return source.find("reqd_work_group_size") != std::string_view::npos;
 }
 
 graft_status program_build(graft_device device, const char* source, size_t source_bytes,
@@ -107,8 +119,13 @@ graft_status program_build(graft_device device, const char* source, size_t sourc
   const graft_status status =
       build(device, device->context, text, words, "program_build", &program);
   if (status != GRAFT_OK) return status;
-  *out_program = new graft_program_s(device, program.handle, std::string(text), words);
+  auto made = std::make_unique<graft_program_s>(device, program.handle, std::string(text), words);
   program.handle = nullptr;
+  if (is_processor(device->listed.capabilities.type) && is_read_at_once(text)) {
+    const cl_int code = read_binary(made->handle, &made->binary);
+    if (code != CL_SUCCESS) return device->failed(code, "reading a binary", GRAFT_COMPILE_ERROR);
+  }
+  *out_program = made.release();
   return GRAFT_OK;
 }
 
@@ -123,6 +140,10 @@ graft_status program_save(graft_program program, graft_sink blob) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (program->source.empty()) {
     return fail(GRAFT_INVALID_ARGUMENT, "program_save: the program was loaded from a blob");
+  }
+  if (!program->binary.empty()) {
+    write(device, program->binary, blob);
+    return GRAFT_OK;
   }
   if (!is_processor(device->listed.capabilities.type)) return save(device, program->handle, blob);
   {

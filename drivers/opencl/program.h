@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "api.h"
 #include "graft/driver.h"
@@ -27,6 +28,7 @@ struct graft_program_s {
   const graft_device device;
   const cl_program handle;
   const std::string source, options;
+  std::vector<unsigned char> binary;  // where it was read at once
 
  private:
   std::mutex mutex;

@@ -115,6 +115,7 @@ typedef enum graft_device_class {
 #define GRAFT_FEATURE_INT64_ATOMICS 0x8u      /* 64-bit atomics on global memory */
 #define GRAFT_FEATURE_SIMULATED 0x10u         /* no hardware: a default only when nothing else is */
 #define GRAFT_FEATURE_ONLY_NAMED 0x20u        /* counts only when GRAFT_DEVICES names it */
+#define GRAFT_FEATURE_SHUFFLES 0x40u          /* sub-groups, of 2^n work-items, exchange values */
 
 /* What a device is. The caller zeroes the struct and sets struct_size. */
 typedef struct graft_device_properties {

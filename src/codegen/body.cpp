@@ -262,6 +262,10 @@ class Body {
         return "item";
       case Opcode::kLocalItem:
         return std::string(dialect_.local_item());
+      case Opcode::kSubGroup:
+        return std::string(dialect_.sub_group(static_cast<SubGroup>(it.bits)));
+      case Opcode::kShuffle:
+        return fmt::format("graft_shuffle({}, {})", a, b);
       case Opcode::kScalar:
         return "p" + std::to_string(it.index);
       case Opcode::kDiv:

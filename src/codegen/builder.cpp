@@ -128,6 +128,18 @@ Value Builder::index32() { return scalar(GRAFT_INT32); }
 Value Builder::item() { return append({Opcode::kItem, Type::kI64}); }
 Value Builder::local_item() { return append({Opcode::kLocalItem, Type::kI64}); }
 
+Value Builder::sub_group(SubGroup what) {
+  return append(
+      {Opcode::kSubGroup, Type::kI64, 0, {kNoId, kNoId, kNoId}, static_cast<uint64_t>(what)});
+}
+Value Builder::shuffle(Value value, Value mask) {
+  const Type type = value.type();
+  const bool narrow = type == Type::kBool || bytes_of(type) < 4;  // no language hands these over
+  const Value sent = narrow ? cast(Type::kI32, value) : value;
+  const Value got = append({Opcode::kShuffle, sent.type(), 0, {sent.id(), mask.id(), kNoId}});
+  return cast(type, got);
+}
+
 Value Builder::constant_float(Type type, double number) {
   if (!is_float(type)) {
     return constant_integer(type, static_cast<uint64_t>(static_cast<int64_t>(number)), number < 0);

@@ -151,6 +151,10 @@ class Builder {
   // GPU-like only.
   Value local_item();
   void barrier() { append({Opcode::kBarrier}); }
+  // The same on devices with GRAFT_FEATURE_SHUFFLES. shuffle(): the value of the work-item whose
+  // place in the sub-group is this one's ^ mask (i32); all of the sub-group get there.
+  Value sub_group(SubGroup what);
+  Value shuffle(Value value, Value mask);
 
   void return_(Value value);  // functions only, last
 

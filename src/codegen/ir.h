@@ -152,6 +152,8 @@ int arity_of(Math function);
   OPCODE(kLocalItem, 0, "local_item")     /* i64: position in the group; GPU-like only */          \
   OPCODE(kLocalMemory, 0, "local_memory") /* array of bits elements per group; GPU-like only */    \
   OPCODE(kBarrier, 0, "barrier")          /* GPU-like only */                                      \
+  OPCODE(kSubGroup, 0, "sub_group")       /* bits: SubGroup; an i64; GPU-like only */              \
+  OPCODE(kShuffle, 2, "shuffle")          /* a of the work-item at place ^ b; GPU-like only */     \
   OPCODE(kSplat, 1, "splat")              /* a vector of a in every lane */
 #define GRAFT_ENUMERATE(name, operands, text) name,
 enum class Opcode : uint8_t { GRAFT_IR_OPCODES(GRAFT_ENUMERATE) };
@@ -159,6 +161,10 @@ enum class Opcode : uint8_t { GRAFT_IR_OPCODES(GRAFT_ENUMERATE) };
 
 const char* name_of(Opcode opcode);
 int operands_of(Opcode opcode);
+
+// What a kSubGroup says: the work-item's place in its sub-group, which one of the group's that is,
+// and how many work-items it has.
+enum class SubGroup : uint8_t { kPlace, kIndex, kSize };
 
 // kMath of f32 that calls the language's own function and not the definition in math.h.
 inline constexpr uint64_t kOwnFunction = 1;

@@ -17,18 +17,19 @@ constexpr uint8_t kVectors = 8;  // of floats
 
 // How the types of an instruction and its operands go together.
 enum class Rule : uint8_t {
-  kLeaf,      // no operand; a result
-  kSame,      // all operands have the result's type
-  kCompares,  // two operands of one type; the result is bool
-  kSelects,   // bool, then two of the result's type
-  kConverts,  // any operand
-  kSpreads,   // one operand, the vector's element
-  kPicks,     // an i64; the parameters are addresses alike
-  kIndexes,   // first operand is an i32 or i64 position; the result or value is what is stored
-  kNames,     // first operand names a variable or an array of the same type
-  kLoops,     // three operands of an integer type
-  kTests,     // one bool
-  kMark       // nothing to check
+  kLeaf,       // no operand; a result
+  kSame,       // all operands have the result's type
+  kCompares,   // two operands of one type; the result is bool
+  kSelects,    // bool, then two of the result's type
+  kConverts,   // any operand
+  kSpreads,    // one operand, the vector's element
+  kPicks,      // an i64; the parameters are addresses alike
+  kIndexes,    // first operand is an i32 or i64 position; the result or value is what is stored
+  kNames,      // first operand names a variable or an array of the same type
+  kLoops,      // three operands of an integer type
+  kTests,      // one bool
+  kExchanges,  // the result's type, of 4 bytes or 8, and an i32
+  kMark        // nothing to check
 };
 
 struct Legal {
@@ -82,6 +83,8 @@ constexpr Legal kLegal[] = {
     {Opcode::kLocalItem, Rule::kLeaf, kIntegers, true},
     {Opcode::kLocalMemory, Rule::kLeaf, kAny, true},
     {Opcode::kBarrier, Rule::kMark, 0, true},
+    {Opcode::kSubGroup, Rule::kLeaf, kIntegers, true},
+    {Opcode::kShuffle, Rule::kExchanges, kNumbers, true},
     {Opcode::kSplat, Rule::kSpreads, kVectors},
 };
 
@@ -128,7 +131,7 @@ class Verifier {
     }
     require(legal != nullptr, "not a legal instruction");
     require(!legal->gpu_like_only || kernel_.family == Family::kGpuLike,
-            "barriers and local memory belong to the GPU-like family");
+            "barriers, local memory and sub-groups belong to the GPU-like family");
     int operands = operands_of(it.opcode);
     if (it.opcode == Opcode::kMath) operands = arity_of(static_cast<Math>(it.index));
     for (int i = 0; i < operands; ++i) {
@@ -161,6 +164,10 @@ class Verifier {
       case Rule::kSelects:
         require(operand(it, 0) == Type::kBool, "the condition is not a bool");
         require(operand(it, 1) == type && operand(it, 2) == type, "operands' types differ");
+        break;
+      case Rule::kExchanges:
+        require(operand(it, 0) == type && operand(it, 1) == Type::kI32, "operands' types differ");
+        require(bytes_of(type) >= 4, "not defined for this type");
         break;
       case Rule::kSpreads:
         require(operand(it, 0) == element_of(type), "the operand is not the vector's element");

@@ -1,7 +1,7 @@
 // src/kernels/fold_kernel.cpp: the kernel behind a FoldProgram.
 #include "kernels/fold_kernel.h"
 
-#include "codegen/local_array.h"
+#include "kernels/group_fold.h"
 #include "kernels/work_split.h"
 
 namespace graft {
@@ -46,19 +46,18 @@ class FoldWriter {
     return b_.finish();
   }
 
-  ir::Kernel shared_lines() {
+  ir::Kernel shared_lines(Deal deal) {
+    std::vector<GroupFold> folds;
     for (const FoldPass& pass : program_.passes) {
-      parts_.emplace_back();
-      for (const Value& value : pass.first(b_)) {
-        parts_.back().emplace_back(b_, value.type(), kLanes);
-      }
+      std::vector<ir::Type> types;
+      for (const Value& value : pass.first(b_)) types.push_back(value.type());
+      folds.emplace_back(b_, types, deal);
     }
-    lane_ = cast(ir::Type::kI64, b_.local_item());
     const Values place = begin_line(b_.item() / kLanes);
     for (size_t i = 0; i < program_.passes.size(); ++i) {
-      write_shared_pass(program_.passes[i], parts_[i], place[0]);
+      write_shared_pass(program_.passes[i], folds[i], place[0]);
     }
-    b_.if_(lane_ == 0, [&] { store(place[1], place[2], place[3]); });
+    b_.if_(folds[0].lane() == 0, [&] { store(place[1], place[2], place[3]); });
     return b_.finish();
   }
 
@@ -124,8 +123,7 @@ class FoldWriter {
     for (size_t k = 0; k < totals.size(); ++k) totals[k] = next[k];
   }
 
-  void write_shared_pass(const FoldPass& pass, const std::vector<ir::LocalArray>& parts,
-                         Value base) {
+  void write_shared_pass(const FoldPass& pass, GroupFold& fold, Value base) {
     const Values first = pass.first(b_);
     std::vector<Variable> totals(first.begin(), first.end());
     b_.loop(begin_[0], end_[0], [&](Value i) {
@@ -133,24 +131,10 @@ class FoldWriter {
       const auto element = [&](Value j) {
         take(pass, unit_ ? row + j : row + j * stride_[1], i * steps_[1] + j, totals);
       };
-      b_.loop(begin_[1] + lane_, end_[1], element, b_.i64(kLanes));
+      b_.loop(begin_[1] + fold.lane(), end_[1], element, b_.i64(kLanes));
     });
-    const auto load_parts = [&](Value lane) {
-      Values loaded;
-      for (const ir::LocalArray& part : parts) loaded.push_back(part.load(lane));
-      return loaded;
-    };
-    const auto store_parts = [&](const Values& values) {
-      for (size_t k = 0; k < parts.size(); ++k) parts[k].store(lane_, values[k]);
-    };
-    store_parts({totals.begin(), totals.end()});
-    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
-      b_.barrier();
-      b_.if_(lane_ < half,
-             [&] { store_parts(pass.combine(load_parts(lane_), load_parts(lane_ + half))); });
-    }
-    b_.barrier();
-    for (const Value& total : load_parts(b_.i64(0))) context_.before.push_back(total);
+    const Values folded = fold.fold({totals.begin(), totals.end()}, pass.combine);
+    context_.before.insert(context_.before.end(), folded.begin(), folded.end());
   }
 
   void write_column(Value line) {
@@ -254,8 +238,6 @@ class FoldWriter {
   Builder b_;
   FoldContext context_;
   std::vector<Address> inputs_, kept_inputs_, outputs_;
-  std::vector<std::vector<ir::LocalArray>> parts_;  // of each pass, one a lane
-  Value lane_;
   Value lines_, per_item_, columns_, in_[2], chunk_stride_;
   Values out_outer_, out_inner_;
   Value steps_[2], stride_[2], chunk_size_[2], chunks_[2], begin_[2], end_[2];
@@ -269,7 +251,7 @@ ir::Kernel build_fold(const std::string& name, const FoldProgram& program, FoldF
   const ir::Family family = lines && !spans ? ir::Family::kGpuLike : ir::Family::kCpuLike;
   FoldWriter writer(name, program, unit, family);
   if (spans) return lines ? writer.lines() : writer.columns();
-  return lines ? writer.shared_lines() : writer.single_columns();
+  return lines ? writer.shared_lines(deal) : writer.single_columns();
 }
 
 }  // namespace graft

@@ -81,7 +81,7 @@ void launch_fold(Stream& stream, graft_kernel kernel, const FoldCall& call) {
   const Axis* reduced = call.reduced;
   const bool lines_form = call.form == FoldForm::kLines;
   const int64_t chunk_elements = call.chunks.size[0] * call.chunks.size[1];
-  const bool lanes = deal_of(stream.device(), call.form) == Deal::kLanes;
+  const bool lanes = deal_of(stream.device(), call.form) != Deal::kSpans;
   const int64_t blocks = lines_form || lanes ? kept[1].size : divide_up(kept[1].size, kFoldColumns);
   const int64_t lines = kept[0].size * blocks * call.chunks.count();
   const int64_t width = lines_form ? 1 : std::min<int64_t>(kept[1].size, kFoldColumns);

@@ -10,9 +10,10 @@ namespace graft {
 
 // How the elements are dealt out to work-items.
 enum class Deal : uint8_t {
-  kSpans,   // a run of elements each: wide vectors, for CPU-like devices
-  kLanes,   // neighbours take neighbouring elements, for GPU-like devices
-  kLanes32  // the same; every position fits in int32
+  kSpans,    // a run of elements each: wide vectors, for CPU-like devices
+  kLanes,    // neighbours take neighbouring elements, for GPU-like devices
+  kLanes32,  // the same; every position fits in int32
+  kShuffles  // the same; work-items that share a line hand values over within sub-groups
 };
 
 // Work-items that walk through memory side by side: neighbours take neighbouring elements, so that
@@ -27,11 +28,12 @@ inline bool is_gpu_like(const Device& device) {
   return device.properties().device_class == GRAFT_GPU_LIKE;
 }
 
-// How a kernel whose lines a group may take together deals them out: groups of fewer work-items than
-// kLanes take none.
+// How a kernel whose lines a group may take together deals them out: groups of fewer work-items
+// than kLanes take none.
 inline Deal deal_of_lines(const Device& device) {
-  const bool shares = device.properties().max_group_size >= kLanes;
-  return is_gpu_like(device) && shares ? Deal::kLanes : Deal::kSpans;
+  const graft_device_properties& properties = device.properties();
+  if (!is_gpu_like(device) || properties.max_group_size < kLanes) return Deal::kSpans;
+  return (properties.features & GRAFT_FEATURE_SHUFFLES) != 0 ? Deal::kShuffles : Deal::kLanes;
 }
 
 // How a launch over count elements is cut. tile: elements of kLanes work-items together, fewer

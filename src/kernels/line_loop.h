@@ -3,8 +3,7 @@
 
 #include <optional>
 
-#include "codegen/local_array.h"
-#include "kernels/lanes.h"
+#include "kernels/group_fold.h"
 #include "kernels/work_split.h"
 
 namespace graft {
@@ -20,30 +19,28 @@ class LineLoop {
  public:
   // type: what reduce() gives. Before the kernel's first loop or if.
   LineLoop(ir::Builder& builder, Deal deal, ir::Type type) : b_(builder) {
-    if (deal == Deal::kSpans) return;
-    parts_.emplace(b_, type, kLanes);
-    lane_ = cast(ir::Type::kI64, b_.local_item());
+    if (deal != Deal::kSpans) fold_.emplace(b_, std::vector<ir::Type>{type}, deal);
   }
 
   // body(line) for the lines of this work-item.
   template <class Body>
   void lines(ir::Value count, ir::Value per_item, Body body) {
-    if (!parts_) return each_line(b_, count, per_item, body);
+    if (!fold_) return each_line(b_, count, per_item, body);
     body(b_.item() / kLanes);
   }
 
   // body(element) for each of a line's elements, independent of one another.
   template <class Body>
   void each(ir::Value count, Body body) {
-    if (!parts_) return b_.vector_loop(b_.i64(0), count, body);
-    b_.loop(lane_, count, body, b_.i64(kLanes));
+    if (!fold_) return b_.vector_loop(b_.i64(0), count, body);
+    b_.loop(fold_->lane(), count, body, b_.i64(kLanes));
   }
 
   // body() by one work-item for the line.
   template <class Body>
   void once(Body body) {
-    if (!parts_) return body();
-    b_.if_(lane_ == 0, body);
+    if (!fold_) return body();
+    b_.if_(fold_->lane() == 0, body);
   }
 
   // The elements map(element) of a line, combined from first on, the neutral one; in every
@@ -51,26 +48,18 @@ class LineLoop {
   template <class Map, class Combine>
   ir::Value reduce(ir::Value first, ir::Value count, Map map, Combine combine,
                    uint32_t accumulators = 64) {
-    if (!parts_) return ir::reduce(first, b_.i64(0), count, map, combine, accumulators);
+    if (!fold_) return ir::reduce(first, b_.i64(0), count, map, combine, accumulators);
     const ir::Variable total(first);
     each(count, [&](ir::Value i) { total = combine(total.get(), map(i)); });
-    parts_->store(lane_, total.get());
-    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
-      b_.barrier();
-      b_.if_(lane_ < half, [&] {
-        parts_->store(lane_, combine(parts_->load(lane_), parts_->load(lane_ + half)));
-      });
-    }
-    b_.barrier();
-    total = parts_->load(b_.i64(0));
-    b_.barrier();  // the next one writes there again
-    return total.get();
+    const auto join = [&](const GroupFold::Values& a, const GroupFold::Values& b) {
+      return GroupFold::Values{combine(a[0], b[0])};
+    };
+    return fold_->fold({total.get()}, join)[0];
   }
 
  private:
   ir::Builder& b_;
-  std::optional<ir::LocalArray> parts_;
-  ir::Value lane_;
+  std::optional<GroupFold> fold_;
 };
 
 }  // namespace graft

@@ -14,7 +14,7 @@ namespace {
 WorkSplit split_of(const SoftmaxKernel& kernel, int64_t outer, int64_t n, int64_t inner) {
   if (!kernel.columns) return split_work(outer, 4 * n);
   const int64_t blocks = (inner + kernel.width() - 1) / kernel.width();
-  if (kernel.deal == Deal::kLanes) return {outer * blocks, 1, outer * blocks};
+  if (kernel.deal != Deal::kSpans) return {outer * blocks, 1, outer * blocks};
   return split_work(outer * blocks, 4 * n * std::min(inner, kernel.width()));
 }
 
@@ -41,7 +41,7 @@ void run(Stream& stream, const TensorView& output, const TensorView& input, cons
   if (kernel.columns) arguments.index(inner);
   const graft_kernel made =
       get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); });
-  if (!kernel.columns && deal == Deal::kLanes) {
+  if (!kernel.columns && deal != Deal::kSpans) {
     launch_groups(stream, made, outer, kLanes, arguments);
   } else {
     stream.launch(made, static_cast<uint64_t>(split.grid), arguments.span());

@@ -94,6 +94,11 @@ Kernel everything() {
     values.store(i, sum);
   }
   b.barrier();
+  const Value mask = b.constant(Type::kI32, 1), place = b.sub_group(SubGroup::kPlace);
+  single.store(i, b.shuffle(single.load(i), mask));
+  wide.store(i, b.shuffle(wide.load(i), mask));
+  whole.store(i, b.shuffle(place + b.sub_group(SubGroup::kIndex), mask));
+  whole.store(i, select(b.shuffle(place == 0, mask), b.sub_group(SubGroup::kSize), place));
   half.store(i, brain.load(i) * factor);
   brain.store(i, select(flag, half.load(i), b.f32(1e300)));
   const Value n = whole.load(i);
@@ -118,8 +123,15 @@ TEST(OpenclC, ProgramsParse) {
   const std::string command =
       "clang-14 -x cl -cl-std=CL1.2 -target spir64 -Xclang -finclude-default-header "
       "-Wno-constant-logical-operand";
-  expect_parses("opencl-c", "", command);
-  expect_parses("opencl-c", "", command + " -DGRAFT_MEMORY_OFFSETS=1");
+  // clang 14's header lacks what the younger extension declares.
+  const std::string shuffles = R"(#define cl_khr_subgroup_shuffle 1
+#define sub_group_shuffle_xor(value, mask) (value)
+uint get_sub_group_size(void);
+uint get_sub_group_local_id(void);
+uint get_sub_group_id(void);
+)";
+  expect_parses("opencl-c", shuffles, command);
+  expect_parses("opencl-c", shuffles, command + " -DGRAFT_MEMORY_OFFSETS=1");
 }
 
 TEST(CudaC, ProgramsParse) {
@@ -131,6 +143,7 @@ using namespace std;
 #define __forceinline__ inline
 struct { unsigned x; } blockIdx, blockDim, threadIdx;
 void __syncthreads();
+#define __shfl_xor_sync(all, value, mask) (value)
 )",
                 "c++ -std=c++17 -x c++");
 }

@@ -57,6 +57,10 @@ class OpenclC final : public GpuLike {
   std::string_view barrier() const override { return "barrier(CLK_LOCAL_MEM_FENCE);"; }
   std::string_view local_item() const override { return "get_local_id(0)"; }
   std::string_view local_memory() const override { return "__local "; }
+  std::string_view sub_group(SubGroup what) const override {
+    if (what == SubGroup::kPlace) return "get_sub_group_local_id()";
+    return what == SubGroup::kIndex ? "get_sub_group_id()" : "get_sub_group_size()";
+  }
   std::string_view address_space() const override { return "__global "; }
 
  protected:

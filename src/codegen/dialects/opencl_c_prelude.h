@@ -29,6 +29,14 @@ typedef float f32;
 #if defined(cl_khr_fp64) || defined(__opencl_c_fp64)
 typedef double f64;
 #endif
+#if defined(cl_khr_subgroup_shuffle)
+#define graft_shuffle sub_group_shuffle_xor
+#elif defined(cl_intel_subgroups)
+#define graft_shuffle intel_sub_group_shuffle_xor
+#endif
+#if defined(cl_khr_subgroups)
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#endif
 #if defined(GRAFT_MEMORY_OFFSETS)
 #define GRAFT_ADDRESS(type, n) __global type* b##n, ulong o##n
 #define GRAFT_BIND(type, n) \

@@ -62,6 +62,12 @@ TEST(OpenclDiscovery, GpusComeFirst) {
   EXPECT_EQ(std::string(properties(0).name).rfind("pthread", 0), 0u) << properties(0).name;
 }
 
+TEST(OpenclDiscovery, SubGroupsThatExchangeValuesAreAFeature) {
+  if (reran({fake("sub_groups:8")})) return;
+  ASSERT_EQ(count(), 1u);
+  EXPECT_NE(properties(0).features & GRAFT_FEATURE_SHUFFLES, 0u);
+}
+
 TEST(OpenclDiscovery, TheEnvironmentChooses) {
   if (reran({"GRAFT_OPENCL_DEVICES=pthread POCL_DEVICES='basic pthread'",
              "GRAFT_OPENCL_DEVICES=1 POCL_DEVICES='basic pthread'"})) {

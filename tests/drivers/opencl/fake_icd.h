@@ -15,7 +15,8 @@
 //   no_devices | broken_platform   clGetDeviceIDs finds none | fails on one platform more
 //   alloc_limit:BYTES      CL_DEVICE_MAX_MEM_ALLOC_SIZE, which is enforced
 //   memory:BYTES           CL_DEVICE_GLOBAL_MEM_SIZE
-//   parameters:BYTES       CL_DEVICE_MAX_PARAMETER_SIZE; launches with more of them fail
+//   sub_groups:N           sub-groups of N work-items (2^n) that exchange values, through local
+//   memory parameters:BYTES       CL_DEVICE_MAX_PARAMETER_SIZE; launches with more of them fail
 //   out_of_memory:BYTES    allocations fail when more would be held, which no query tells
 //   fail:FUNCTION:N:CODE   the N-th call (0: each one) returns CODE and does nothing
 //   late:FUNCTION:N:CODE   the event of the N-th call (0: each one) ends with CODE
@@ -61,7 +62,7 @@ struct Plan {
   bool no_fp64 = false, no_fp16 = false, no_int64_atomics = false, no_compiler = false;
   bool no_devices = false, broken_platform = false;
   int64_t gpu = -1;
-  uint64_t alloc_limit = 0, memory = 0, out_of_memory = 0, parameters = 0;
+  uint64_t alloc_limit = 0, memory = 0, out_of_memory = 0, parameters = 0, sub_groups = 0;
   uint64_t slow_build_ms = 0, long_log = 0;
   uint64_t lost_after = UINT64_MAX;
   cl_int lost_code = CL_DEVICE_NOT_AVAILABLE;
@@ -126,6 +127,8 @@ cl_int behave(Tag<&Api::SetKernelArgSVMPointer>, cl_kernel kernel, cl_uint index
               const void* pointer);
 cl_int behave(Tag<&Api::SetKernelExecInfo>, cl_kernel kernel, cl_kernel_exec_info what,
               size_t bytes, const void* value);
+cl_program behave(Tag<&Api::CreateProgramWithSource>, cl_context context, cl_uint count,
+                  const char** texts, const size_t* bytes, cl_int* code);
 cl_int behave(Tag<&Api::BuildProgram>, cl_program program, cl_uint count,
               const cl_device_id* devices, const char* options,
               void(CL_CALLBACK* done)(cl_program, void*), void* context);

@@ -34,6 +34,7 @@ std::string extensions_of(cl_device_id device) {
   drop(p.no_int64_atomics, "cl_khr_int64_base_atomics");
   drop(p.no_int64_atomics, "cl_khr_int64_extended_atomics");
   if (p.usm) text += "cl_intel_unified_shared_memory ";
+  if (p.sub_groups != 0) text += "cl_khr_subgroups cl_khr_subgroup_shuffle ";
   if (p.address) text += "cl_ext_buffer_device_address ";
   return text.substr(1);
 }

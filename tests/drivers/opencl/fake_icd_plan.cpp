@@ -48,7 +48,7 @@ bool set_number(Plan& plan, const std::string& name, const std::string& value) {
       {"alloc_limit", &Plan::alloc_limit},     {"memory", &Plan::memory},
       {"out_of_memory", &Plan::out_of_memory}, {"slow_build", &Plan::slow_build_ms},
       {"long_log", &Plan::long_log},           {"lost_after", &Plan::lost_after},
-      {"parameters", &Plan::parameters}};
+      {"parameters", &Plan::parameters},       {"sub_groups", &Plan::sub_groups}};
   const auto found = numbers.find(name);
   if (found != numbers.end()) plan.*found->second = std::stoull(value);
   return found != numbers.end();

@@ -1,4 +1,5 @@
-// tests/drivers/opencl/fake_icd_programs.cpp: builds that are slow, old, long-winded or missing.
+// tests/drivers/opencl/fake_icd_programs.cpp: programs with sub-groups, builds that are slow, old,
+// long-winded or missing.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -24,7 +25,52 @@ bool asks_for_younger(const std::string& options) {
   return major > plan().major || (major == plan().major && minor > plan().minor);
 }
 
+// What a device with sub-groups has of itself. Every exchange passes the values of the whole group
+// through local memory.
+std::string sub_groups_of(uint64_t size) {
+  return "#define cl_khr_subgroups 1\n#define cl_khr_subgroup_shuffle 1\n#define FAKE_SIZE " +
+         std::to_string(size) + R"(
+#define get_sub_group_size() ((uint)FAKE_SIZE)
+#define get_sub_group_local_id() ((uint)get_local_id(0) % FAKE_SIZE)
+#define get_sub_group_id() ((uint)get_local_id(0) / FAKE_SIZE)
+#define FAKE_VALUE(type, place) (*(__local type*)&fake_values[place])
+#define FAKE_TYPE(value) __typeof__(+(value))
+#define sub_group_shuffle_xor(value, mask) ({ \
+  const FAKE_TYPE(value) fake_mine = (value); \
+  barrier(CLK_LOCAL_MEM_FENCE); \
+  FAKE_VALUE(FAKE_TYPE(value), get_local_id(0)) = fake_mine; \
+  barrier(CLK_LOCAL_MEM_FENCE); \
+  const FAKE_TYPE(value) fake_other = FAKE_VALUE(FAKE_TYPE(value), get_local_id(0) ^ (mask)); \
+  fake_other; })
+)";
+}
+
+// The program with sub-groups, where it exchanges values.
+std::string with_sub_groups(std::string text, uint64_t size) {
+  if (text.find("graft_shuffle(") == std::string::npos) return text;
+  for (size_t at = text.find("__kernel"); at != std::string::npos; at = text.find("__kernel", at)) {
+    at = text.find('{', at) + 1;
+    text.insert(at, " __local ulong fake_values[1024]; ");
+  }
+  return sub_groups_of(size) + text;
+}
+
 }  // namespace
+
+cl_program behave(Tag<&Api::CreateProgramWithSource>, cl_context context, cl_uint count,
+                  const char** texts, const size_t* bytes, cl_int* code) {
+  if (plan().sub_groups == 0) {
+    return real().CreateProgramWithSource(context, count, texts, bytes, code);
+  }
+  std::string whole;
+  for (cl_uint i = 0; i < count; ++i) {
+    const bool measured = bytes != nullptr && bytes[i] != 0;
+    whole += measured ? std::string(texts[i], bytes[i]) : std::string(texts[i]);
+  }
+  whole = with_sub_groups(whole, plan().sub_groups);
+  const char* text = whole.c_str();
+  return real().CreateProgramWithSource(context, 1, &text, nullptr, code);
+}
 
 cl_int behave(Tag<&Api::BuildProgram>, cl_program program, cl_uint count,
               const cl_device_id* devices, const char* options,
