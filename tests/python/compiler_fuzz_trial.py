@@ -1,0 +1,165 @@
+# tests/python/compiler_fuzz_trial.py: one program, eager and compiled on the device, beside float64.
+"""What is compared: results (dtype, shape, strides, whether they learn), inputs afterwards, which of them
+share memory, gradients. Exact values are equal bit for bit; others are as near to float64 as eager is:
+within FACTOR times the larger of eager's error and of the value's noise (compiler_fuzz_values)."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+import torch_graft
+from compiler_fuzz_program import Program, Tensors
+from compiler_fuzz_values import Expected, check, loss
+from torch_graft import compiler
+
+FACTOR = 4
+Call = Callable[..., Any]
+
+
+class Mismatch(AssertionError):
+    """Compiled and eager differ."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """optimized: torch_graft.optimize, else torch.compile. training: gradients are asked for."""
+
+    optimized: bool
+    training: bool
+    dynamic: bool | None = False
+
+    def __str__(self) -> str:
+        name = "optimize" if self.optimized else "torch.compile"
+        return f"{name}, {'training' if self.training else 'inference'}, dynamic={self.dynamic}"
+
+
+class Model(torch.nn.Module):
+    """The program as a module: what learns are its parameters, its arguments the rest."""
+
+    def __init__(self, program: Program, function: Call, given: Tensors) -> None:
+        super().__init__()
+        self.function = function
+        self.learned = [one.learns for one in program.sources]
+        self.weights = torch.nn.ParameterList(
+            one for one, learns in zip(given, self.learned, strict=True) if learns
+        )
+
+    def forward(self, *given: torch.Tensor) -> Any:
+        weights, rest = iter(self.weights), iter(given)
+        return self.function(*[next(weights if learns else rest) for learns in self.learned])
+
+
+@dataclass
+class Shown:
+    """What one call shows."""
+
+    results: Tensors
+    inputs: Tensors
+    slopes: list[torch.Tensor | None]
+
+    def memory(self) -> list[int]:
+        """For each tensor with elements the first one that shares its memory."""
+        known: dict[int, int] = {}
+        every = [one for one in [*self.inputs, *self.results] if one.numel()]
+        return [known.setdefault(one.untyped_storage().data_ptr(), at) for at, one in enumerate(every)]
+
+
+def observe(call: Call, given: Tensors, training: bool) -> Shown:
+    with warnings.catch_warnings(), torch.set_grad_enabled(training):
+        warnings.simplefilter("ignore")
+        results = list(call(*given))
+        total = loss(results) if training else None
+        if total is not None:
+            total.backward()
+    return Shown(results, given, [one.grad for one in given])
+
+
+def compiled(program: Program, way: Way, device: str) -> Shown:
+    make, function = program.build()
+    given = make(device)
+    torch._dynamo.reset()
+    if not way.optimized:
+        call = torch.compile(function, fullgraph=True, dynamic=way.dynamic)
+        return observe(call, given, way.training)
+    mode = "training" if way.training else "inference"
+    model = Model(program, function, given)
+    call = torch_graft.optimize(model, mode=mode, dynamic=way.dynamic).eval()
+    rest = [one for one, learns in zip(given, model.learned, strict=True) if not learns]
+    weights = iter(model.weights)
+    shown = observe(lambda *_: call(*rest), given, way.training)
+    shown.slopes = [next(weights).grad if learns else None for learns in model.learned]
+    return shown
+
+
+def _errors(got: torch.Tensor, eager: torch.Tensor, wide: torch.Tensor) -> tuple[float, float]:
+    if not wide.numel():
+        return 0.0, 0.0
+    return tuple((one.detach().cpu().double() - wide.detach().double()).abs().max().item() for one in (got, eager))  # type: ignore[return-value]
+
+
+def _compare(what: str, got: torch.Tensor, eager: torch.Tensor, wide: torch.Tensor, noise: float) -> None:
+    if (got.dtype, got.shape) != (eager.dtype, eager.shape):
+        raise Mismatch(f"{what} is {got.dtype} {tuple(got.shape)}, eager's {eager.dtype} {tuple(eager.shape)}")
+    mine, theirs = _errors(got, eager, wide)
+    limit = FACTOR * max(noise, theirs)
+    if not mine <= limit:
+        raise Mismatch(f"{what} is {mine:.3g} from float64, eager {theirs:.3g}, allowed {limit:.3g}:\n"
+                       f"compiled {got.detach().cpu()}\neager {eager.detach().cpu()}")  # fmt: skip
+
+
+def _strides(one: torch.Tensor) -> list[int]:
+    """Those that say something."""
+    if not one.numel():
+        return []
+    return [step for size, step in zip(one.shape, one.stride(), strict=True) if size > 1]
+
+
+def compare(program: Program, got: Shown, eager: Shown, expected: Expected) -> None:
+    names = [*program.outputs, *(one.name for one in program.sources)]
+    mine, theirs = [*got.results, *got.inputs], [*eager.results, *eager.inputs]
+    if len(got.results) != len(eager.results):
+        raise Mismatch(f"{len(got.results)} results, eager has {len(eager.results)}")
+    for name, one, other in zip(names, mine, theirs, strict=True):
+        value = expected.values[name]
+        _compare(name, one, other, value.wide, 0.0 if value.exact else value.noise())
+        if _strides(one) != _strides(other):
+            raise Mismatch(f"{name} has strides {one.stride()}, eager's {other.stride()} for {tuple(one.shape)}")
+        if one.requires_grad != other.requires_grad:
+            raise Mismatch(f"{name}.requires_grad is {one.requires_grad}, eager's {other.requires_grad}")
+    if got.memory() != eager.memory():
+        raise Mismatch(f"memory is shared as {got.memory()}, eager's as {eager.memory()}")
+    slopes = zip(program.sources, got.slopes, eager.slopes, expected.slopes, strict=True)
+    for source, one, other, wide in slopes:
+        if (one is None) != (other is None):
+            raise Mismatch(f"{source.name}.grad is {one}, eager's {other}")
+        if one is not None and other is not None and wide is not None:
+            _compare(f"{source.name}.grad", one, other, wide, expected.slope_noise)
+
+
+def trial(program: Program, way: Way, device: str) -> None:
+    """Raises Mismatch, or what compiling raised. Eager itself has to be able to run the program."""
+    expected = check(program)
+    make, function = program.build()
+    eager = observe(function, make(device), way.training)
+    compiler.reset_reports()
+    try:
+        got = compiled(program, way, device)
+    except Exception as error:
+        text = str(error).strip().split("\n")
+        raise Mismatch(f"{type(error).__name__}: {' '.join(text[:6])}") from error
+    compare(program, got, eager, expected)
+    for report in compiler.reports():
+        if not report.compiled:
+            raise Mismatch(f"not compiled: {report.why}")
+
+
+def ways(seed: int) -> list[Way]:
+    """Both, one of them with gradients and one without, in turn; one in four with symbols for sizes."""
+    dynamic = True if seed % 4 == 3 else False
+    return [Way(False, seed % 2 == 0, dynamic), Way(True, seed % 2 == 1, dynamic)]
