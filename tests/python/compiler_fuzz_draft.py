@@ -113,7 +113,11 @@ class Draft:
         return self.find(lambda one: one.dim() >= rank) or self.floating(rank)
 
     def floating(self, rank: int = 0) -> str:
-        found = self.find(lambda one: one.dim() >= rank and one.is_floating_point() and (rank < 4 or one.dim() == 4))
+        found = self.find(
+            lambda one: (
+                one.dim() >= rank and one.is_floating_point() and (rank < 4 or one.dim() == 4)
+            )
+        )
         return found or self.fresh(self.some_shape(rank))
 
     def exact(self) -> str:
@@ -219,7 +223,9 @@ class Draft:
         count = self.shape(name)[1]
         training = self.rng.random() < 0.5
         kept, self.learning = self.learning, False
-        statistics = [self.fresh((count,), "float32", layout="plain", low=0.5, high=1.5) for _ in range(2)]
+        statistics = [
+            self.fresh((count,), "float32", layout="plain", low=0.5, high=1.5) for _ in range(2)
+        ]
         self.learning = kept
         more = [self.fresh((count,), "float32") for _ in range(2)]
         return (name, *statistics, *more), {"training": training}
@@ -236,10 +242,16 @@ class Draft:
 
     def batched(self) -> tuple[str, ...]:
         name = self.find(lambda one: one.dim() == 3 and one.is_floating_point())
-        name = name or self.fresh((self.choose([1, 2, 3]), self.choose([1, 4, 5]), self.choose([2, 8])))
+        name = name or self.fresh(
+            (self.choose([1, 2, 3]), self.choose([1, 4, 5]), self.choose([2, 8]))
+        )
         b, m, k = self.shape(name)
         n = self.choose([1, 3, 8])
-        return name, self._like(name, (b, k, n)), self._like(name, (self.choose([1, b]), self.choose([1, m]), n))
+        return (
+            name,
+            self._like(name, (b, k, n)),
+            self._like(name, (self.choose([1, b]), self.choose([1, m]), n)),
+        )
 
     def image(self) -> str:
         found = self.find(lambda one: one.dim() == 4 and one.is_floating_point())
@@ -256,7 +268,10 @@ class Draft:
 
     def embedding(self) -> Proposal:
         rows = self.choose([2, 5])
-        return (self.fresh((rows, self.choose([1, 3, 4]))), self.places(self.some_shape(1), rows)), {}
+        return (
+            self.fresh((rows, self.choose([1, 3, 4]))),
+            self.places(self.some_shape(1), rows),
+        ), {}
 
     def gathered(self) -> Proposal:
         name = self.any(1)

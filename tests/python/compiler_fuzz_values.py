@@ -118,6 +118,10 @@ def _tame(result: torch.Tensor) -> bool:
     return result.numel() <= _MOST_ELEMENTS and _largest(result) <= limit  # NaN is not
 
 
+def _overlaps(one: torch.Tensor) -> bool:
+    return any(n > 1 and by == 0 for n, by in zip(one.shape, one.stride(), strict=True))
+
+
 def step(values: Values, node: Node, learns: bool) -> None:
     """Computes a node and adds its value; raises Unfit, or what PyTorch raises, where it may not stand."""
     operator = OPERATORS[node.op]
@@ -126,6 +130,8 @@ def step(values: Values, node: Node, learns: bool) -> None:
     floats = [one.native.is_floating_point() for one in operands]
     if operator.writes and not floats[0] and any(floats):
         raise Unfit("a float written into whole numbers")
+    if operator.writes and _overlaps(operands[0].native):
+        raise Unfit("PyTorch refuses, or deprecates, a write to memory that overlaps itself")
     code = node.expression()
     native = _evaluated(code, values, lambda one: one.native)
     with wide_default():
@@ -193,7 +199,9 @@ def check(program: Program) -> Expected:
     if not all(one is None or _tame(one) for one in native):
         raise Unfit("not tame")
     pairs = [(a, b) for a, b in zip(native, wide, strict=True) if a is not None and b is not None]
-    size = max([1.0, *(_largest(b) for _, b in pairs), *(_largest(v.wide) for v in values.values())])
+    size = max(
+        [1.0, *(_largest(b) for _, b in pairs), *(_largest(v.wide) for v in values.values())]
+    )
     eps = max([torch.finfo(torch.float32).eps, *(one.eps for one in values.values())])
     eps = max([eps, *(torch.finfo(a.dtype).eps for a, _ in pairs)])
     error = max([0.0, *(_largest(a.double() - b) for a, b in pairs)])
