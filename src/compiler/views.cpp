@@ -66,6 +66,16 @@ std::optional<Size> split(const Graph& graph, const Node& node, size_t result) {
   return before * type.strides[*dim];
 }
 
+// Counts from the first element of the storage, which only what a node has made is known to begin
+// at.
+std::optional<Size> strided(const Graph& graph, const Node& node) {
+  const Argument* start = argument(node, 3, "storage_offset");
+  if (start == nullptr || start->kind == Argument::Kind::kNone) return Size();
+  const NodeId maker = graph.values[node.views].node;
+  const bool made = maker != kNone && graph.nodes[maker].views == kNone;
+  return made ? integer(start, 0) : std::nullopt;
+}
+
 // Of a diagonal above or below the main one.
 std::optional<Size> beside_main(const Graph& graph, const Node& node) {
   const TensorType& type = graph.values[node.views].type;
@@ -82,7 +92,8 @@ std::optional<Size> beside_main(const Graph& graph, const Node& node) {
 std::optional<Size> view_offset(const Graph& graph, const Node& node, size_t result) {
   if (node.views == kNone) return Size();
   if (!node.writes.empty()) return Size();  // in place: the operand itself
-  if (class_of(node) != OpClass::kView || node.op == "aten.as_strided.default") return std::nullopt;
+  if (class_of(node) != OpClass::kView) return std::nullopt;
+  if (node.op == "aten.as_strided.default") return strided(graph, node);
   if (node.op == "aten.select.int") {
     const Argument* dim = argument(node, 1, "dim");
     return dim == nullptr ? std::nullopt : along(graph, node, 1, 2);

@@ -303,13 +303,13 @@ class Draft:
 
 
 def generate(seed: int) -> Program:
-    """The program of a seed: 2 to 9 nodes. The same for the same seed and the same table."""
+    """The program of a seed: 3 to 12 nodes. The same for the same seed and the same table."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for attempt in range(50):
             draft = Draft(seed * 50 + attempt)
             try:
-                for _ in range(draft.rng.randint(2, 9)):
+                for _ in range(draft.rng.randint(3, 12)):
                     draft.grow()
                 program = draft.finished()
                 check(program)
