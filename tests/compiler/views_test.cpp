@@ -26,8 +26,8 @@ TEST(Views, PartsLieBehindOneAnother) {
 
 TEST(Views, SlicesBeginAsPyTorchCounts) {
   const Graph graph = test::graph_of(
-      "symbol s range 0..9 hint 4 from %x[0]\nsymbol n range -20..20 hint 4 from %n\n"
-      "input %x: float32[s, 12] activation\ninput %n: int64 activation\n"
+      "symbol s range 0..9 hint 4 from %x[0]\nsymbol n range -20..20 hint 4 from integer 0\n"
+      "input %x: float32[s, 12] activation\n"
       "node %a: float32[s - 5, 12] = aten.slice.Tensor(%x, 0, -5, 9) views %x\n"
       "node %b: float32[s - n, 12] = aten.slice.Tensor(%x, 0, n, 9) views %x\n"
       "node %c: float32[3](13) = aten.diagonal.default(%x, 2) views %x\n"
