@@ -281,13 +281,16 @@ class Writer {
     }
   }
 
+  // All is read before anything is stored: an output may lie where an input of another one lay.
   void store_full(Value i) {
     Memo memo;
+    std::vector<std::pair<size_t, Value>> stored;
     for (size_t t = 0; t < loops_.tensors.size(); ++t) {
       const GroupTensor& tensor = loops_.tensors[t];
       if (!tensor.written || is_row_output(tensor)) continue;
-      addresses_[t].store(element(t, i), evaluate(tensor.value, i, &memo));
+      stored.emplace_back(t, evaluate(tensor.value, i, &memo));
     }
+    for (const auto& [t, value] : stored) addresses_[t].store(element(t, i), value);
   }
 
   const Graph& graph_;

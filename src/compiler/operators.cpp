@@ -111,6 +111,7 @@ constexpr Operator kRows[] = {
     {"aten.alias.default", kView},
     {"aten.as_strided.default", kView},
     {"aten.detach.default", kView},
+    {"aten.diagonal.default", kView},
     {"aten.expand.default", kView},
     {"aten.permute.default", kView},
     {"aten.reshape.default", kView},
@@ -123,6 +124,7 @@ constexpr Operator kRows[] = {
     {"aten.t.default", kView},
     {"aten.transpose.int", kView},
     {"aten.unbind.int", kView},
+    {"aten.unfold.default", kView},
     {"aten.unsqueeze.default", kView},
     {"aten.view.default", kView},
 

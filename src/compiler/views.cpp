@@ -22,11 +22,14 @@ std::optional<size_t> dimension(const std::optional<Size>& given, size_t rank) {
   return static_cast<size_t>(dim);
 }
 
-// A position in a dimension, which may count from the back.
+// A position in a dimension, which may count from the back, and ends at the front. One past the end
+// is of an empty view, whose place does not matter.
 std::optional<Size> position(const std::optional<Size>& given, const Size& size) {
   if (!given) return std::nullopt;
-  if (given->is_constant()) return given->constant_part() < 0 ? *given + size : *given;
-  return std::nullopt;
+  if (!given->is_constant()) {
+    return Size::mod(Size::max(*given, size * Size(-1)), Size::max(size, Size(1)));
+  }
+  return given->constant_part() < 0 ? Size::max(*given + size, Size()) : *given;
 }
 
 std::optional<Size> along(const Graph& graph, const Node& node, size_t dim_position,
@@ -63,17 +66,40 @@ std::optional<Size> split(const Graph& graph, const Node& node, size_t result) {
   return before * type.strides[*dim];
 }
 
+// Counts from the first element of the storage, which only what a node has made is known to begin
+// at.
+std::optional<Size> strided(const Graph& graph, const Node& node) {
+  const Argument* start = argument(node, 3, "storage_offset");
+  if (start == nullptr || start->kind == Argument::Kind::kNone) return Size();
+  const NodeId maker = graph.values[node.views].node;
+  const bool made = maker != kNone && graph.nodes[maker].views == kNone;
+  return made ? integer(start, 0) : std::nullopt;
+}
+
+// Of a diagonal above or below the main one.
+std::optional<Size> beside_main(const Graph& graph, const Node& node) {
+  const TensorType& type = graph.values[node.views].type;
+  const auto offset = integer(argument(node, 1, "offset"), 0);
+  const bool below = offset && offset->is_constant() && offset->constant_part() < 0;
+  const auto dim = below ? dimension(integer(argument(node, 2, "dim1"), 0), type.sizes.size())
+                         : dimension(integer(argument(node, 3, "dim2"), 1), type.sizes.size());
+  if (!dim || !offset || !offset->is_constant()) return std::nullopt;
+  return (below ? *offset * Size(-1) : *offset) * type.strides[*dim];
+}
+
 }  // namespace
 
 std::optional<Size> view_offset(const Graph& graph, const Node& node, size_t result) {
   if (node.views == kNone) return Size();
   if (!node.writes.empty()) return Size();  // in place: the operand itself
-  if (class_of(node) != OpClass::kView || node.op == "aten.as_strided.default") return std::nullopt;
+  if (class_of(node) != OpClass::kView) return std::nullopt;
+  if (node.op == "aten.as_strided.default") return strided(graph, node);
   if (node.op == "aten.select.int") {
     const Argument* dim = argument(node, 1, "dim");
     return dim == nullptr ? std::nullopt : along(graph, node, 1, 2);
   }
   if (node.op == "aten.slice.Tensor") return along(graph, node, 1, 2);
+  if (node.op == "aten.diagonal.default") return beside_main(graph, node);
   for (const char* op : {"aten.split.Tensor", "aten.split_with_sizes.default", "aten.unbind.int"}) {
     if (node.op == op) return split(graph, node, result);
   }

@@ -10,7 +10,7 @@
 namespace graft::compiler {
 
 // How many elements after its operand's first one the first one of a view's result lies; none when
-// the operator is not known or does not say (as_strided of what has an offset of its own).
+// the operator is not known or does not say (as_strided that counts from the storage's first one).
 std::optional<Size> view_offset(const Graph& graph, const Node& node, size_t result);
 
 // By value: elements from the root's first to its own first one; none where a view on the way is
