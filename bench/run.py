@@ -196,7 +196,9 @@ def main() -> int:
     parser.add_argument("--distributed", action="store_true", help="several processes, for docs/")
     parser.add_argument("--opencl", action="store_true", help="the OpenCL driver, for docs/")
     parser.add_argument("--publish", action="store_true", help="put the table where readers look")
-    parser.add_argument("--out", type=Path, help="the rows as JSON; default with --publish: beside this")
+    parser.add_argument(
+        "--out", type=Path, help="the rows as JSON; default with --publish: beside this"
+    )
     options = parser.parse_args()
     kind = next((kind for kind in TABLES if getattr(options, kind, False)), "all")
     rows: list[Row] = []

@@ -16,6 +16,8 @@
 namespace graft::ir {
 namespace {
 
+constexpr const char* kSubGroups[] = {"place", "index", "size"};  // by SubGroup
+
 // Prints the body of one kernel or function; every instruction becomes one statement.
 class Body {
  public:
@@ -263,7 +265,7 @@ class Body {
       case Opcode::kLocalItem:
         return std::string(dialect_.local_item());
       case Opcode::kSubGroup:
-        return std::string(dialect_.sub_group(static_cast<SubGroup>(it.bits)));
+        return std::string("graft_sub_group_") + kSubGroups[it.bits];
       case Opcode::kShuffle:
         return fmt::format("graft_shuffle({}, {})", a, b);
       case Opcode::kScalar:

@@ -77,11 +77,11 @@ class Dialect {
   // likes.
   virtual int parameter_bytes() const { return 0; }
 
+  // Of GPU-like languages, whose head() also defines graft_sub_group_place, _index and _size, and
+  // graft_shuffle(value, mask), for devices that have them.
   virtual std::string_view barrier() const { return ""; }
   virtual std::string_view local_item() const { return ""; }
-  virtual std::string_view local_memory() const { return ""; }  // "__local "
-  // Where the language has sub-groups its head() defines graft_shuffle(value, mask), too.
-  virtual std::string_view sub_group(SubGroup) const { return ""; }
+  virtual std::string_view local_memory() const { return ""; }   // "__local "
   virtual std::string_view address_space() const { return ""; }  // of parameters: "__global "
 
   // Types f32x4, f32x8, f32x16 with + - *, and the functions (or macros) graft_splat_<type>(x),

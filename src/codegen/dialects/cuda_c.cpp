@@ -25,6 +25,9 @@ static __device__ __forceinline__ To graft_bits(From from) {
   union { From from; To to; } bits = {from};
   return bits.to;
 }
+#define graft_sub_group_place (threadIdx.x % 32)
+#define graft_sub_group_index (threadIdx.x / 32)
+#define graft_sub_group_size 32
 #define graft_shuffle(value, mask) __shfl_xor_sync(0xffffffffu, value, mask)
 )";
   }
@@ -40,10 +43,6 @@ static __device__ __forceinline__ To graft_bits(From from) {
   std::string_view barrier() const override { return "__syncthreads();"; }
   std::string_view local_item() const override { return "threadIdx.x"; }
   std::string_view local_memory() const override { return "__shared__ "; }
-  std::string_view sub_group(SubGroup what) const override {
-    if (what == SubGroup::kPlace) return "threadIdx.x % 32";
-    return what == SubGroup::kIndex ? "threadIdx.x / 32" : "32";
-  }
 
  protected:
   std::string_view kernel_qualifier() const override { return "extern \"C\" __global__ "; }

@@ -21,8 +21,8 @@ const char* own_name(Type type) {
   return names[static_cast<int>(type)];
 }
 
-// Devices that are CPUs run kernels of both families: a work-item that takes a whole tile has
-// vector loops inside. Which family a kernel is of follows the device's class, not the dialect.
+// CPUs run kernels of both families (a work-item that takes a whole tile has vector loops inside):
+// which one a kernel is of follows the device's class, not the dialect.
 class OpenclC final : public GpuLike {
  public:
   OpenclC() : GpuLike("opencl-c") {}
@@ -57,10 +57,6 @@ class OpenclC final : public GpuLike {
   std::string_view barrier() const override { return "barrier(CLK_LOCAL_MEM_FENCE);"; }
   std::string_view local_item() const override { return "get_local_id(0)"; }
   std::string_view local_memory() const override { return "__local "; }
-  std::string_view sub_group(SubGroup what) const override {
-    if (what == SubGroup::kPlace) return "get_sub_group_local_id()";
-    return what == SubGroup::kIndex ? "get_sub_group_id()" : "get_sub_group_size()";
-  }
   std::string_view address_space() const override { return "__global "; }
 
  protected:

@@ -29,6 +29,9 @@ typedef float f32;
 #if defined(cl_khr_fp64) || defined(__opencl_c_fp64)
 typedef double f64;
 #endif
+#define graft_sub_group_place get_sub_group_local_id()
+#define graft_sub_group_index get_sub_group_id()
+#define graft_sub_group_size get_sub_group_size()
 #if defined(cl_khr_subgroup_shuffle)
 #define graft_shuffle sub_group_shuffle_xor
 #elif defined(cl_intel_subgroups)
