@@ -44,7 +44,7 @@ bool counts_in_32_bits(const ConvolutionViews& views, const PatchGeometry& geome
     spread *= places + static_cast<double>(geometry.dilation[d] * geometry.kernel[d]);
   }
   const auto elements = [](const TensorView& view) {
-    return static_cast<double>(extent_bytes(view) / size_of(view.dtype));
+    return static_cast<double>(extent_bytes(view)) / static_cast<double>(size_of(view.dtype));
   };
   return std::max({spread, elements(views.input), elements(views.output)}) < kMost;
 }
