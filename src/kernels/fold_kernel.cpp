@@ -57,7 +57,8 @@ class FoldWriter {
     for (size_t i = 0; i < program_.passes.size(); ++i) {
       write_shared_pass(program_.passes[i], folds[i], place[0]);
     }
-    b_.if_(folds[0].lane() == 0, [&] { store(place[1], place[2], place[3]); });
+    const Value lane = cast(ir::Type::kI64, b_.local_item());  // a program may have no pass
+    b_.if_(lane == 0, [&] { store(place[1], place[2], place[3]); });
     return b_.finish();
   }
 
