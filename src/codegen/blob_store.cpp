@@ -43,8 +43,7 @@ std::string default_folder() {
 
 uint64_t default_limit() {
   const char* text = std::getenv("GRAFT_CACHE_LIMIT");
-  const uint64_t limit = text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
-  return limit != 0 ? limit : uint64_t{256} << 20;
+  return text == nullptr || *text == '\0' ? uint64_t{256} << 20 : std::strtoull(text, nullptr, 10);
 }
 
 }  // namespace
@@ -55,7 +54,7 @@ BlobStore::BlobStore(std::string folder, uint64_t limit)
 bool BlobStore::ready() {
   if (!asked_) {
     asked_ = true;
-    usable_ = !folder_.empty() && open_folder();
+    usable_ = limit_ != 0 && !folder_.empty() && open_folder();
   }
   return usable_;
 }
@@ -88,6 +87,11 @@ void BlobStore::warn(const std::string& what) {
                "graft: warning: kernel cache %s: %s. Kernels are compiled again where they are "
                "missing; GRAFT_CACHE_DIR names another folder.\n",
                folder_.c_str(), what.c_str());
+}
+
+bool BlobStore::keeps() {
+  const std::lock_guard lock(mutex_);
+  return ready();
 }
 
 std::optional<std::string> BlobStore::read(const std::string& name) {

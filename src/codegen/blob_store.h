@@ -15,9 +15,12 @@ namespace graft {
 class BlobStore {
  public:
   // Makes the folder (mode 0700) when it is first needed. It must belong to this user and to nobody
-  // else's access; otherwise the store stays empty. An empty folder name keeps nothing. Above
-  // limit bytes the files that were used least recently go.
+  // else's access; otherwise the store stays empty. An empty folder name or a limit of 0 keeps
+  // nothing. Above limit bytes the files that were used least recently go.
   BlobStore(std::string folder, uint64_t limit);
+
+  // Whether what is written may be read again.
+  bool keeps();
 
   // The bytes under a name (a hash: letters and digits); nothing when missing or damaged. A
   // damaged file is removed.
@@ -42,7 +45,7 @@ class BlobStore {
 };
 
 // The store of the process: $GRAFT_CACHE_DIR, else $XDG_CACHE_HOME/graft, else ~/.cache/graft, of
-// at most $GRAFT_CACHE_LIMIT bytes (256 MiB).
+// at most $GRAFT_CACHE_LIMIT bytes (256 MiB; 0: no store).
 BlobStore& blob_store();
 
 }  // namespace graft

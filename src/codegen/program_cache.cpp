@@ -116,19 +116,20 @@ class Entry {
     }
     const std::string toolchain = fingerprint(device);
     const std::string file = hash_text(toolchain + "\n" + program.source);
-    if (!toolchain.empty()) {
+    const bool keeps = !toolchain.empty() && blob_store().keeps();
+    if (keeps) {
       const std::optional<std::string> kept = blob_store().read(file);
       if (kept && load(device, *kept, program.name) == GRAFT_OK) return;
     }
     const auto* programs = device.driver().extension<graft_programs_table>("graft.programs", 1);
     if (programs != nullptr) {
       build(device, *programs, program);
-      if (!toolchain.empty()) keep_later(device, *programs, program_, file);
+      if (keeps) keep_later(device, *programs, program_, file);
       return;
     }
     const std::string blob = compile(device, program);
     device.check(load(device, blob, program.name), "loading a compiled kernel");
-    if (!toolchain.empty()) blob_store().write(file, blob);
+    if (keeps) blob_store().write(file, blob);
   }
 
   static void check_compiled(Device& device, graft_status status, const Program& program) {

@@ -58,6 +58,15 @@ TEST_F(BlobStoreTest, DropsDamagedFiles) {
   EXPECT_EQ(store.read("a"), std::nullopt);
 }
 
+TEST_F(BlobStoreTest, KeepsNothingWithALimitOfZero) {
+  BlobStore none(folder_, 0), some(folder_, kLimit);
+  EXPECT_FALSE(none.keeps());
+  EXPECT_TRUE(some.keeps());
+  none.write("a", "text");
+  EXPECT_EQ(none.read("a"), std::nullopt);
+  EXPECT_EQ(some.read("a"), std::nullopt);
+}
+
 TEST_F(BlobStoreTest, RefusesAFolderThatOthersMayWriteTo) {
   fs::create_directories(folder_);
   ASSERT_EQ(chmod(folder_.c_str(), 0777), 0);
