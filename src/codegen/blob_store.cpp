@@ -30,6 +30,8 @@ struct Header {
 };
 constexpr char kMagic[8] = {'g', 'r', 'a', 'f', 't', 'k', 'c', '1'};
 
+constexpr uint64_t kDefaultLimit = uint64_t{256} << 20;
+
 std::string default_folder() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
@@ -43,7 +45,10 @@ std::string default_folder() {
 
 uint64_t default_limit() {
   const char* text = std::getenv("GRAFT_CACHE_LIMIT");
-  return text == nullptr || *text == '\0' ? uint64_t{256} << 20 : std::strtoull(text, nullptr, 10);
+  if (text == nullptr) return kDefaultLimit;
+  char* end = nullptr;
+  const uint64_t limit = std::strtoull(text, &end, 10);
+  return end == text ? kDefaultLimit : limit;
 }
 
 }  // namespace

@@ -33,6 +33,13 @@ struct PatchProduct {
   int64_t outs() const { return weight.sizes[0]; }
   int64_t depth() const { return weight.count() / weight.sizes[0]; }
 
+  // The weight as [out, depth], the same for each of a batch.
+  TensorView factor(int64_t batch) const {
+    TensorView matrix = matrices(weight, batch, outs(), depth());
+    matrix.strides[0] = 0, matrix.strides[1] = depth(), matrix.strides[2] = 1;
+    return matrix;
+  }
+
   int64_t together(int64_t width) const {
     return images_in_a_turn(input, geometry, PatchLines::kPositions, width);
   }
@@ -58,12 +65,10 @@ PackedFactor pack_images(Stream& stream, const PatchProduct& what, const TensorV
 
 // Channels last: patches on the left, so that the rows of the product are the result's.
 void multiply_last(Stream& stream, const PatchProduct& what) {
-  const int64_t outs = what.outs(), depth = what.depth(), positions = what.geometry.count();
+  const int64_t depth = what.depth(), positions = what.geometry.count();
   const int64_t width = panel_columns(stream.device());
   const bool direct = is_pointwise(what.geometry) && as_matrix(what.input);
-  TensorView factor = matrices(what.weight, 1, outs, depth);
-  factor.strides[0] = 0, factor.strides[1] = depth, factor.strides[2] = 1;
-  const Panels weights(stream, factor, 2, width);
+  const Panels weights(stream, what.factor(1), 2, width);
   const PackedFactor right{weights.address(), weights.bytes(), 0, depth};
   const int64_t together = direct ? what.images() : what.together(width);
   for (int64_t first = 0; first < what.images(); first += together) {
@@ -94,8 +99,7 @@ void multiply_first(Stream& stream, const PatchProduct& what) {
   for (int64_t first = 0; first < what.images(); first += together) {
     const int64_t count = std::min(together, what.images() - first);
     const TensorView images = part(what.input, 0, first, count);
-    TensorView factor = matrices(what.weight, count, outs, depth);
-    factor.strides[0] = 0, factor.strides[1] = depth, factor.strides[2] = 1;
+    const TensorView factor = what.factor(count);
     TensorView to = matrices(part(output.view(), 0, first, count), count, outs, positions);
     to.strides[2] = 1;
     std::optional<TensorView> added;
