@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -33,6 +34,18 @@ def module() -> Any:
     import torch
 
     return torch.get_device_module(NAME)
+
+
+@pytest.fixture
+def allocated(module: Any) -> Callable[[], int]:
+    """Asks for the bytes in use, without what earlier tests left in cycles of references."""
+
+    def bytes_in_use() -> int:
+        gc.collect()
+        module.synchronize()
+        return int(module.memory_allocated())
+
+    return bytes_in_use
 
 
 @pytest.fixture

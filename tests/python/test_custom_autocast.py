@@ -1,6 +1,5 @@
 """Autocast regions: custom functions, nesting, threads, the cache of cast weights, custom operators."""
 
-import gc
 import threading
 import warnings
 
@@ -186,12 +185,7 @@ def test_weights_are_cast_once_in_a_region(device, module, native):
         assert [launches(module, lambda: inner @ x) for _ in range(2)] == [2, 2]
 
 
-def test_the_cache_lets_go_of_its_memory(device, module):
-    def allocated():
-        gc.collect()  # what other tests left
-        module.synchronize()
-        return module.memory_allocated()
-
+def test_the_cache_lets_go_of_its_memory(device, allocated):
     weight, x = torch.ones(512, 4, device=device, requires_grad=True), square(device, HALF)
     before = allocated()
     with torch.autocast(device):

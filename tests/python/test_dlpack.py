@@ -2,7 +2,6 @@
 
 import array
 import ctypes
-import gc
 
 import numpy as np
 import pytest
@@ -85,11 +84,7 @@ def test_what_a_library_reads_in_a_capsule(x, second):
         assert (found.code, found.bits) == ((2, 32) if tensor.is_floating_point() else (0, 64))
 
 
-def test_memory_lives_as_long_as_the_capsule_or_what_came_of_it(device, module):
-    def allocated():
-        gc.collect()
-        return module.memory_allocated()
-
+def test_memory_lives_as_long_as_the_capsule_or_what_came_of_it(device, allocated):
     before = allocated()
     capsule = torch.ones(1000, device=device).__dlpack__()
     assert allocated() > before
