@@ -130,6 +130,28 @@ TEST(Pointwise, RoundsHalfTypesToNearestEven) {
   EXPECT_EQ(out.get(), expected);
 }
 
+TEST(Pointwise, RowsOfHalvesBeginAnywhere) {
+  constexpr int64_t kRows = 5, kColumns = 85, kStride = 87;
+  for (graft_dtype dtype : {GRAFT_FLOAT16, GRAFT_BFLOAT16}) {
+    const std::vector<double> x = numbers(kRows, 1, -2, 2, dtype);
+    const std::vector<double> y = numbers(kRows * kStride, 2, -2, 2, dtype);
+    DeviceTensor a({kRows}, dtype), b({kRows * kStride}, dtype), out({kRows, kColumns}, dtype);
+    a.set(x), b.set(y);
+    const TensorView repeated = a.as({kRows, kColumns}, {1, 0});
+    run("mul", out, {repeated, b.as({kRows, kColumns}, {kStride, 1})});
+    std::vector<double> products, halves;
+    for (int64_t i = 0; i < kRows; ++i) {
+      for (int64_t k = 0; k < kColumns; ++k) {
+        products.push_back(test::rounded(x[i] * y[i * kStride + k], dtype));
+        halves.push_back(test::rounded(x[i] / 2, dtype));
+      }
+    }
+    EXPECT_EQ(out.get(), products);
+    run("div", out, {repeated, Scalar::of(2.0)});
+    EXPECT_EQ(out.get(), halves);
+  }
+}
+
 TEST(Pointwise, TakesScalarsOfAnyType) {
   DeviceTensor a({3}, GRAFT_FLOAT32), out({3}, GRAFT_FLOAT32);
   a.set({1, 2, 3});
