@@ -17,6 +17,8 @@ const fs::path kBinary = GRAFT_TEST_BINARY_DIR;
 const fs::path kDrivers = GRAFT_TEST_DRIVER_DIR;
 // The host driver's way to let its second copy fail after it was enqueued.
 const std::string kHostLateError = " --late-error GRAFT_HOST_FAULTS=copy:2";
+// Collectives move megabytes, which took the thread sanitizer over 30 s on a busy machine.
+const std::string kPatience = " --timeout 120";
 
 struct Outcome {
   int code;
@@ -44,7 +46,7 @@ std::vector<fs::path> bug_drivers() {
 }
 
 TEST(DriverCheck, PassesTheHostDriver) {
-  const Outcome outcome = check(kDrivers / "graft_host.so", kHostLateError);
+  const Outcome outcome = check(kDrivers / "graft_host.so", kHostLateError + kPatience);
   EXPECT_EQ(outcome.code, 0) << outcome.report;
   // Every slot is there. graft.programs is left out: the host's blobs are what it loads. The
   // thread-sanitizer build has no compute library, whose three cases are then left out, too.
@@ -60,7 +62,8 @@ TEST(DriverCheck, PassesTheTinyDriver) {
 
 // The worked example of docs/collectives.md.
 TEST(DriverCheck, PassesAVendorsCollectives) {
-  const Outcome outcome = check(kBinary / "tests" / "graft_vendor.so", " --only graft.collectives");
+  const Outcome outcome =
+      check(kBinary / "tests" / "graft_vendor.so", " --only graft.collectives" + kPatience);
   EXPECT_EQ(outcome.code, 0) << outcome.report;
   EXPECT_NE(outcome.report.find("0 failed, 0 skipped"), std::string::npos) << outcome.report;
 }
