@@ -75,14 +75,18 @@ def built() -> dict[str, float]:
 
 
 def costs(device: str, call: Any) -> dict[str, float]:
-    """Launches and the peak of memory of one warm call."""
+    """Launches (a graph is one), kernels (also those inside of graphs) and the peak of memory of one
+    warm call."""
     module = torch.get_device_module(device)
     torch.accelerator.reset_peak_memory_stats()
-    before = module.statistics()["launches"]
+    before = module.statistics()
     call()
     synchronize(device)
-    launches = module.statistics()["launches"] - before
-    return {"launches": launches, "peak": torch.accelerator.max_memory_allocated()}
+    now = module.statistics()
+    made = {key: now[key] - before[key] for key in ("launches", "graphs", "launches_in_graphs")}
+    return {"launches": made["launches"] + made["graphs"],
+            "kernels": made["launches"] + made["launches_in_graphs"],
+            "peak": torch.accelerator.max_memory_allocated()}  # fmt: skip
 
 
 def sample(device: str) -> float:

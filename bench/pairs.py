@@ -29,7 +29,7 @@ class Row:
     """One line of the table. value, low and high are ratios, or in `unit`: a difference, or bytes.
 
     Ratios of other things than the case's time have units of their own: "compiling" (seconds),
-    "launches", "peak" (bytes), "mean" (of ratios).
+    "launches", "kernels", "peak" (bytes), "mean" (of ratios).
     """
 
     name: str

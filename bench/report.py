@@ -19,7 +19,7 @@ TITLES = ("case", "goal", "measured", "95 % interval", "device (min)", "CPU (min
 
 
 def quantity(value: float, unit: str) -> str:
-    if unit in ("launches", "count"):
+    if unit in ("launches", "kernels", "count"):
         return f"{value:.0f}"
     if unit == "mean":
         return f"{value:.2f}"

@@ -13,7 +13,7 @@ namespace graft::host {
 namespace {
 
 // More than any pointwise kernel takes; longer lists go to the heap.
-constexpr uint32_t kArguments = 20;
+constexpr uint32_t kArguments = 32;
 
 bool translate(const Arena& arena, const graft_argument& from, graft_kernel_argument* to) {
   if (from.kind == GRAFT_ARGUMENT_SCALAR || from.value == 0) {

@@ -11,6 +11,7 @@
 #include "arena.h"
 #include "collectives.h"
 #include "graft/driver_slot.h"
+#include "graph.h"
 #include "reduction.h"
 #include "settings.h"
 #include "stream.h"
@@ -200,6 +201,10 @@ graft_status extension(const char* name, uint32_t version, const void** out_tabl
   std::string_view wanted = name;
   if (wanted == "graft.profiler" && version == 1) {
     *out_table = &kProfiler;
+    return GRAFT_OK;
+  }
+  if (wanted == "graft.graphs" && version == 1) {
+    *out_table = &kGraphs;
     return GRAFT_OK;
   }
   if (wanted == "graft.collectives" && version == 1) {

@@ -13,11 +13,15 @@ constexpr int kSpins = 200;
 
 }  // namespace
 
-Queue::Queue() : tail_(new Chunk), head_(tail_) {}
+Queue::Queue() : oldest_(new Chunk), tail_(oldest_), head_(oldest_) {}
 
 Queue::~Queue() {
-  for (Chunk* chunk = head_; chunk != nullptr;) delete std::exchange(chunk, chunk->next);
-  delete spare_.load();
+  for (Chunk* chunk = oldest_; chunk != nullptr;) delete std::exchange(chunk, chunk->next);
+}
+
+Queue::Chunk* Queue::emptied() {
+  if (oldest_ == head_.load(std::memory_order_acquire)) return nullptr;
+  return std::exchange(oldest_, oldest_->next);
 }
 
 Command& Queue::next() {
@@ -27,8 +31,12 @@ Command& Queue::next() {
 void Queue::publish() {
   uint32_t count = pushed_.load(std::memory_order_relaxed) + 1;
   if (count % kCommands == 0) {
-    Chunk* fresh = spare_.exchange(nullptr, std::memory_order_acquire);
-    if (fresh == nullptr) fresh = new Chunk;
+    Chunk* fresh = emptied();
+    if (fresh == nullptr) fresh = new Chunk, ++chunks_;
+    const uint32_t full = (count - done_.load(std::memory_order_relaxed)) / kCommands + 1;
+    if (chunks_ > full + kSpares) {
+      if (const Chunk* more = emptied()) delete more, --chunks_;
+    }
     fresh->next = nullptr;
     tail_->next = fresh;
     tail_ = fresh;
@@ -52,14 +60,13 @@ Command* Queue::front() {
   }
   while (pushed_.load(std::memory_order_acquire) == count) pushed_.wait(count);
   if (stopped_.load()) return nullptr;
-  return &head_->commands[count % kCommands];
+  return &head_.load(std::memory_order_relaxed)->commands[count % kCommands];
 }
 
 void Queue::pop() {
   uint32_t count = done_.load(std::memory_order_relaxed) + 1;
   if (count % kCommands == 0) {
-    Chunk* emptied = std::exchange(head_, head_->next);
-    delete spare_.exchange(emptied, std::memory_order_acq_rel);
+    head_.store(head_.load(std::memory_order_relaxed)->next, std::memory_order_release);
   }
   done_.store(count);
   done_.notify_all();

@@ -54,7 +54,7 @@ class Command {
   Outcome (*run_)(Command&, bool);
   uint32_t tag_;
   bool survives_;
-  alignas(16) std::byte place_[224];
+  alignas(16) std::byte place_[304];
 };
 
 // Any number of commands, one pushing thread at a time, one popping thread.
@@ -90,19 +90,24 @@ class Queue {
   void stop();
 
  private:
-  static constexpr uint32_t kCommands = 64;
+  static constexpr uint32_t kCommands = 64, kSpares = 256;
   struct Chunk {
     Command commands[kCommands];
     Chunk* next = nullptr;
   };
 
+  Chunk* emptied();  // one to push into again, NULL when none is empty
+
   std::atomic<uint32_t> pushed_{0};
   std::atomic<bool> stopped_{false};
-  Chunk* tail_;  // pushing side
+  // One list, from oldest_ by head_ to tail_: what is popped, and what is pushed. Chunks before
+  // head_ are empty; the pushing side takes them again, the oldest first, and frees one more each
+  // time while there are more than kSpares.
+  Chunk *oldest_, *tail_;  // pushing side, as the next
+  uint32_t chunks_ = 1;    // in the list
   alignas(64) std::atomic<uint32_t> done_{0};
   std::atomic<uint32_t> announced_{0};  // what done_ becomes after the command
-  Chunk* head_;                         // popping side
-  std::atomic<Chunk*> spare_{nullptr};  // one emptied chunk goes round
+  std::atomic<Chunk*> head_;            // popping side
 };
 
 }  // namespace graft::host

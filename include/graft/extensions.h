@@ -167,6 +167,58 @@ typedef struct graft_programs_table {
   graft_status (*program_save)(graft_program program, graft_sink blob);
 } graft_programs_table;
 
+/* A device address that each launch of a graph names anew: its base of that number plus offset. */
+typedef struct graft_place {
+  uint64_t offset;
+  uint32_t base; /* GRAFT_NO_BASE: offset is the address, or 0 for none */
+  uint32_t unused;
+} graft_place;
+
+#define GRAFT_NO_BASE UINT32_MAX
+
+typedef enum graft_command_kind {
+  GRAFT_COMMAND_COPY = 0, /* on the device */
+  GRAFT_COMMAND_FILL = 1,
+  GRAFT_COMMAND_LAUNCH = 2,
+  GRAFT_COMMAND_EXECUTE = 3 /* a plan of graft.blas or graft.dnn */
+} graft_command_kind;
+
+/* What one call of a slot enqueues, with places for addresses. What it points to is read during
+ * graph_create; its kernel and its plan outlive the graph. The caller sets struct_size. */
+typedef struct graft_command {
+  uint32_t struct_size;
+  uint32_t kind; /* graft_command_kind */
+  uint32_t tag;  /* as the slot's: of late errors and traces */
+  uint32_t place_count;
+  /* COPY: to, from. FILL: to. LAUNCH: one for each ADDRESS argument. EXECUTE: tensors, operands and
+   * workspace of graft_execution. */
+  const graft_place* places;
+  uint64_t bytes;             /* COPY, FILL */
+  const void* pattern;        /* FILL */
+  uint64_t pattern_bytes;     /* FILL */
+  graft_kernel kernel;        /* LAUNCH */
+  const graft_launch* launch; /* LAUNCH; its addresses are not read */
+  graft_plan plan;            /* EXECUTE */
+  graft_status (*execute)(graft_stream stream, graft_plan plan, const graft_execution* execution);
+} graft_command;
+
+typedef struct graft_graph_s* graft_graph;
+
+/* Extension "graft.graphs", version 1: many commands for the price of one call. Without it, and
+ * where graph_create answers UNSUPPORTED, Graft gives the commands one by one. */
+typedef struct graft_graphs_table {
+  uint32_t slot_count; /* 3 */
+  uint32_t unused;
+  graft_status (*graph_create)(graft_device device, const graft_command* commands, uint32_t count,
+                               graft_graph* out_graph);
+  /* Enqueues the commands in their order. Several launches of one graph may be under way at once.
+   * Those before a command that is refused are enqueued. */
+  graft_status (*graph_launch)(graft_stream stream, graft_graph graph, const graft_address* bases,
+                               uint32_t base_count);
+  /* What was launched still runs to its end. */
+  graft_status (*graph_destroy)(graft_graph graph);
+} graft_graphs_table;
+
 /* The processes (or devices of one process) that compute together; each is a rank of the group. */
 typedef struct graft_group_s* graft_group;
 

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 
+#include "compiler/captured_run.h"
 #include "compiler/constant_bytes.h"
+#include "compiler/external_step.h"
 #include "compiler/group_kernel.h"
 #include "compiler/kernel_launch.h"
 #include "compiler/library_step.h"
 #include "compiler/memory_plan.h"
+#include "compiler/ungrouping.h"
 #include "compiler/verifier.h"
 #include "compiler/views.h"
 #include "kernels/axes.h"
@@ -22,14 +25,21 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 
+// Runs of certain sizes before one is noted: the first compiles kernels and fills caches. Notes of
+// runs whose memory then came in ever new ways are not made for ever.
+constexpr int kRunsBefore = 1, kMostMisfits = 4, kMostNotes = 8;
+
+// One of the three.
 struct Step {
   std::vector<NodeId> nodes;
   std::optional<KernelLaunch> kernel;
-  std::optional<LibraryStep> library;  // neither: an external node
-  Node node;                           // external: with sizes as numbers
-  std::vector<ValueId> operands;
-  std::vector<TensorView> operand_views, result_views;
-  std::vector<Scalar> scalars;
+  std::optional<LibraryStep> library;
+  std::optional<ExternalStep> external;
+
+  bool repeats() const {
+    if (external) return external->repeats();
+    return kernel ? !kernel->takes_numbers() : !library->takes_numbers();
+  }
 };
 
 // Where the memory of a root comes from.
@@ -41,26 +51,6 @@ struct Place {
   graft_address address = 0;  // of the root in this run
   uint64_t offset = 0;        // of the value, in bytes
 };
-
-// Products that no library call describes run outside with their epilogue behind them; groups
-// without a kernel fall apart.
-void take_apart(Graph* graph) {
-  const Effects effects(*graph);
-  std::vector<Group> groups;
-  for (Group& group : graph->groups) {
-    const bool multiplies =
-        group.kind == GroupKind::kMatmul || group.kind == GroupKind::kConvolution;
-    std::vector<NodeId> rest = group.nodes;
-    if (multiplies) rest.erase(rest.begin());
-    if (!rest.empty() && !group_kernel(*graph, effects, rest)) continue;
-    if (multiplies && !library_call(*graph, group.nodes)) {
-      group.nodes = rest;
-      group.kind = GroupKind::kPointwise;
-    }
-    if (!group.nodes.empty()) groups.push_back(group);
-  }
-  graph->groups = std::move(groups);
-}
 
 // The memory of one run, which goes back however the run ends.
 class Arena {
@@ -124,16 +114,12 @@ class Executor::Frame {
     }
     if (symbols_.bind(inputs, integers) || !sized_) resize();
     for (size_t i = 0; i < inputs.size(); ++i) check_input(i, inputs[i]);
-    const Arena arena(host_, stream_, placement_.total);
+    constexpr uint64_t kTo = CapturedRun::kScratchAlignment;
+    const uint64_t own = (placement_.total + kTo - 1) / kTo * kTo;
+    const Arena arena(host_, stream_, own + captured_.scratch_bytes());
     find_addresses(inputs, arena.address);
-    for (Step& step : steps_) {
-      if (step.kernel)
-        step.kernel->launch(stream_, views_, numbers_);
-      else if (step.library)
-        step.library->run(stream_, views_, numbers_);
-      else
-        call(step);
-    }
+    find_bases(arena.address);
+    run_steps(arena.address + own);
     for (size_t i = 0; i < results.size(); ++i) {
       if (graph_.outputs[i].value != kNone) results[i] = views_[graph_.outputs[i].value];
     }
@@ -151,16 +137,16 @@ class Executor::Frame {
                                              [](const Step& s) { return s.library.has_value(); }));
   }
   size_t externals() const {
-    return static_cast<size_t>(std::count_if(
-        steps_.begin(), steps_.end(), [](const Step& s) { return !s.kernel && !s.library; }));
+    return static_cast<size_t>(std::count_if(steps_.begin(), steps_.end(),
+                                             [](const Step& s) { return s.external.has_value(); }));
   }
   size_t compiled() const {
     size_t count = 0;
-    for (const Step& step : steps_) count += step.kernel || step.library ? step.nodes.size() : 0;
+    for (const Step& step : steps_) count += step.external ? 0 : step.nodes.size();
     return count;
   }
   int64_t integer(size_t output) const { return at(graph_.outputs.at(output).integer); }
-  uint64_t arena_bytes() const { return placement_.total; }
+  uint64_t arena_bytes() const { return placement_.total + captured_.scratch_bytes(); }
 
  private:
   [[noreturn]] void unsupported(const std::string& what, const char* why) const {
@@ -211,13 +197,8 @@ class Executor::Frame {
         }
       }
       if (view) return;
-      each_value(node.arguments, [&](ValueId value) {
-        step.operands.push_back(value);
-        outside_[value] = true;
-      });
-      step.operand_views.resize(step.operands.size());
-      step.scalars.resize(step.operands.size());
-      step.result_views.resize(node.results.size());
+      each_value(node.arguments, [&](ValueId value) { outside_[value] = true; });
+      step.external.emplace(graph_, nodes[0]);
     }
     steps_.push_back(std::move(step));
   }
@@ -274,6 +255,10 @@ class Executor::Frame {
     for (const PlannedBuffer& buffer : plan_.buffers) {
       placement_.bytes.push_back(static_cast<uint64_t>(at(buffer.bytes)));
     }
+    placement_.room.clear();
+    for (const PlannedOutput& output : plan_.outputs) {
+      placement_.room.push_back(static_cast<uint64_t>(at(output.bytes)));
+    }
     place(plan_, kAlignment, &placement_);
     for (ValueId id : sized_constants_) write_constant(id);
     const auto size = [this](const Size& given) { return at(given); };
@@ -283,8 +268,10 @@ class Executor::Frame {
       else if (step.library)
         step.library->prepare(graph_, views_, stream_, size);
       else
-        resolve(step);
+        step.external->prepare(size);
     }
+    captured_.clear();
+    until_note_ = kRunsBefore, notes_ = 0;
     sized_ = true;
   }
 
@@ -305,17 +292,6 @@ class Executor::Frame {
                             graph_.name, value.name));
   }
 
-  void resolve(Step& step) {
-    step.node = graph_.nodes[step.nodes[0]];
-    resolve(step.node.arguments);
-  }
-  void resolve(std::vector<Argument>& arguments) const {
-    for (Argument& argument : arguments) {
-      if (argument.kind == Argument::Kind::kInteger) argument.integer = at(argument.integer);
-      resolve(argument.list);
-    }
-  }
-
   void find_addresses(std::span<const ExecutionInput> inputs, graft_address arena) {
     for (ValueId id = 0; id < places_.size(); ++id) {
       Place& place = places_[id];
@@ -323,10 +299,15 @@ class Executor::Frame {
         place.address = inputs[place.index].view.address;
         numbers_[id] = inputs[place.index].scalar;
       }
-      if (place.home == Home::kArena) place.address = arena + placement_.offsets[place.index];
       if (place.home == Home::kOutput) {
         place.address = host_.output(place.index, extent_bytes(views_[id]), stream_);
       }
+    }
+    for (Place& place : places_) {
+      if (place.home != Home::kArena) continue;
+      const uint32_t host = placement_.hosts[place.index];
+      const graft_address base = host == kNone ? arena : places_[plan_.outputs[host].value].address;
+      place.address = base + placement_.offsets[place.index];
     }
     for (ValueId id = 0; id < places_.size(); ++id) {
       const bool own = places_[id].home != Home::kNowhere;
@@ -336,19 +317,45 @@ class Executor::Frame {
     }
   }
 
-  void call(Step& step) {
-    for (size_t i = 0; i < step.operands.size(); ++i) {
-      const ValueId value = step.operands[i];
-      step.operand_views[i] = views_[value];
-      const bool scalar =
-          graph_.values[value].kind == InputKind::kScalar && places_[value].home == Home::kInput;
-      if (scalar) step.scalars[i] = numbers_[value];
+  // The memory that commands of this run may name.
+  void find_bases(graft_address arena) {
+    bases_.assign(1, {arena, placement_.total});
+    for (ValueId id = 0; id < places_.size(); ++id) {
+      const Home home = places_[id].home;
+      if (home == Home::kNowhere || home == Home::kArena) continue;
+      bases_.push_back({places_[id].address, extent_bytes(views_[id])});
     }
-    for (size_t i = 0; i < step.result_views.size(); ++i) {
-      const ValueId value = step.node.results[i];
-      if (value != kNone) step.result_views[i] = views_[value];
+  }
+
+  void run_steps(graft_address scratch) {
+    const bool whole = stream_.memory_pool() != 0 || commands_are_traced();
+    const bool again = !whole && captured_.fits(bases_);
+    const bool note = !whole && !again && until_note_ == 0 && notes_ < kMostNotes;
+    if (again) captured_.move_to(bases_, scratch);
+    if (note) captured_.begin(bases_);
+    for (size_t i = 0; i < steps_.size();) {
+      const size_t next = again ? captured_.give(i, stream_) : i;
+      if (next == i) run_step(i, note);
+      i = std::max(i + 1, next);
     }
-    host_.run({graph_, step.node, step.operand_views, step.scalars, step.result_views}, stream_);
+    if (note) captured_.end(stream_.device()), ++notes_;
+    until_note_ = again || note ? kMostMisfits : std::max(0, until_note_ - 1);
+  }
+
+  void run_step(size_t i, bool note) {
+    Step& step = steps_[i];
+    const auto run = [&] {
+      if (step.kernel)
+        step.kernel->launch(stream_, views_, numbers_);
+      else if (step.library)
+        step.library->run(stream_, views_, numbers_);
+      else
+        step.external->run(host_, stream_, views_, numbers_);
+    };
+    if (note && step.repeats())
+      captured_.note(i, stream_, run);
+    else
+      run();
   }
 
   Graph graph_;
@@ -368,6 +375,9 @@ class Executor::Frame {
   std::vector<TensorView> views_;  // by value
   std::vector<Scalar> numbers_;    // by value: the call's scalars
   Placement placement_;
+  std::vector<BaseMemory> bases_;
+  CapturedRun captured_;
+  int until_note_ = 0, notes_ = 0;
 };
 
 Executor::Executor(const Graph& graph, ExecutionHost& host, Stream& stream)

@@ -27,6 +27,9 @@ class KernelLaunch {
   // Enqueues it. views and numbers: by value of the graph; numbers of its scalar inputs only.
   void launch(Stream& stream, std::span<const TensorView> views, std::span<const Scalar> numbers);
 
+  // Whether it reads numbers of the host, which each run may have others of.
+  bool takes_numbers() const { return !kernel_.numbers.empty(); }
+
  private:
   void push(int64_t value);
   void push_spans(int64_t rows, int64_t length);

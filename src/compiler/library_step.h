@@ -33,6 +33,8 @@ class LibraryStep {
   // Commands that run() enqueues for it: 1, or 2 with a kernel behind the product.
   size_t launches() const { return plan_ != nullptr || !rest_ ? 1 : 2; }
 
+  bool takes_numbers() const { return launch_ && launch_->takes_numbers(); }
+
  private:
   void plan_product(std::span<const TensorView> views, Device& device);
   void plan_convolution(std::span<const TensorView> views, Device& device);

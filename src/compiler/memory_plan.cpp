@@ -30,7 +30,10 @@ class Planner {
 
   MemoryPlan run() {
     for (const LiveRange& range : live_ranges(graph_, effects_, units_, order_)) {
-      if (range.output) continue;
+      if (range.output) {
+        plan_.outputs.push_back({range.value, range.bytes, range.first});
+        continue;
+      }
       const int64_t taken = reused(range);
       if (taken < 0) {
         buffer_of_[range.value] = plan_.buffers.size();
@@ -94,33 +97,63 @@ MemoryPlan plan_memory(const Graph& graph, const Effects& effects, const Units& 
   return Planner(graph, effects, units, order).run();
 }
 
+namespace {
+
+// The first gap between those in placed that live at the same time.
+uint64_t first_gap(const MemoryPlan& plan, const Placement& placement, uint32_t buffer,
+                   const std::vector<uint32_t>& placed, uint64_t alignment) {
+  uint64_t offset = 0;
+  for (const uint32_t other : placed) {
+    if (!overlap_in_time(plan.buffers[buffer], plan.buffers[other])) continue;
+    if (offset + placement.bytes[buffer] <= placement.offsets[other]) break;
+    const uint64_t end = placement.offsets[other] + placement.bytes[other];
+    offset = std::max(offset, (end + alignment - 1) & ~(alignment - 1));
+  }
+  return offset;
+}
+
+void put(Placement* out, uint32_t buffer, uint32_t host, uint64_t offset) {
+  out->offsets[buffer] = offset;
+  out->hosts[buffer] = host;
+  if (host == kNone) out->total = std::max(out->total, offset + out->bytes[buffer]);
+  if (out->bytes[buffer] == 0) return;
+  std::vector<uint32_t>& placed = out->placed[host == kNone ? 0 : host + 1];
+  const auto at =
+      std::upper_bound(placed.begin(), placed.end(), offset,
+                       [&](uint64_t given, uint32_t other) { return given < out->offsets[other]; });
+  placed.insert(at, buffer);
+}
+
+bool put_into_an_output(const MemoryPlan& plan, uint64_t alignment, uint32_t buffer,
+                        Placement* out) {
+  for (uint32_t i = 0; i < plan.outputs.size(); ++i) {
+    if (plan.outputs[i].first <= plan.buffers[buffer].last) continue;
+    if (out->room[i] < out->bytes[buffer]) continue;
+    const uint64_t offset = first_gap(plan, *out, buffer, out->placed[i + 1], alignment);
+    if (offset + out->bytes[buffer] > out->room[i]) continue;
+    put(out, buffer, i, offset);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void place(const MemoryPlan& plan, uint64_t alignment, Placement* out) {
   const size_t count = plan.buffers.size();
   out->offsets.assign(count, 0);
+  out->hosts.assign(count, kNone);
   out->order.resize(count);
   for (uint32_t i = 0; i < count; ++i) out->order[i] = i;
   std::sort(out->order.begin(), out->order.end(), [&](uint32_t a, uint32_t b) {
     return out->bytes[a] != out->bytes[b] ? out->bytes[a] > out->bytes[b] : a < b;
   });
   out->total = 0;
-  out->placed.clear();
+  out->placed.resize(plan.outputs.size() + 1);
+  for (std::vector<uint32_t>& placed : out->placed) placed.clear();
   for (const uint32_t buffer : out->order) {
-    const uint64_t bytes = out->bytes[buffer];
-    uint64_t offset = 0;
-    // The first gap between those that live at the same time, by offset.
-    for (const uint32_t other : out->placed) {
-      if (!overlap_in_time(plan.buffers[buffer], plan.buffers[other])) continue;
-      if (offset + bytes <= out->offsets[other]) break;
-      const uint64_t end = out->offsets[other] + out->bytes[other];
-      offset = std::max(offset, (end + alignment - 1) & ~(alignment - 1));
-    }
-    out->offsets[buffer] = offset;
-    out->total = std::max(out->total, offset + bytes);
-    if (bytes == 0) continue;
-    const auto at = std::upper_bound(
-        out->placed.begin(), out->placed.end(), offset,
-        [&](uint64_t given, uint32_t other) { return given < out->offsets[other]; });
-    out->placed.insert(at, buffer);
+    if (put_into_an_output(plan, alignment, buffer, out)) continue;
+    put(out, buffer, kNone, first_gap(plan, *out, buffer, out->placed[0], alignment));
   }
 }
 
@@ -133,25 +166,35 @@ void check(const Graph& graph, const MemoryPlan& plan, const Placement& placemen
   std::vector<std::pair<uint64_t, size_t>> events;  // step and what happens: ends before begins
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const uint64_t begin = placement.offsets[i], end = begin + placement.bytes[i];
+    const uint32_t host = placement.hosts[i];
     if (begin % alignment != 0) wrong(name(i) + " is not aligned");
-    if (end > placement.total) wrong(name(i) + " leaves the arena");
+    if (host == kNone && end > placement.total) wrong(name(i) + " leaves the arena");
+    if (host != kNone) {
+      const std::string output = "%" + graph.values[plan.outputs[host].value].name;
+      if (end > placement.room[host]) wrong(name(i) + " leaves " + output);
+      if (plan.outputs[host].first <= plan.buffers[i].last) {
+        wrong(name(i) + " lives when " + output + " is written, which it lies in");
+      }
+    }
     if (begin == end) continue;
     events.emplace_back(uint64_t{plan.buffers[i].first} * 2 + 1, i);
     events.emplace_back(uint64_t{plan.buffers[i].last} * 2 + 2, i);
   }
   std::sort(events.begin(), events.end());
-  std::map<uint64_t, size_t> live;  // by offset
+  std::map<std::pair<uint32_t, uint64_t>, size_t> live;  // by host and offset
   auto apart = [&](size_t a, size_t b) {
+    if (placement.hosts[a] != placement.hosts[b]) return;
     if (placement.offsets[a] + placement.bytes[a] > placement.offsets[b]) {
       wrong(name(std::max(a, b)) + " and " + name(std::min(a, b)) + " live at once and overlap");
     }
   };
   for (const auto& [when, buffer] : events) {
+    const std::pair key(placement.hosts[buffer], placement.offsets[buffer]);
     if (when % 2 == 0) {
-      live.erase(placement.offsets[buffer]);
+      live.erase(key);
       continue;
     }
-    const auto [at, added] = live.emplace(placement.offsets[buffer], buffer);
+    const auto [at, added] = live.emplace(key, buffer);
     if (!added) apart(at->second, buffer);
     if (at != live.begin()) apart(std::prev(at)->second, buffer);
     if (std::next(at) != live.end()) apart(buffer, std::next(at)->second);
@@ -165,6 +208,9 @@ uint64_t arena_bytes(const Graph& graph, uint64_t alignment) {
   Placement placement;
   for (const PlannedBuffer& buffer : plan.buffers) {
     placement.bytes.push_back(static_cast<uint64_t>(graph.hint(buffer.bytes)));
+  }
+  for (const PlannedOutput& output : plan.outputs) {
+    placement.room.push_back(static_cast<uint64_t>(graph.hint(output.bytes)));
   }
   place(plan, alignment, &placement);
   check(graph, plan, placement, alignment);

@@ -7,8 +7,6 @@
 #include "kernels/workspace.h"
 #include "runtime/device.h"
 #include "runtime/driver_library.h"
-#include "runtime/op_tag.h"
-#include "runtime/write_epochs.h"
 
 namespace graft {
 namespace {
@@ -61,12 +59,10 @@ std::shared_ptr<CachedPlan> planned(Device& device, graft_status status,
 void execute_plan(Stream& stream, const std::shared_ptr<const CachedPlan>& plan,
                   graft_status (*run)(graft_stream, graft_plan, const graft_execution*),
                   graft_execution& execution, graft_address written) {
-  Workspace workspace(stream, plan->workspace_bytes);
+  const Workspace workspace(stream, plan->workspace_bytes);
   execution.struct_size = sizeof(execution);
-  execution.tag = current_tag();
   execution.workspace = workspace.address();
-  stream.execute(run, plan->plan, execution, plan);
-  if (writes_are_watched()) note_write(stream.device(), written);
+  stream.execute({run, plan->plan, execution, plan, written});
 }
 
 }  // namespace graft

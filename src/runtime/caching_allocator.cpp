@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/command_capture.h"
 #include "runtime/device.h"
 #include "runtime/direct_allocator.h"
 #include "runtime/fork.h"
@@ -38,20 +39,6 @@ CachingAllocator::~CachingAllocator() {
   for (const auto& [address, segment] : segments_) source_->free(segment->source);
 }
 
-FreeBlocks& CachingAllocator::pool(const Stream& stream, bool large) {
-  const auto found = private_pools_.find(pool_for(stream));
-  if (found == private_pools_.end()) return shared_pool(stream, large);
-  StreamPools& free = found->second.free[stream.memory_pool() == 0 ? stream.id() : kRecorded];
-  return large ? free.large : free.small;
-}
-
-FreeBlocks& CachingAllocator::shared_pool(const Stream& stream, bool large) {
-  const auto id = static_cast<size_t>(stream.id());
-  if (id >= pools_.size()) pools_.resize(id + 1);
-  if (pools_[id] == nullptr) pools_[id] = std::make_unique<StreamPools>();
-  return large ? pools_[id]->large : pools_[id]->small;
-}
-
 Block* CachingAllocator::allocate(uint64_t bytes, Stream& stream) {
   if (!device_.usable() || forked_child()) device_.refuse_unusable();
   MemoryContext context = this->context();
@@ -80,6 +67,9 @@ Block* CachingAllocator::allocate(uint64_t bytes, Stream& stream) {
     block->context = context;
     note(MemoryAction::kAllocate, *block, std::move(context));
   }
+  if (CommandCapture* const capture = CommandCapture::current()) {
+    capture->allocated(block->address, bytes, stream);
+  }
   return block;
 }
 
@@ -98,6 +88,7 @@ void CachingAllocator::hold(CachedBlock* block, uint64_t bytes) {
 void CachingAllocator::free(Block* held) noexcept {
   if (forked_child()) return;
   auto* block = static_cast<CachedBlock*>(held);
+  if (CommandCapture* const capture = CommandCapture::current()) capture->freed(block->address);
   std::vector<Mark> marks;
   if (block->shared) marks = mark_users(block);
   MemoryContext context = this->context();
@@ -364,30 +355,6 @@ void CachingAllocator::release_cached() noexcept {
     const bool unused = entry->second->in_use == 0 && entry->second->private_pool == 0;
     entry = unused ? release_segment(entry) : std::next(entry);
   }
-}
-
-void CachingAllocator::retain_pool(uint64_t pool) {
-  const std::lock_guard lock(mutex_);
-  ++private_pools_[pool].retained;
-}
-
-void CachingAllocator::release_pool(uint64_t pool) noexcept {
-  if (forked_child()) return;
-  const std::lock_guard lock(mutex_);
-  const auto found = private_pools_.find(pool);
-  if (found == private_pools_.end() || --found->second.retained != 0) return;
-  for (auto& [address, segment] : segments_) {
-    if (segment->private_pool != pool) continue;
-    segment->private_pool = 0;
-    FreeBlocks* const from = segment->pool;
-    segment->pool = &shared_pool(*segment->stream, segment->large);
-    for (CachedBlock* block = segment->first; block != nullptr; block = block->after) {
-      if (block->state != CachedBlock::State::kFree) continue;
-      from->remove(block);
-      segment->pool->insert(block);
-    }
-  }
-  private_pools_.erase(found);
 }
 
 void CachingAllocator::empty_cache() {

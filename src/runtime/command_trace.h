@@ -55,6 +55,10 @@ namespace command_trace_state {
 GRAFT_EXPORT extern std::atomic<bool> on;
 }
 
+inline bool commands_are_traced() {
+  return command_trace_state::on.load(std::memory_order_relaxed);
+}
+
 // A stream's call from here to the end of the scope. Costs one load while nothing is traced, and
 // never throws. Made before the stream's lock is taken.
 class GRAFT_EXPORT TracedCall {
@@ -67,7 +71,7 @@ class GRAFT_EXPORT TracedCall {
   };
 
   TracedCall(Stream& stream, uint32_t tag, const What& what) : tag_(tag) {
-    if (command_trace_state::on.load(std::memory_order_relaxed)) [[unlikely]]
+    if (commands_are_traced()) [[unlikely]]
       begin(stream, what);
   }
   ~TracedCall() {

@@ -198,14 +198,7 @@ void Device::shut_down() noexcept {
 
 CommandCounts Device::counts() const {
   CommandCounts sum;
-  for (const Stream* stream : streams()) {
-    const CommandCounts one = stream->counts();
-    sum.launches += one.launches;
-    sum.copies += one.copies;
-    sum.copied_bytes += one.copied_bytes;
-    sum.fills += one.fills;
-    sum.filled_bytes += one.filled_bytes;
-  }
+  for (const Stream* stream : streams()) sum += stream->counts();
   return sum;
 }
 

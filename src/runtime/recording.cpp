@@ -2,23 +2,13 @@
 #include "runtime/recording.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "runtime/device.h"
 #include "runtime/error.h"
-#include "runtime/op_tag.h"
-#include "runtime/write_epochs.h"
 
 namespace graft {
 namespace {
-
-template <class... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
-template <class... Visitors>
-Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 // The draws of every recording, by the number in their offsets.
 struct AllDraws {
@@ -67,11 +57,6 @@ uint64_t source_number(uint64_t offset) {
   return (offset & ~RecordedOffset::kFlag) >> RecordedOffset::kSourceShift;
 }
 
-const char* kind_text(uint32_t kind) {
-  if (kind == GRAFT_HOST_TO_DEVICE) return "from the host";
-  return kind == GRAFT_DEVICE_TO_HOST ? "to the host" : "on the device";
-}
-
 }  // namespace
 
 Recording::Recording(Device& device, uint64_t pool) : device_(device), pool_(pool) {
@@ -107,42 +92,36 @@ std::vector<Stream*> Recording::end() {
 
 void Recording::add_copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind, uint32_t tag) {
   const std::lock_guard lock(mutex_);
-  commands_.emplace_back(Copy{to, from, bytes, kind, tag});
-  ++counts_.copies;
-  counts_.copied_bytes += bytes;
+  commands_.add_copy(to, from, bytes, kind, tag);
 }
 
 void Recording::add_fill(graft_address to, uint64_t bytes, const void* pattern,
                          uint32_t pattern_bytes, uint32_t tag) {
   const std::lock_guard lock(mutex_);
-  Fill fill{to, bytes, {}, pattern_bytes, tag};
-  std::memcpy(fill.pattern.data(), pattern, std::min<size_t>(pattern_bytes, fill.pattern.size()));
-  commands_.emplace_back(fill);
-  ++counts_.fills;
-  counts_.filled_bytes += bytes;
+  commands_.add_fill(to, bytes, pattern, pattern_bytes, tag);
 }
 
 void Recording::add_launch(graft_kernel kernel, const graft_launch& launch) {
   const std::lock_guard lock(mutex_);
-  const size_t first = arguments_.size();
+  std::vector<Patch> patches;
   for (uint32_t i = 0; i < launch.argument_count; ++i) {
-    graft_argument argument = launch.arguments[i];
-    const uint32_t mark = std::exchange(argument.unused, 0);
-    if (mark != 0) {
-      patches_.push_back({arguments_.size(), static_cast<RandomPart>(mark & 3),
-                          all_draws().get(mark >> 2), argument.value & RecordedOffset::kBlocks});
-    }
-    arguments_.push_back(argument);
+    const graft_argument& argument = launch.arguments[i];
+    if (argument.unused == 0) continue;
+    patches.push_back({i, static_cast<RandomPart>(argument.unused & 3),
+                       all_draws().get(argument.unused >> 2),
+                       argument.value & RecordedOffset::kBlocks});
   }
-  commands_.emplace_back(Launch{kernel, launch, first});
-  ++counts_.launches;
+  const size_t first = commands_.add_launch(kernel, launch);
+  for (Patch& patch : patches) {
+    patch.argument += first;
+    commands_.argument(patch.argument).unused = 0;
+    patches_.push_back(std::move(patch));
+  }
 }
 
-void Recording::add_call(std::string_view slot, uint32_t tag,
-                         std::function<graft_status(graft_stream)> call) {
+void Recording::add_library(LibraryCommand command) {
   const std::lock_guard lock(mutex_);
-  commands_.emplace_back(Call{std::string(slot), tag, std::move(call)});
-  ++counts_.launches;
+  commands_.add_library(std::move(command));
 }
 
 void Recording::add_check(Check check, void* context) {
@@ -200,47 +179,11 @@ void Recording::patch_random() {
   }
   for (const Patch& patch : patches_) {
     const RandomState state = all_draws().last(*patch.draws);
-    uint64_t& value = arguments_[patch.argument].value;
+    uint64_t& value = commands_.argument(patch.argument).value;
     if (patch.part == RandomPart::kKeyLow) value = state.seed & 0xffffffffu;
     if (patch.part == RandomPart::kKeyHigh) value = state.seed >> 32;
     if (patch.part == RandomPart::kOffset) value = state.offset + patch.blocks;
   }
-}
-
-graft_status Recording::give(const graft_driver_table& table, graft_stream stream,
-                             const Command& command, std::string_view* out_slot) const {
-  const Overloaded visitor{
-      [&](const Copy& copy) {
-        *out_slot = "copy";
-        const graft_status status =
-            Driver::call(table.copy, stream, copy.to, copy.from, copy.bytes, copy.kind, copy.tag);
-        if (writes_are_watched() && copy.kind != GRAFT_DEVICE_TO_HOST) note_write(device_, copy.to);
-        return status;
-      },
-      [&](const Fill& fill) {
-        *out_slot = "fill";
-        const graft_status status = Driver::call(table.fill, stream, fill.to, fill.bytes,
-                                                 fill.pattern.data(), fill.pattern_bytes, fill.tag);
-        if (writes_are_watched()) note_write(device_, fill.to);
-        return status;
-      },
-      [&](const Launch& recorded) {
-        *out_slot = "kernel_launch";
-        graft_launch launch = recorded.launch;
-        launch.arguments = arguments_.data() + recorded.first;
-        const graft_status status =
-            Driver::call(table.kernel_launch, stream, recorded.kernel, &launch);
-        if (writes_are_watched()) note_launch(device_, launch);
-        return status;
-      },
-      [&](const Call& call) {
-        *out_slot = call.slot;
-        const graft_status status = call.call(stream);
-        if (writes_are_watched()) note_any_write(device_);  // nobody knows what the plan writes
-        return status;
-      },
-  };
-  return std::visit(visitor, command);
 }
 
 graft_status Recording::run(const graft_driver_table& table, Stream& stream,
@@ -250,36 +193,12 @@ graft_status Recording::run(const graft_driver_table& table, Stream& stream,
     replayed_on_.push_back(&stream);
   }
   patch_random();
-  for (const Command& command : commands_) {
-    const graft_status status = give(table, stream.handle(), command, out_slot);
-    if (status != GRAFT_OK) return status;
-  }
-  return GRAFT_OK;
+  return commands_.give(table, device_, stream.handle(), out_slot);
 }
 
 std::string Recording::text() const {
   const std::lock_guard lock(mutex_);
-  std::string text;
-  const Overloaded visitor{
-      [&](const Copy& copy) {
-        text += "copy of " + std::to_string(copy.bytes) + " bytes " + kind_text(copy.kind) + ", " +
-                op_name(copy.tag);
-      },
-      [&](const Fill& fill) {
-        text += "fill of " + std::to_string(fill.bytes) + " bytes, " + op_name(fill.tag);
-      },
-      [&](const Launch& launch) {
-        text += "launch over " + std::to_string(launch.launch.grid[0]) + " items, " +
-                op_name(launch.launch.tag);
-      },
-      [&](const Call& call) { text += call.slot + ", " + op_name(call.tag); },
-  };
-  for (size_t i = 0; i < commands_.size(); ++i) {
-    text += std::to_string(i) + ": ";
-    std::visit(visitor, commands_[i]);
-    text += "\n";
-  }
-  return text;
+  return commands_.text();
 }
 
 }  // namespace graft

@@ -1,9 +1,7 @@
 // src/runtime/recording.h: commands that streams took while they recorded, to be run again.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,11 +9,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "graft/driver.h"
-#include "runtime/command_counts.h"
+#include "runtime/command_list.h"
 #include "runtime/export.h"
 
 namespace graft {
@@ -90,8 +87,7 @@ class GRAFT_EXPORT Recording {
   void add_fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes,
                 uint32_t tag);
   void add_launch(graft_kernel kernel, const graft_launch& launch);
-  void add_call(std::string_view slot, uint32_t tag,
-                std::function<graft_status(graft_stream)> call);
+  void add_library(LibraryCommand command);
   // Armed on the stream of every replay, as Stream::arm does.
   void add_check(Check check, void* context);
 
@@ -120,32 +116,13 @@ class GRAFT_EXPORT Recording {
   graft_status run(const graft_driver_table& table, Stream& stream, std::string_view* out_slot);
 
   std::span<const std::pair<Check, void*>> checks() const { return checks_; }
-  const CommandCounts& counts() const { return counts_; }  // of one replay; after the end
+  // Of one replay; after the end.
+  const CommandCounts& counts() const { return commands_.counts(); }
 
   // A line per command: its kind, its op and its figures. For reading, in no stable form.
   std::string text() const;
 
  private:
-  struct Copy {
-    uint64_t to, from, bytes;
-    uint32_t kind, tag;
-  };
-  struct Fill {
-    graft_address to;
-    uint64_t bytes;
-    std::array<unsigned char, 16> pattern;
-    uint32_t pattern_bytes, tag;
-  };
-  struct Launch {
-    graft_kernel kernel;
-    graft_launch launch;  // its arguments lie in arguments_ from first on
-    size_t first;
-  };
-  struct Call {
-    std::string slot;
-    uint32_t tag;
-    std::function<graft_status(graft_stream)> call;
-  };
   struct Source {
     uint64_t first;  // the offset of its first block here
     uint64_t next;   // where the next draw begins
@@ -154,18 +131,15 @@ class GRAFT_EXPORT Recording {
     void move_to(uint64_t offset);
   };
   struct Patch {
-    size_t argument;
+    size_t argument;  // its place in commands_
     RandomPart part;
     std::shared_ptr<RecordedDraws> draws;
     uint64_t blocks;
   };
-  using Command = std::variant<Copy, Fill, Launch, Call>;
 
   // REQUIRES: mutex_ is held.
   Source& known(const std::shared_ptr<RandomSource>& source);
   void patch_random();
-  graft_status give(const graft_driver_table& table, graft_stream stream, const Command& command,
-                    std::string_view* out_slot) const;
 
   Device& device_;
   const uint64_t pool_;
@@ -173,13 +147,11 @@ class GRAFT_EXPORT Recording {
   bool ended_ = false;
   std::vector<Stream*> streams_;      // that record
   std::vector<Stream*> replayed_on_;  // whose commands may still use the memory
-  std::vector<Command> commands_;
-  std::vector<graft_argument> arguments_;
+  CommandList commands_;
   std::vector<Source> sources_;
   std::vector<Patch> patches_;
   std::vector<std::pair<Check, void*>> checks_;
   std::vector<std::shared_ptr<const void>> kept_;
-  CommandCounts counts_;
 };
 
 }  // namespace graft

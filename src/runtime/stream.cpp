@@ -73,6 +73,10 @@ void Stream::copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind ki
   count(counts_.copies, 1);
   count(counts_.copied_bytes, bytes);
   if (writes_are_watched() && kind != GRAFT_DEVICE_TO_HOST) note_write(device_, to);
+  if (CommandCapture* const capture = CommandCapture::current(*this)) {
+    if (kind != GRAFT_DEVICE_TO_DEVICE) capture->spoil();
+    capture->commands.add_copy(to, from, bytes, kind, traced.tag());
+  }
 }
 
 void Stream::read(void* to, graft_address from, uint64_t bytes) {
@@ -128,6 +132,9 @@ void Stream::fill(graft_address to, uint64_t bytes, const void* pattern, uint32_
   count(counts_.fills, 1);
   count(counts_.filled_bytes, bytes);
   if (writes_are_watched()) note_write(device_, to);
+  if (CommandCapture* const capture = CommandCapture::current(*this)) {
+    capture->commands.add_fill(to, bytes, pattern, pattern_bytes, traced.tag());
+  }
 }
 
 void Stream::launch(graft_kernel kernel, uint64_t grid, std::span<const graft_argument> arguments) {
@@ -155,6 +162,26 @@ void Stream::launch(graft_kernel kernel, const graft_launch& launch) {
   if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, "kernel_launch");
   count(counts_.launches, 1);
   if (writes_are_watched()) note_launch(device_, tagged);
+  if (CommandCapture* const capture = CommandCapture::current(*this)) {
+    capture->commands.add_launch(kernel, tagged);
+  }
+}
+
+void Stream::execute(LibraryCommand command) {
+  const TracedCall traced(*this, current_tag(), {});
+  command.execution.tag = traced.tag();
+  std::unique_lock<std::mutex> lock(mutex_);
+  refuse(device_);
+  if (__builtin_expect(recording_ != nullptr, 0)) {
+    return recording_->add_library(std::move(command));
+  }
+  const graft_status status = Driver::call(command.run, handle_, command.plan, &command.execution);
+  if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, "plan_execute");
+  count(counts_.launches, 1);
+  if (writes_are_watched()) note_write(device_, command.written);
+  if (CommandCapture* const capture = CommandCapture::current(*this)) {
+    capture->commands.add_library(std::move(command));
+  }
 }
 
 graft_status Stream::wait_here() { return Driver::call(table_.stream_synchronize, handle_); }
@@ -252,74 +279,11 @@ void Stream::mark(graft_event event) {
 void Stream::arm(Check check, void* context) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (recording_ != nullptr) return recording_->add_check(check, context);
+  if (CommandCapture* const capture = CommandCapture::current(*this)) {
+    capture->checks.emplace_back(check, context);
+  }
   check_ = check;
   check_context_ = context;
-}
-
-Error Stream::late_error(graft_status status) {
-  uint32_t tag = 0;
-  char text[4096] = "";
-  if (table_.stream_error != nullptr) {
-    if (Driver::call(table_.stream_error, handle_, &tag, text, sizeof(text)) != GRAFT_OK) tag = 0;
-    text[sizeof(text) - 1] = '\0';
-  }
-  const std::string op = op_name(tag);
-  const std::string says = text[0] != '\0' ? text : status_text(status);
-  if (status == GRAFT_DEVICE_LOST) {
-    device_.lose(says, op);
-    return device_.unusable_error();
-  }
-  return {status, (op.empty() ? "A command" : op) + " failed on " + device_.label() + ": " +
-                      status_name(status) + ": " + says +
-                      " (it failed while it ran and is reported by this later call)" +
-                      op_trace_note(tag)};
-}
-
-void Stream::keep(graft_status status) {
-  const Error error = late_error(status);
-  if (kept_) {
-    ++unread_;
-  } else {
-    kept_.emplace(error);
-  }
-}
-
-void Stream::throw_late(graft_status status) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  keep(status);
-  throw_kept(lock);
-}
-
-void Stream::keep_late(graft_status status) noexcept {
-  std::lock_guard<std::mutex> lock(mutex_);
-  keep(status);
-}
-
-void Stream::throw_kept(std::unique_lock<std::mutex>& lock) {
-  const Error error = *kept_;
-  const uint64_t more = std::exchange(unread_, 0);
-  kept_.reset();
-  lock.unlock();
-  concerns_.ask();  // a command elsewhere that failed says more than what failed because of it
-  if (more == 0) throw error;
-  throw Error(error.status(), error.what() + (". After it " + std::to_string(more)) +
-                                  " more failed on this stream, before this one was read");
-}
-
-void Stream::finish_wait(std::unique_lock<std::mutex>& lock, graft_status status) {
-  if (status != GRAFT_OK) keep(status);
-  if (kept_) throw_kept(lock);
-  const Check check = std::exchange(check_, nullptr);
-  void* const context = check_context_;
-  lock.unlock();
-  if (check != nullptr) check(*this, context);
-  concerns_.ask();
-}
-
-std::optional<Error> Stream::take_late() noexcept {
-  const std::lock_guard lock(mutex_);
-  unread_ = 0;
-  return std::exchange(kept_, std::nullopt);
 }
 
 void Stream::throw_recording(std::string_view what) const {
@@ -377,20 +341,41 @@ void Stream::replay(Recording& recording) {
   std::string_view slot;
   const graft_status status = recording.run(table_, *this, &slot);
   if (status != GRAFT_OK) refused(lock, status, slot);
-  const CommandCounts& more = recording.counts();
+  count(recording.counts());
+}
+
+void Stream::give(CommandList& commands, std::span<const std::pair<Check, void*>> checks) {
+  refuse_recording("giving commands again");
+  const TracedCall traced(*this, current_tag(), {TracedKind::kReplay});
+  std::unique_lock<std::mutex> lock(mutex_);
+  refuse(device_);
+  for (const auto& [check, context] : checks) {
+    check_ = check;
+    check_context_ = context;
+  }
+  std::string_view slot;
+  const graft_status status = commands.give(table_, device_, handle_, &slot);
+  if (status != GRAFT_OK) refused(lock, status, slot);
+  count(commands.counts());
+}
+
+void Stream::count(const CommandCounts& more) {
   count(counts_.launches, more.launches);
   count(counts_.copies, more.copies);
   count(counts_.copied_bytes, more.copied_bytes);
   count(counts_.fills, more.fills);
   count(counts_.filled_bytes, more.filled_bytes);
+  count(counts_.graphs, more.graphs);
+  count(counts_.in_graphs, more.in_graphs);
 }
 
 CommandCounts Stream::counts() const {
   const auto read = [](const std::atomic<uint64_t>& counter) {
     return counter.load(std::memory_order_relaxed);
   };
-  return {read(counts_.launches), read(counts_.copies), read(counts_.copied_bytes),
-          read(counts_.fills), read(counts_.filled_bytes)};
+  return {read(counts_.launches),    read(counts_.graphs),       read(counts_.in_graphs),
+          read(counts_.copies),      read(counts_.copied_bytes), read(counts_.fills),
+          read(counts_.filled_bytes)};
 }
 
 }  // namespace graft

@@ -11,7 +11,8 @@
 #include <string_view>
 
 #include "graft/driver.h"
-#include "runtime/command_counts.h"
+#include "runtime/command_capture.h"
+#include "runtime/command_list.h"
 #include "runtime/command_trace.h"
 #include "runtime/concerns.h"
 #include "runtime/driver_library.h"
@@ -67,24 +68,8 @@ class GRAFT_EXPORT Stream {
   // As above in full. A tag of 0 is replaced by the calling thread's.
   void launch(graft_kernel kernel, const graft_launch& launch);
 
-  // Enqueues a plan of an extension's table through its plan_execute; sets execution.tag. owner
-  // keeps the plan: a recording holds it.
-  template <class Plan, class Execution>
-  void execute(graft_status (*run)(graft_stream, Plan, const Execution*), Plan plan,
-               Execution& execution, const std::shared_ptr<const void>& owner) {
-    const TracedCall traced(*this, current_tag(), {});
-    execution.tag = traced.tag();
-    if (const auto recording = this->recording()) {
-      return recording->add_call("plan_execute", execution.tag,
-                                 [run, plan, execution, owner](graft_stream stream) {
-                                   return Driver::call(run, stream, plan, &execution);
-                                 });
-    }
-    command("plan_execute", [&] {
-      count(counts_.launches, 1);
-      return Driver::call(run, handle_, plan, &execution);
-    });
-  }
+  // Enqueues a call of a plan, with the tag of what the thread works on.
+  void execute(LibraryCommand command);
 
   // Calls slot() under the stream's lock and throws Error with what unless it returns OK. For
   // slots of extensions that take a stream. Not possible while the stream records.
@@ -151,14 +136,20 @@ class GRAFT_EXPORT Stream {
   // The pool that memory for this stream comes from: 0, or its recording's. Takes no lock.
   uint64_t memory_pool() const { return memory_pool_.load(std::memory_order_acquire); }
 
-  // Throws Error INVALID_ARGUMENT, with what is asked for, while the stream records.
+  // Throws Error INVALID_ARGUMENT, with what is asked for, while the stream records. Spoils a
+  // capture of the calling thread.
   void refuse_recording(std::string_view what) const {
     if (__builtin_expect(memory_pool() != 0, 0)) throw_recording(what);
+    CommandCapture::spoil_current();
   }
 
   // Enqueues a recording's commands, with fresh random numbers. Those before one that the driver
   // refuses (which throws Error) are enqueued. REQUIRES: recorded on this device, and ended.
   void replay(Recording& recording);
+
+  // Enqueues the commands of a list, and arms the checks, as the calls that they come from did.
+  // Those before one that the driver refuses (which throws Error) are enqueued.
+  void give(CommandList& commands, std::span<const std::pair<Check, void*>> checks);
 
   // Waits at most some seconds, drops what failed. For process exit, when no command is taken.
   void drain() noexcept;
@@ -172,7 +163,8 @@ class GRAFT_EXPORT Stream {
 
  private:
   struct AtomicCounts {
-    std::atomic<uint64_t> launches{0}, copies{0}, copied_bytes{0}, fills{0}, filled_bytes{0};
+    std::atomic<uint64_t> launches{0}, graphs{0}, in_graphs{0}, copies{0}, copied_bytes{0},
+        fills{0}, filled_bytes{0};
   };
 
   // REQUIRES: mutex_ is held, so a plain addition loses nothing.
@@ -181,6 +173,7 @@ class GRAFT_EXPORT Stream {
   }
 
   void refuse_unusable() const;
+  void count(const CommandCounts& more);
   [[noreturn]] void throw_recording(std::string_view what) const;
   void leave_recording();
   [[noreturn]] void refused(std::unique_lock<std::mutex>& lock, graft_status status,

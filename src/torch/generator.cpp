@@ -192,6 +192,7 @@ std::pair<uint64_t, uint64_t> next_philox(const std::optional<at::Generator>& ge
   if (const auto recording = current_stream(device.index()).recording()) {
     return {state->current_seed(), recording->draw(state->source(), increment)};
   }
+  CommandCapture::spoil_current();  // the numbers are this call's alone
   const std::lock_guard lock(source.mutex());
   return state->next(increment);
 }

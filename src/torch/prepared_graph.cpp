@@ -16,21 +16,13 @@ namespace {
 
 namespace py = pybind11;
 
-// The tensors of a list at places that count its tensors alone; borrowed.
-Objects taken_from(const py::list& list, const std::vector<size_t>& places) {
-  Objects tensors;
-  for (const py::handle one : list) {
-    if (THPVariable_Check(one.ptr())) tensors.push_back(one.ptr());
+// Sets members of the list from place begin on.
+void set(const py::list& list, Py_ssize_t begin, const py::list& members) {
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(members.ptr()); ++i) {
+    PyObject* const one = PyList_GET_ITEM(members.ptr(), i);
+    Py_INCREF(one);
+    PyList_SetItem(list.ptr(), begin + i, one);
   }
-  Objects taken;
-  for (const size_t place : places) {
-    if (place >= tensors.size()) {
-      throw py::index_error("the graph takes more tensors than the " +
-                            std::to_string(tensors.size()) + " that it was given");
-    }
-    taken.push_back(tensors[place]);
-  }
-  return taken;
 }
 
 }  // namespace
@@ -38,6 +30,22 @@ Objects taken_from(const py::list& list, const std::vector<size_t>& places) {
 PreparedGraph::PreparedGraph(py::object prologue, py::object main, std::vector<size_t> taken)
     : prologue_(std::move(prologue)), main_(std::move(main)), taken_(std::move(taken)) {
   TORCH_CHECK_VALUE(!taken_.empty(), "a prologue without inputs computes constants");
+}
+
+// Into given_: the tensors among the inputs at taken_, which count the tensors alone.
+void PreparedGraph::take(const py::list& inputs) {
+  tensors_.clear();
+  given_.clear();
+  for (const py::handle one : inputs) {
+    if (THPVariable_Check(one.ptr())) tensors_.push_back(one.ptr());
+  }
+  for (const size_t place : taken_) {
+    if (place >= tensors_.size()) {
+      throw py::index_error("the graph takes more tensors than the " +
+                            std::to_string(tensors_.size()) + " that it was given");
+    }
+    given_.push_back(tensors_[place]);
+  }
 }
 
 bool PreparedGraph::fits(const Objects& given) const {
@@ -82,14 +90,18 @@ void PreparedGraph::share_with(Stream& stream) const {
 py::object PreparedGraph::call(const py::list& inputs) {
   py::list all;
   translate([&] {
-    const Objects given = taken_from(inputs, taken_);
-    Stream& stream = current_stream(THPVariable_Unpack(given.front()).device().index());
-    const bool known = stream.memory_pool() == 0 && fits(given);
+    take(inputs);
+    Stream& stream = current_stream(THPVariable_Unpack(given_.front()).device().index());
+    const bool known = stream.memory_pool() == 0 && fits(given_);
     if (known && kept_->stream != &stream) share_with(stream);
-    const py::list prepared = known ? kept_->results : prepare(given);
-    all = py::reinterpret_steal<py::list>(PySequence_Concat(inputs.ptr(), prepared.ptr()));
+    const py::list prepared = known ? kept_->results : prepare(Objects(given_));
+    all = all_.take(inputs.size() + prepared.size());
+    set(all, 0, inputs);
+    set(all, static_cast<Py_ssize_t>(inputs.size()), prepared);
   });
-  return main_(all);
+  py::object results = main_(all);
+  all_.give_back(std::move(all));
+  return results;
 }
 
 }  // namespace graft::binding

@@ -1,7 +1,6 @@
 // src/torch/prepared_graph.h: a compiled graph whose weights are prepared once, not at each call.
 #pragma once
 
-#include <c10/util/SmallVector.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <cstdint>
@@ -9,12 +8,12 @@
 #include <vector>
 
 #include "runtime/event.h"
+#include "torch/argument_list.h"
 #include "torch/tensor_watch.h"
 
 namespace graft::binding {
 
-// As many as most models have parameters, without a heap.
-using Objects = c10::SmallVector<PyObject*, 256>;
+using Objects = std::vector<PyObject*>;  // borrowed
 
 // Two functions of lists of tensors: the prologue makes of some inputs what the main function gets
 // behind its own. The prologue runs again when one of its inputs is another tensor or may hold
@@ -38,6 +37,7 @@ class PreparedGraph {
     std::shared_ptr<Event> ready;
   };
 
+  void take(const pybind11::list& inputs);
   bool fits(const Objects& given) const;
   pybind11::list prepare(const Objects& given);
   void share_with(Stream& stream) const;
@@ -45,6 +45,8 @@ class PreparedGraph {
   pybind11::object prologue_, main_;
   const std::vector<size_t> taken_;
   std::unique_ptr<Kept> kept_;
+  Objects tensors_, given_;  // of the call, before anything else may run
+  ArgumentList all_;
   uint64_t preparations_ = 0;
 };
 

@@ -109,11 +109,10 @@ std::vector<std::tuple<std::string, std::string>> refused_drivers() {
 
 std::map<std::string, uint64_t> statistics(int64_t index) {
   const CommandCounts from = device_at(index).counts();
-  return {{"launches", from.launches},
-          {"copies", from.copies},
-          {"copied_bytes", from.copied_bytes},
-          {"fills", from.fills},
-          {"filled_bytes", from.filled_bytes}};
+  return {{"launches", from.launches},           {"copies", from.copies},
+          {"copied_bytes", from.copied_bytes},   {"fills", from.fills},
+          {"filled_bytes", from.filled_bytes},   {"graphs", from.graphs},
+          {"launches_in_graphs", from.in_graphs}};
 }
 
 // progress(done, all, row, shape, gflops) after each measurement.

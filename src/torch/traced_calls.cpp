@@ -62,26 +62,34 @@ bool TracedCalls::hold(const std::vector<Source>& sources) {
   });
 }
 
-py::object TracedCalls::run(const Entry& entry, const std::vector<PyObject*>& tensors) const {
-  const auto count = static_cast<Py_ssize_t>(entry.inputs.size());
-  const py::object inputs = checked(entry.spread ? PyTuple_New(count) : PyList_New(count));
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const Source& source = entry.inputs[static_cast<size_t>(i)];
-    PyObject* const one = source.argument ? tensors[source.place] : source.constant.ptr();
-    Py_INCREF(one);
-    if (entry.spread) {
-      PyTuple_SET_ITEM(inputs.ptr(), i, one);
-    } else {
-      PyList_SET_ITEM(inputs.ptr(), i, one);
+py::object TracedCalls::called(Entry& entry, const std::vector<PyObject*>& tensors) {
+  const size_t count = entry.inputs.size();
+  const auto each = [&](auto set) {
+    for (size_t i = 0; i < count; ++i) {
+      const Source& source = entry.inputs[i];
+      PyObject* const one = source.argument ? tensors[source.place] : source.constant.ptr();
+      Py_INCREF(one);
+      set(static_cast<Py_ssize_t>(i), one);
     }
+  };
+  if (entry.spread) {
+    const py::tuple inputs(count);
+    each([&](Py_ssize_t i, PyObject* one) { PyTuple_SET_ITEM(inputs.ptr(), i, one); });
+    return checked(PyObject_CallObject(entry.function.ptr(), inputs.ptr()));
   }
+  py::list inputs = entry.list.take(count);
+  each([&](Py_ssize_t i, PyObject* one) { PyList_SetItem(inputs.ptr(), i, one); });
+  py::object results = checked(PyObject_CallOneArg(entry.function.ptr(), inputs.ptr()));
+  entry.list.give_back(std::move(inputs));
+  return results;
+}
+
+py::object TracedCalls::run(Entry& entry, const std::vector<PyObject*>& tensors) const {
   // What autocast does is part of the function.
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   std::optional<at::NoGradGuard> no_gradients;
   if (without_gradients_) no_gradients.emplace();
-  const py::object results =
-      checked(entry.spread ? PyObject_CallObject(entry.function.ptr(), inputs.ptr())
-                           : PyObject_CallOneArg(entry.function.ptr(), inputs.ptr()));
+  const py::object results = called(entry, tensors);
   return built(entry.result, results.ptr(), tensors);
 }
 
@@ -173,9 +181,14 @@ void TracedCalls::add(py::handle model, py::handle arguments, py::handle keyword
     }
     sources.push_back(std::move(source));
   }
-  entries_.push_front(std::make_shared<Entry>(Entry{modes(), std::move(*facts),
-                                                    ModelState(model.ptr()), std::move(function),
-                                                    spread, std::move(sources), parsed(result)}));
+  entries_.push_front(std::make_shared<Entry>(Entry{modes(),
+                                                    std::move(*facts),
+                                                    ModelState(model.ptr()),
+                                                    std::move(function),
+                                                    spread,
+                                                    std::move(sources),
+                                                    parsed(result),
+                                                    {}}));
   while (entries_.size() > most_) entries_.pop_back();
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "torch/argument_list.h"
 #include "torch/call_facts.h"
 #include "torch/model_state.h"
 
@@ -63,11 +64,13 @@ class TracedCalls {
     bool spread;
     std::vector<Source> inputs;
     Result result;
+    ArgumentList list;
   };
 
   static bool hold(const std::vector<Source>& sources);
   static Result parsed(pybind11::handle text);
-  pybind11::object run(const Entry& entry, const std::vector<PyObject*>& tensors) const;
+  static pybind11::object called(Entry& entry, const std::vector<PyObject*>& tensors);
+  pybind11::object run(Entry& entry, const std::vector<PyObject*>& tensors) const;
   static pybind11::object built(const Result& result, PyObject* results,
                                 const std::vector<PyObject*>& tensors);
   Modes modes() const;

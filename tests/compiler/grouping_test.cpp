@@ -187,6 +187,9 @@ Planned planned(const Graph& graph, uint64_t alignment = 64) {
   for (const PlannedBuffer& buffer : result.plan.buffers) {
     result.placement.bytes.push_back(static_cast<uint64_t>(graph.hint(buffer.bytes)));
   }
+  for (const PlannedOutput& output : result.plan.outputs) {
+    result.placement.room.push_back(static_cast<uint64_t>(graph.hint(output.bytes)));
+  }
   place(result.plan, alignment, &result.placement);
   check(graph, result.plan, result.placement, alignment);
   return result;
@@ -238,6 +241,38 @@ TEST(MemoryPlan, NotOverWhatAViewStillReads) {
       "node %b: float32[32, 32] = aten.add.Tensor(%a, %t)\n"
       "node %d: float32[] = ns.sum.default(%b)\noutput %d\n");
   EXPECT_EQ(planned(graph).plan.buffers.size(), 2u);
+}
+
+// %a and %b have died when %d is written, %c lives then; %e is smaller than both.
+const std::string kLate =
+    "input %x: float32[1024] activation\n"
+    "node %a: float32[2048] = ns.grow.default(%x)\n"
+    "node %b: float32[1024] = ns.shrink.default(%a)\n"
+    "node %e: float32[16] = ns.shrink.default(%b)\n"
+    "node %c: float32[1024] = ns.grow.default(%e)\n"
+    "node %d: float32[4096] = ns.grow.default(%c)\noutput %e\noutput %d\n";
+
+TEST(MemoryPlan, WhatDiesEarlyLiesInAnOutputThatIsWrittenLate) {
+  const Planned result = planned(graph_of(kLate));
+  ASSERT_EQ(result.plan.buffers.size(), 3u);
+  ASSERT_EQ(result.plan.outputs.size(), 2u);
+  EXPECT_EQ(result.placement.hosts, (std::vector<uint32_t>{1, 1, kNone}));
+  EXPECT_EQ(result.placement.offsets, (std::vector<uint64_t>{0, 2048 * 4, 0}));
+  EXPECT_EQ(result.placement.total, 1024u * 4);
+}
+
+TEST(MemoryPlan, TheCheckerFindsWhatAnOutputWouldOverwrite) {
+  Graph graph = graph_of(kLate);
+  Planned result = planned(graph);
+  const auto says = [&](const char* what) {
+    return has(message([&] { check(graph, result.plan, result.placement, 64); }), what);
+  };
+  result.placement.hosts[2] = 1;
+  EXPECT_TRUE(says("%c lives when %d is written, which it lies in"));
+  result.placement.hosts[2] = kNone, result.placement.offsets[1] = 4096 * 4;
+  EXPECT_TRUE(says("%b leaves %d"));
+  result.placement.offsets[1] = 64;
+  EXPECT_TRUE(says("%b and %a live at once and overlap"));
 }
 
 TEST(MemoryPlan, TheCheckerFindsOverlaps) {

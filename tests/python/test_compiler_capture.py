@@ -48,6 +48,16 @@ def test_a_capture_runs_nothing_and_changes_nothing() -> None:
     assert " writes %" in found.forward
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_attention_is_random_where_it_drops(device: str, dropout: float) -> None:
+    x = torch.randn(2, 2, 4, 8, device=device)
+    attend = nn.functional.scaled_dot_product_attention
+    found = capture(lambda x: attend(x, x, x, dropout_p=dropout), x)
+    [node] = [line for line in found.forward.splitlines() if " = aten._scaled_dot" in line]
+    assert (" random" in node) == (dropout > 0)
+    assert " opaque" not in node
+
+
 def test_parts_of_a_tensor_share_its_memory() -> None:
     def parts(x: torch.Tensor) -> torch.Tensor:
         a, b = x.split(3, 1)

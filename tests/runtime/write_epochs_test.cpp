@@ -88,12 +88,19 @@ TEST_F(WriteEpochsTest, ReplaysCountAndCapturesDoNot) {
   EXPECT_EQ(watched_->epoch(), before + 2);
 }
 
-TEST_F(WriteEpochsTest, ReplayOfALibrarysPlanMayWriteAnything) {
-  const auto recording = std::make_shared<Recording>(device(), 1);
-  stream_.begin_recording(recording);
-  recording->add_call("plan_execute", 0, [](graft_stream) { return GRAFT_OK; });
-  stream_.end_recording();
-  EXPECT_TRUE(counts([&] { stream_.replay(*recording); }));
+TEST_F(WriteEpochsTest, ReplayOfALibrarysPlanWritesItsResult) {
+  LibraryCommand command;
+  command.run = [](graft_stream, graft_plan, const graft_execution*) { return GRAFT_OK; };
+  const auto replayed = [&](graft_address written) {
+    const auto recording = std::make_shared<Recording>(device(), 1);
+    stream_.begin_recording(recording);
+    command.written = written;
+    recording->add_library(command);
+    stream_.end_recording();
+    return counts([&] { stream_.replay(*recording); });
+  };
+  EXPECT_TRUE(replayed(ours_->address));
+  EXPECT_FALSE(replayed(other_->address));
 }
 
 TEST_F(WriteEpochsTest, WatchersOfOneAllocationShareItsEpoch) {

@@ -50,8 +50,8 @@ def marks_of(node: fx.Node) -> Marks:
     if len(shared) > 1:
         raise refuse(node, "its results share memory with several operands")
     random = torch.Tag.nondeterministic_seeded in operator.tags and not _without_dropout(node)
-    opaque = not writes and (not schema.returns or node.is_impure()) and not random
-    return Marks(writes, shared[0] if shared else None, random, opaque)
+    effect = not schema.returns or node.is_impure(impure_random=False)
+    return Marks(writes, shared[0] if shared else None, random, opaque=effect and not writes)
 
 
 def _bound(schema: Any, node: fx.Node) -> Iterator[tuple[Any, Any]]:

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "graft/driver.h"
 #include "graft/extensions.h"
@@ -36,6 +37,8 @@ graft_driver_table base;
   BUG(one_handle, stream_native_handle, "stream: two streams have two native handles")    \
   BUG(throwing, host_callback, "stream: host_callback runs once, in order")               \
   BUG(greatest_sum, extension, "graft.collectives: reductions of two ranks")              \
+  BUG(first_bases, extension,                                                             \
+      "graft.graphs: commands run in order, at the addresses of each launch")             \
   BUG(private_import, memory_import, "export: another process sees the bytes and changes them")
 
 graft_collectives_table base_collectives;
@@ -54,6 +57,25 @@ graft_status greatest_sum(const char* name, uint32_t version, const void** out_t
   if (status != GRAFT_OK || std::strcmp(name, "graft.collectives") != 0) return status;
   base_collectives = mine = *static_cast<const graft_collectives_table*>(*out_table);
   mine.all_reduce = no_sum;
+  *out_table = &mine;
+  return GRAFT_OK;
+}
+
+graft_graphs_table base_graphs;
+
+// Every launch takes the addresses of the first one.
+graft_status launch_there(graft_stream stream, graft_graph graph, const graft_address* bases,
+                          uint32_t base_count) {
+  static std::vector<graft_address> first(bases, bases + base_count);
+  return base_graphs.graph_launch(stream, graph, first.data(), base_count);
+}
+
+graft_status first_bases(const char* name, uint32_t version, const void** out_table) {
+  static graft_graphs_table mine;
+  const graft_status status = base.extension(name, version, out_table);
+  if (status != GRAFT_OK || std::strcmp(name, "graft.graphs") != 0) return status;
+  base_graphs = mine = *static_cast<const graft_graphs_table*>(*out_table);
+  mine.graph_launch = launch_there;
   *out_table = &mine;
   return GRAFT_OK;
 }

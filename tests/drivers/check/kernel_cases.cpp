@@ -234,3 +234,59 @@ DRIVER_CASE(saved_program, "graft.programs: runs at once, is saved meanwhile and
   session.expect(programs.program_build(session.device, wrong.data(), wrong.size(), "", &program),
                  GRAFT_COMPILE_ERROR, "program_build of a wrong program");
 }
+
+namespace {
+
+// Zeroes count words at base 0, adds n to them, copies them to base 1 from the second word on.
+graft_graph graph_of(Session& session, const graft_graphs_table& graphs, graft_kernel kernel,
+                     uint64_t count, int n) {
+  const graft_place from{0, 0, 0}, to{4, 1, 0}, copied[] = {to, from};
+  uint32_t zero = 0;
+  graft_argument arguments[2] = {};
+  arguments[0] = {
+      GRAFT_ARGUMENT_ADDRESS, 0, GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE, 0, 0, count * 4};
+  arguments[1] = {GRAFT_ARGUMENT_SCALAR, GRAFT_INT32, 0, 0, static_cast<uint64_t>(n), 4};
+  graft_launch one = {sizeof one, 0, {count, 1, 1}, {1, 1, 1}, 2, arguments};
+  graft_command commands[3] = {};
+  for (graft_command& command : commands) command.struct_size = sizeof command;
+  commands[0].kind = GRAFT_COMMAND_FILL, commands[0].bytes = count * 4;
+  commands[0].pattern = &zero, commands[0].pattern_bytes = 4;
+  commands[0].places = &from, commands[0].place_count = 1;
+  commands[1].kind = GRAFT_COMMAND_LAUNCH, commands[1].kernel = kernel;
+  commands[1].launch = &one, commands[1].places = &from, commands[1].place_count = 1;
+  commands[2].kind = GRAFT_COMMAND_COPY, commands[2].bytes = count * 4;
+  commands[2].places = copied, commands[2].place_count = 2;
+  graft_graph graph = nullptr;
+  session.expect(graphs.graph_create(session.device, commands, 3, &graph), GRAFT_OK,
+                 "graph_create");
+  zero = 7;  // what it points to was read
+  std::memset(arguments, 0, sizeof arguments);
+  std::memset(commands, 0, sizeof commands);
+  return graph;
+}
+
+}  // namespace
+
+DRIVER_CASE(graph, "graft.graphs: commands run in order, at the addresses of each launch",
+            "extension", kOpen) {
+  const void* table = nullptr;
+  const graft_status status = session.table.extension("graft.graphs", 1, &table);
+  if (status == GRAFT_NOT_FOUND) throw Omitted("graft.graphs");
+  session.expect(status, GRAFT_OK, "extension graft.graphs");
+  const auto& graphs = *static_cast<const graft_graphs_table*>(table);
+  constexpr uint64_t kCount = 1000;
+  graft_stream stream = session.stream();
+  graft_graph graph = graph_of(session, graphs, build(session), kCount, 5);
+  std::vector<graft_address> results;
+  session.delay(stream, 40);
+  for (int i = 0; i < 3; ++i) {
+    const graft_address bases[] = {session.allocate(kCount * 4), session.allocate(kCount * 4 + 4)};
+    session.expect(graphs.graph_launch(stream, graph, bases, 2), GRAFT_OK, "graph_launch");
+    results.push_back(bases[1] + 4);
+  }
+  const graft_address one = results[0];
+  session.expect(graphs.graph_launch(stream, graph, &one, 1), GRAFT_INVALID_ARGUMENT,
+                 "graph_launch with fewer bases than its places name");
+  session.expect(graphs.graph_destroy(graph), GRAFT_OK, "graph_destroy beside its launches");
+  for (const graft_address result : results) require_sum(session, stream, result, kCount, 5);
+}
