@@ -20,6 +20,8 @@ export PYTHONDONTWRITEBYTECODE := 1
 export CC CXX
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
+# Without these, ccache keeps nothing that is compiled with a precompiled header: all of src/torch.
+export CCACHE_SLOPPINESS := pch_defines,time_macros
 
 help:
 	@echo 'make demo    train and run the example models on device="graft" (DEVICE=opencl: on that driver)'
