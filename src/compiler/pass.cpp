@@ -31,6 +31,8 @@ constexpr Pass kInference[] = {
     {"fold_batch_norms", fold_batch_norms},
     {"fold_constants", fold_constants},
     {"simplify_algebra", simplify_algebra},
+    {"match_attention", match_attention},
+    {"join_products", join_products},
     {"sink_views", sink_views},
     {"remove_copies", remove_copies},
     {"hoist_casts", hoist_casts},

@@ -18,6 +18,8 @@ int sink_views(Graph& graph);
 
 // Round differently: inference only; where halves are stored.
 int fold_batch_norms(Graph& graph);
+int match_attention(Graph& graph);  // inference only, too
+int join_products(Graph& graph);    // and this
 int expand_composites(Graph& graph);
 
 // Only where the device's library prefers channels-last: see layout_passes().

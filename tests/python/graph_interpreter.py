@@ -118,6 +118,17 @@ class _Line:
         return positional, named
 
 
+def _attention(query: Any, key: Any, value: Any, bias: Any, *_: Any, scale: float) -> list[Any]:
+    scores = query @ key.mT * scale + (0 if bias is None else bias)
+    return [scores.softmax(-1) @ value, scores.logsumexp(-1), *[None] * 7]
+
+
+# Operators that no kernel of the CPU computes.
+_ON_CPU: dict[str, Callable[..., Any]] = {
+    "aten._scaled_dot_product_fused_attention_overrideable.default": _attention
+}
+
+
 def _word(word: str) -> Any:
     if re.match(r"(cpu|graft|meta)\b", word):
         return torch.device(word)
@@ -218,6 +229,8 @@ class Interpreter:
         called: Any = torch.ops
         for part in operator.split("."):
             called = getattr(called, part)
+        if self.device.type == "cpu":
+            called = _ON_CPU.get(operator, called)
         positional, named = self.line("(" + rest).arguments()
         outcome = called(*positional, **named)
         got = list(outcome) if isinstance(outcome, list | tuple) else [outcome]
