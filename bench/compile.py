@@ -74,7 +74,7 @@ def counted(case: Case, facts: dict[str, dict[str, float]], ours: str) -> list[R
         row("back end, second process", SECOND_GOAL, again, again, made["back end"], "s")
     eager = facts.get("graft eager")
     if eager is not None and case.overhead is None:
-        for key, goal in (("launches", LAUNCH_GOAL), ("kernels", LAUNCH_GOAL), ("peak", 1.0)):
+        for key, goal in (("launches", LAUNCH_GOAL), ("kernels", 1.0), ("peak", 1.0)):
             row(key, goal, made[key] / eager[key], made[key], eager[key], key)
     left = made["eager nodes"] + made["refused"]
     row("nodes left eager", 0, left, left, 0, "count")
