@@ -111,11 +111,11 @@ bool ValueFact::holds(PyObject* value) const {
     }
     return true;
   }
-  const std::vector<py::object> now = members_of(value);
-  for (size_t i = 0; i < now.size(); ++i) {
-    if (!members_[i].holds(now[i].ptr())) return false;
+  size_t next = 0;
+  for (const py::handle one : py::reinterpret_borrow<py::iterable>(value)) {
+    if (next == members_.size() || !members_[next++].holds(one.ptr())) return false;
   }
-  return true;
+  return next == members_.size();
 }
 
 ModelState::ModelState(PyObject* root) { add_module(root); }
