@@ -22,12 +22,29 @@ constexpr size_t kMostWords = size_t{64} << 10;
 constexpr size_t kTaskWords = sizeof(Task) / sizeof(uint64_t);
 static_assert(sizeof(Task) % sizeof(uint64_t) == 0);
 
+// Tells a task at the end of a block that it is done.
+class Ending {
+ public:
+  Ending(const Task& task, const void* head) : done_(task.done), head_(head) {}
+  ~Ending() {
+    if (done_ != nullptr) done_(head_);
+  }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+
+ private:
+  void (*done_)(const void* head);
+  const void* head_;
+};
+
 }  // namespace
 
 graft_status Backlog::run_now(const Task& task) {
   drain();
   std::lock_guard turn(turn_);
-  return task.run(queue_, task.tag, task.head, task.tail);
+  const Ending ending(task, task.head);
+  uint32_t tag = task.tag;
+  return task.run(queue_, tag, task.head, task.tail);
 }
 
 bool Backlog::push(const Task& task, bool only_beside_thread) {
@@ -51,22 +68,25 @@ graft_status Backlog::enter(const Task& task) {
   return push(task, false) ? GRAFT_OK : run_now(task);
 }
 
-void Backlog::run(const Words& words) {
+void Backlog::run(const Words& words, bool drop) {
   for (size_t at = 0; at < words.size();) {
     Task task;
     std::memcpy(&task, words.data() + at, sizeof task);
     const uint64_t* head = words.data() + at + kTaskWords;
     const uint64_t* tail = head + task.head_bytes / sizeof(uint64_t);
     at = size_t(tail - words.data()) + task.tail_bytes / sizeof(uint64_t);
+    const Ending ending(task, head);
+    if (drop) continue;
     graft_status status = GRAFT_DEVICE_LOST;
+    uint32_t tag = task.tag;
     try {
       if (!queue_.device->lost.load(std::memory_order_relaxed)) {
-        status = task.run(queue_, task.tag, head, tail);
+        status = task.run(queue_, tag, head, tail);
       }
     } catch (const std::exception& error) {
       status = fail(GRAFT_INTERNAL, error.what());
     }
-    if (status != GRAFT_OK) queue_.refused(status, task.tag, last_text());
+    if (status != GRAFT_OK) queue_.refused(status, tag, last_text());
   }
 }
 
@@ -80,7 +100,7 @@ bool Backlog::drain() {
       if (waiting_.empty()) break;
       waiting_.swap(running_);
     }
-    run(running_);
+    run(running_, false);
   }
   return any;
 }
@@ -98,6 +118,8 @@ void Backlog::stop() {
   }
   wanted_.notify_one();
   thread_.join();
+  run(waiting_, true);
+  waiting_.clear();
 }
 
 void Backlog::work() {

@@ -15,12 +15,15 @@ namespace graft::opencl {
 
 class Queue;
 
-// A command that can be copied: run enqueues it from its two parts, of which the second may be
-// empty. Both are whole numbers of 8 bytes long and need no more alignment.
+// A command, or several, that can be copied: run enqueues it from its two parts, of which the
+// second may be empty. Both are whole numbers of 8 bytes long and need no more alignment.
 struct Task {
-  graft_status (*run)(Queue& queue, uint32_t tag, const void* head, const void* tail);
+  // tag: the task's; where run fails, the tag of the command that failed.
+  graft_status (*run)(Queue& queue, uint32_t& tag, const void* head, const void* tail);
+  // Called once, when run was called or never will be; may be null.
+  void (*done)(const void* head);
   uint32_t tag;
-  uint32_t head_bytes, tail_bytes;
+  uint32_t head_bytes, tail_bytes, unused;
   const void* head;
   const void* tail;
 };
@@ -34,7 +37,7 @@ class Backlog {
   // REQUIRES: stop() was called, or nothing ever entered.
   ~Backlog() = default;
 
-  // Takes a command. What OpenCL says against it is returned, or fails the queue later. Calls are
+  // Takes a task. What OpenCL says against it is returned, or fails the queue later. Calls are
   // serialised by the caller.
   graft_status enter(const Task& task);
 
@@ -45,7 +48,7 @@ class Backlog {
   // with enter().
   void keep_none();
 
-  // Ends the thread. What is still there is not given.
+  // Ends the thread. What is still there is dropped.
   void stop();
 
  private:
@@ -54,7 +57,7 @@ class Backlog {
 
   graft_status run_now(const Task& task);
   bool push(const Task& task, bool only_beside_thread);
-  void run(const Words& words);
+  void run(const Words& words, bool drop);
   void work();
 
   Queue& queue_;

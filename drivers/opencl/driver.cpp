@@ -7,6 +7,7 @@
 #include "device.h"
 #include "event.h"
 #include "graft/driver_slot.h"
+#include "graph.h"
 #include "kernel.h"
 #include "program.h"
 #include "stream.h"
@@ -22,7 +23,8 @@ graft_status extension(const char* name, uint32_t version, const void** out_tabl
   }
   const std::string_view wanted = version == 1 ? name : "";
   const void* table = wanted == "graft.profiler"   ? static_cast<const void*>(&profiler_table())
-                      : wanted == "graft.programs" ? &programs_table()
+                      : wanted == "graft.programs" ? static_cast<const void*>(&programs_table())
+                      : wanted == "graft.graphs"   ? &graphs_table()
                                                    : nullptr;
   *out_table = table;
   if (table != nullptr) return GRAFT_OK;

@@ -57,13 +57,24 @@ graft_kernel_s::graft_kernel_s(graft_device device, std::string name, cl_kernel 
 
 graft_kernel_s::~graft_kernel_s() { cl().ReleaseKernel(handle); }
 
+std::unique_ptr<graft_kernel_s> graft_kernel_s::again() const {
+  cl_program program = nullptr;
+  cl_int code = cl().GetKernelInfo(handle, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr);
+  if (code != CL_SUCCESS) return nullptr;
+  const cl_kernel made = cl().CreateKernel(program, name.c_str(), &code);
+  if (code != CL_SUCCESS) return nullptr;
+  return std::make_unique<graft_kernel_s>(device, name, made);
+}
+
 graft_status graft_kernel_s::set_arguments(const graft_launch& launch) {
   Memory& memory = *device->memory;
   if (const uint64_t now = memory.generation(); now != generation) {
     if (const cl_int code = memory.announce(handle); code != CL_SUCCESS) {
       return device->failed(code, "naming the memory of " + name, GRAFT_LAUNCH_FAILED);
     }
-    arguments.assign(arguments.size(), {});
+    for (Argument& set : arguments) {
+      if (set.kind == GRAFT_ARGUMENT_ADDRESS) set.kind = ~0u;
+    }
     generation = now;
   }
   if (arguments.size() < launch.argument_count) arguments.resize(launch.argument_count);
@@ -183,7 +194,7 @@ struct Launch {
   graft_launch launch;
 };
 
-graft_status run_launch(Queue& queue, uint32_t, const void* head, const void* tail) {
+graft_status run_launch(Queue& queue, uint32_t&, const void* head, const void* tail) {
   Launch task;
   std::memcpy(&task, head, sizeof task);
   task.launch.arguments = static_cast<const graft_argument*>(tail);
@@ -203,7 +214,7 @@ graft_status kernel_launch(graft_stream stream, graft_kernel kernel, const graft
   const Launch task = {kernel, *launch};
   const size_t tail = launch->argument_count * sizeof(graft_argument);
   return stream->queue->backlog.enter(
-      {run_launch, launch->tag, sizeof task, uint32_t(tail), &task, launch->arguments});
+      {run_launch, nullptr, launch->tag, sizeof task, uint32_t(tail), 0, &task, launch->arguments});
 }
 
 }  // namespace graft::opencl

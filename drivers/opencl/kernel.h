@@ -3,6 +3,7 @@
 #define GRAFT_DRIVERS_OPENCL_KERNEL_H_
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -17,6 +18,10 @@ struct graft_kernel_s {
   // Takes over handle.
   graft_kernel_s(graft_device device, std::string name, cl_kernel handle);
   ~graft_kernel_s();
+
+  // The same kernel with arguments of its own, which a launch of either does not touch; null where
+  // OpenCL refuses. The program lives as long as any of them.
+  std::unique_ptr<graft_kernel_s> again() const;
 
   // What can be said against a launch without OpenCL, else OK. Thread-safe.
   graft_status check(const graft_launch& launch) const;

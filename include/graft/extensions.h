@@ -31,18 +31,22 @@ typedef enum graft_epilogue_kind {
   GRAFT_EPILOGUE_SCALE = 0, /* x * value */
   GRAFT_EPILOGUE_BIAS = 1,  /* x + operand; operand: a vector over the result's last dimension
                                (matmul) or its channels (convolution) */
-  GRAFT_EPILOGUE_ADD = 2,   /* x + value * operand; operand: laid out as the result */
+  GRAFT_EPILOGUE_ADD = 2,   /* x + value * operand; operand: laid out as the result, beside a
+                               convolution's in memory of its own */
   /* What follows is as PyTorch computes it, and NaN where x is. */
   GRAFT_EPILOGUE_RELU = 3,
   GRAFT_EPILOGUE_GELU = 4,      /* by erf */
   GRAFT_EPILOGUE_GELU_TANH = 5, /* by tanh */
-  GRAFT_EPILOGUE_SILU = 6
+  GRAFT_EPILOGUE_SILU = 6,
+  GRAFT_EPILOGUE_MINIMUM = 7,      /* the smaller one of x and value */
+  GRAFT_EPILOGUE_CHANNEL_SCALE = 8 /* x * operand; operand: a vector as BIAS has it */
 } graft_epilogue_kind;
 
-/* One step of an epilogue. A library that cannot do a step answers UNSUPPORTED for the plan. */
+/* One step of an epilogue. A library that cannot do a step, or does not know its kind, answers
+ * UNSUPPORTED for the plan. Results of half types are rounded once, after the last step. */
 typedef struct graft_epilogue {
   uint32_t kind;  /* graft_epilogue_kind */
-  uint32_t dtype; /* of the operand */
+  uint32_t dtype; /* of the operand; vectors may be float32 where the result is of a half type */
   double value;
 } graft_epilogue;
 

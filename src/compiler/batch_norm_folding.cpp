@@ -3,6 +3,7 @@
 #include "compiler/operators.h"
 #include "compiler/passes.h"
 #include "compiler/rewriter.h"
+#include "runtime/dtype.h"
 
 namespace graft::compiler {
 
@@ -23,7 +24,12 @@ class BatchNormFolding {
     for (NodeId id : order) {
       Norm norm;
       if (matches(id, &norm)) {
-        fold(id, norm);
+        rewriter_.begin(id);
+        if (is_half(graph_.values[norm.input].type.dtype)) {
+          attach(id, norm);
+        } else {
+          fold(id, norm);
+        }
         ++changes;
       }
       rewriter_.keep(id);
@@ -68,20 +74,28 @@ class BatchNormFolding {
     if (transposed == nullptr || transposed->truth) return false;
     if (effects_.users[norm->input].size() != 1 || effects_.escapes(norm->input)) return false;
     if (graph_.values[norm->input].type != graph_.values[node.results[0]].type) return false;
-    // Halves would round the weights once more than eager rounds anything.
-    const graft_dtype dtype = graph_.values[norm->input].type.dtype;
-    if (dtype != GRAFT_FLOAT32 && dtype != GRAFT_FLOAT64) return false;
-    for (ValueId value : {operand(convolution, 1), operand(convolution, 2), norm->weight,
-                          norm->bias, norm->mean, norm->variance}) {
+    return usable(convolution, *norm, graph_.values[norm->input].type.dtype);
+  }
+
+  bool usable(const Node& convolution, const Norm& norm, graft_dtype dtype) const {
+    for (ValueId value : {norm.weight, norm.bias, norm.mean, norm.variance}) {
       if (value == kNone) continue;
-      if (!effects_.stable(value) || graph_.values[value].type.dtype != dtype) return false;
+      const graft_dtype given = graph_.values[value].type.dtype;
       if (!lasting(value)) return false;
+      if (given != dtype && !(is_half(dtype) && given == GRAFT_FLOAT32)) return false;
+    }
+    if (is_half(dtype)) return true;
+    if (dtype != GRAFT_FLOAT32 && dtype != GRAFT_FLOAT64) return false;
+    for (ValueId value : {operand(convolution, 1), operand(convolution, 2)}) {
+      if (value == kNone) continue;
+      if (!lasting(value) || graph_.values[value].type.dtype != dtype) return false;
     }
     return true;
   }
 
   // Weights only: what the user passes in would be scaled at every call.
   bool lasting(ValueId value) const {
+    if (!effects_.stable(value)) return false;
     const Value& given = graph_.values[value];
     if (given.origin == Origin::kConstant) return true;
     return given.origin == Origin::kInput &&
@@ -92,46 +106,103 @@ class BatchNormFolding {
     return rewriter_.add(op, {Argument::of(a), Argument::of(b)}, name, type.dtype, type.sizes);
   }
 
-  void fold(NodeId id, const Norm& norm) {
-    const Node convolution = graph_.nodes[graph_.values[norm.input].node];
-    const ValueId weight = operand(convolution, 1), bias = operand(convolution, 2);
-    const TensorType channel = graph_.values[norm.mean].type;
-    const TensorType filters = graph_.values[weight].type;
-    rewriter_.begin(id);
+  ValueId wide(ValueId value) {
+    if (!is_half(graph_.values[value].type.dtype)) return value;
+    return cast_to(graph_, rewriter_, value, GRAFT_FLOAT32, "float32");
+  }
+
+  // What a norm does to each channel of the convolution's result: x * scale + offset.
+  struct Affine {
+    ValueId scale = kNone, offset = kNone;
+  };
+
+  Affine affine(const Norm& norm, ValueId bias) {
+    const ValueId mean = wide(norm.mean);
+    const TensorType channel = graph_.values[mean].type;
     const ValueId shifted =
-        rewriter_.add("aten.add.Scalar", {Argument::of(norm.variance), norm.epsilon}, "variance",
-                      channel.dtype, channel.sizes);
+        rewriter_.add("aten.add.Scalar", {Argument::of(wide(norm.variance)), norm.epsilon},
+                      "variance", channel.dtype, channel.sizes);
     ValueId scale = rewriter_.add("aten.rsqrt.default", {Argument::of(shifted)}, "scale",
                                   channel.dtype, channel.sizes);
     if (norm.weight != kNone)
-      scale = binary("aten.mul.Tensor", scale, norm.weight, "scale", channel);
-    std::vector<Size> spread(filters.sizes.size(), Size(1));
-    spread[0] = filters.sizes[0];
+      scale = binary("aten.mul.Tensor", scale, wide(norm.weight), "scale", channel);
+    ValueId offset = bias == kNone ? rewriter_.add("aten.neg.default", {Argument::of(mean)},
+                                                   "offset", channel.dtype, channel.sizes)
+                                   : binary("aten.sub.Tensor", wide(bias), mean, "offset", channel);
+    offset = binary("aten.mul.Tensor", offset, scale, "offset", channel);
+    if (norm.bias != kNone)
+      offset = binary("aten.add.Tensor", offset, wide(norm.bias), "bias", channel);
+    return {scale, offset};
+  }
+
+  // The vector as one number for each index of one of rank dimensions.
+  ValueId spread(ValueId vector, size_t rank, size_t dimension, const char* name) {
+    const TensorType channel = graph_.values[vector].type;
+    std::vector<Size> to(rank, Size(1));
+    to[dimension] = channel.sizes[0];
     Argument sizes;
     sizes.kind = Argument::Kind::kList;
-    for (const Size& size : spread) sizes.list.push_back(Argument::of_integer(size));
-    const ValueId factor = rewriter_.add("aten.view.default", {Argument::of(scale), sizes},
-                                         "factor", channel.dtype, spread);
-    graph_.nodes[graph_.values[factor].node].views = scale;
-    const ValueId scaled =
-        rewriter_.add("aten.mul.Tensor", {Argument::of(weight), Argument::of(factor)}, "weight",
-                      filters.dtype, filters.sizes);
+    for (const Size& size : to) sizes.list.push_back(Argument::of_integer(size));
+    const ValueId view =
+        rewriter_.add("aten.view.default", {Argument::of(vector), sizes}, name, channel.dtype, to);
+    graph_.nodes[graph_.values[view].node].views = vector;
+    return view;
+  }
+
+  void keep_first_result(Node& node) {
+    for (size_t i = 1; i < node.results.size(); ++i) {
+      if (node.results[i] != kNone) graph_.values[node.results[i]].node = kNone;
+    }
+    node.results.resize(1);
+  }
+
+  void fold(NodeId id, const Norm& norm) {
+    const Node convolution = graph_.nodes[graph_.values[norm.input].node];
+    const ValueId weight = operand(convolution, 1);
+    const TensorType filters = graph_.values[weight].type;
+    const auto [scale, offset] = affine(norm, operand(convolution, 2));
+    const ValueId factor = spread(scale, filters.sizes.size(), 0, "factor");
+    const ValueId scaled = binary("aten.mul.Tensor", weight, factor, "weight", filters);
     graph_.values[scaled].type.strides = filters.strides;
-    ValueId offset = bias == kNone ? rewriter_.add("aten.neg.default", {Argument::of(norm.mean)},
-                                                   "offset", channel.dtype, channel.sizes)
-                                   : binary("aten.sub.Tensor", bias, norm.mean, "offset", channel);
-    offset = binary("aten.mul.Tensor", offset, scale, "offset", channel);
-    if (norm.bias != kNone) offset = binary("aten.add.Tensor", offset, norm.bias, "bias", channel);
 
     Node& folded = graph_.nodes[id];
     folded.op = convolution.op;
     folded.arguments = convolution.arguments;
     folded.arguments[1] = Argument::of(scaled);
     folded.arguments[2] = Argument::of(offset);
-    for (size_t i = 1; i < folded.results.size(); ++i) {
-      if (folded.results[i] != kNone) graph_.values[folded.results[i]].node = kNone;
+    keep_first_result(folded);
+  }
+
+  // Scaled halves would be rounded once more than eager rounds anything. So the convolution stays,
+  // and its norm becomes two float32 steps behind it, which a library does before it rounds.
+  void attach(NodeId id, const Norm& norm) {
+    const NodeId convolution = graph_.values[norm.input].node;
+    ValueId bias = operand(graph_.nodes[convolution], 2);
+    if (bias != kNone && lasting(bias)) {
+      graph_.nodes[convolution].arguments[2] = Argument();
+    } else {
+      bias = kNone;
     }
-    folded.results.resize(1);
+    const auto [scale, offset] = affine(norm, bias);
+    const TensorType image = graph_.values[norm.input].type;
+    const size_t rank = image.sizes.size();
+    const ValueId factor = spread(scale, rank, 1, "factor");
+    const ValueId addend = spread(offset, rank, 1, "addend");
+    TensorType exact = image;
+    exact.dtype = GRAFT_FLOAT32;
+    ValueId value = wide(norm.input);
+    graph_.values[value].type = exact;
+    for (const auto& [op, other] :
+         {std::pair{"aten.mul.Tensor", factor}, {"aten.add.Tensor", addend}}) {
+      value = binary(op, value, other, "exact", exact);
+      graph_.values[value].type = exact;
+    }
+    Argument dtype = Argument::of_word(graft::name_of(image.dtype));
+    dtype.name = "dtype";
+    Node& rounded = graph_.nodes[id];
+    rounded.op = "aten._to_copy.default";
+    rounded.arguments = {Argument::of(value), dtype};
+    keep_first_result(rounded);
   }
 
   Graph& graph_;

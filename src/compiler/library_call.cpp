@@ -26,8 +26,7 @@ class Recognizer {
       const bool plain = node.results.size() == 1 && node.results[0] != kNone &&
                          !node.has_effect() && node.views == kNone;
       if (!plain) return std::nullopt;
-      const bool last = i + 1 == nodes.size();
-      if (!(last && cast(node)) && !next(node)) return std::nullopt;
+      if (!cast(node) && !next(node)) return std::nullopt;
       call_.result = node.results[0];
     }
     if (call_.epilogue.size() > GRAFT_MAX_EPILOGUES) return std::nullopt;
@@ -101,9 +100,11 @@ class Recognizer {
   }
 
   // Whether a value is one number for each column of a product, or for each channel.
-  bool is_bias(ValueId value) const {
+  bool is_vector(ValueId value) const {
     const std::vector<Size>& to = type(call_.product).sizes;
     const std::vector<Size>& from = type(value).sizes;
+    const graft_dtype dtype = type(value).dtype;
+    if (dtype != type(call_.product).dtype && dtype != type(call_.result).dtype) return false;
     const size_t channel = call_.convolves ? 1 : to.size() - 1;
     if (from.size() > to.size() || !type(value).row_major()) return false;
     const size_t shift = to.size() - from.size();
@@ -115,12 +116,13 @@ class Recognizer {
   }
 
   bool add(ValueId value, double factor) {
-    if (value == kNone || type(value).dtype != type(call_.product).dtype) return false;
-    if (factor == 1 && is_bias(value)) {
+    if (value == kNone) return false;
+    if (factor == 1 && is_vector(value)) {
       call_.epilogue.push_back({GRAFT_EPILOGUE_BIAS, 1, value});
       return true;
     }
-    const bool alike = type(value).sizes == type(call_.product).sizes &&
+    const bool alike = type(value).dtype == type(call_.product).dtype &&
+                       type(value).sizes == type(call_.product).sizes &&
                        type(value).strides == type(call_.product).strides;
     call_.epilogue.push_back({GRAFT_EPILOGUE_ADD, factor, value});
     return alike;
@@ -134,15 +136,22 @@ class Recognizer {
       call_.epilogue.push_back({*kind, 0, kNone});
       return leads;
     }
+    if (double most; clamps(node, &most)) {
+      call_.epilogue.push_back({GRAFT_EPILOGUE_RELU, 0, kNone});
+      call_.epilogue.push_back({GRAFT_EPILOGUE_MINIMUM, most, kNone});
+      return leads;
+    }
     const Argument* second = argument(node, 1);
     if (second == nullptr) return false;
+    const ValueId other = operand(node, leads ? 1 : 0);
     if (node.op == "aten.mul.Tensor" || node.op == "aten.mul.Scalar") {
-      if (!leads || !number_of(*second, &number)) return false;
-      call_.epilogue.push_back({GRAFT_EPILOGUE_SCALE, number, kNone});
-      return true;
+      const bool numeral = leads && number_of(*second, &number);
+      const bool vector = other != kNone && other != call_.result && is_vector(other);
+      if (numeral) call_.epilogue.push_back({GRAFT_EPILOGUE_SCALE, number, kNone});
+      if (vector) call_.epilogue.push_back({GRAFT_EPILOGUE_CHANNEL_SCALE, 1, other});
+      return numeral || vector;
     }
     if (node.op != "aten.add.Tensor") return false;
-    const ValueId other = operand(node, leads ? 1 : 0);
     if (!number_or(argument(node, 2, "alpha"), 1, &number)) return false;
     if (other == call_.result || (!leads && number != 1)) return false;
     return add(other, number);
@@ -157,11 +166,24 @@ class Recognizer {
     return tanh ? GRAFT_EPILOGUE_GELU_TANH : GRAFT_EPILOGUE_GELU;
   }
 
+  // Whether it clamps between 0 and something larger.
+  static bool clamps(const Node& node, double* most) {
+    if (node.op != "aten.hardtanh.default") return false;
+    const Argument* low = argument(node, 1, "min_val");
+    const Argument* high = argument(node, 2, "max_val");
+    double least = -1;
+    if (low == nullptr || high == nullptr) return false;
+    return number_of(*low, &least) && number_of(*high, most) && least == 0 && *most >= 0;
+  }
+
+  // From a half type to float32, or back to the product's.
   bool cast(const Node& node) const {
-    const TensorType& to = type(node.results[0]);
+    const TensorType &from = type(call_.result), &to = type(node.results[0]);
+    const graft_dtype half = type(call_.product).dtype;
+    const bool wider = from.dtype == half && to.dtype == GRAFT_FLOAT32;
+    const bool back = from.dtype == GRAFT_FLOAT32 && to.dtype == half;
     return node.op == "aten._to_copy.default" && operand(node, 0) == call_.result &&
-           is_half(type(call_.result).dtype) && to.dtype == GRAFT_FLOAT32 &&
-           to.sizes == type(call_.result).sizes && to.strides == type(call_.result).strides;
+           is_half(half) && (wider || back) && to.sizes == from.sizes && to.strides == from.strides;
   }
 
   const Graph& graph_;

@@ -31,8 +31,9 @@ struct LibraryCall {
 
 // nodes: a product (mm, bmm, addmm, baddbmm) or plain convolution of floats, then a chain in which
 // each node uses the one before. None where a descriptor cannot say it: more than
-// GRAFT_MAX_EPILOGUES steps, others than a number's factor, a bias, a residual in the result's
-// layout, relu, gelu, silu, and, at the end, a cast of a half type to float32. REQUIRES: as
+// GRAFT_MAX_EPILOGUES steps, others than a factor or bias (a number or a vector), a residual in the
+// result's layout, relu, gelu, silu, and what clamps between 0 and a number. A product of halves
+// may be cast to float32 and back on the way: the call rounds at its end alone. REQUIRES: as
 // pattern, not as fusion: who else uses the nodes is the caller's business.
 std::optional<LibraryCall> library_call(const Graph& graph, const std::vector<NodeId>& nodes);
 

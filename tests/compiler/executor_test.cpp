@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
+
 #include "compiler/passes.h"
 #include "kernels/axes.h"
 #include "kernels/library.h"
@@ -231,6 +234,49 @@ TEST(Executor, ProductsWithTheirEpilogueAreOneCall) {
     const bool one = *strides == 0 && blas_library(device()).table != nullptr;
     EXPECT_EQ(ran.launches, one ? 2u : 3u);
   }
+}
+
+// A batch norm of halves behind a convolution of single pixels.
+const std::string kNormOfHalves =
+    "input %x: bfloat16[2, 3, 4, 4] activation\n"
+    "input %w: bfloat16[8, 3, 1, 1] parameter\ninput %k: bfloat16[8] parameter\n"
+    "input %g: bfloat16[8] parameter\ninput %b: bfloat16[8] parameter\n"
+    "input %m: bfloat16[8] buffer\ninput %v: bfloat16[8] buffer\n"
+    "node %c: bfloat16[2, 8, 4, 4](128, 1, 32, 8) = aten.convolution.default(%x, %w, %k, [1, 1], "
+    "[0, 0], [1, 1], false, [0, 0], 1)\n"
+    "node %y: bfloat16[2, 8, 4, 4](128, 1, 32, 8), %s: float32[0], %i: float32[0] = "
+    "aten._native_batch_norm_legit_no_training.default(%c, %g, %b, %m, %v, 0.1, 0.001)\n"
+    "node %r: bfloat16[2, 8, 4, 4](128, 1, 32, 8) = aten.relu.default(%y)\n"
+    "node %o: float32[2, 8, 4, 4](128, 1, 32, 8) = aten._to_copy.default(%r, dtype=@float32)\n"
+    "output %o\n";
+
+TEST(Executor, BatchNormsOfHalvesAreStepsOfTheConvolution) {
+  const Graph graph = compiled(kNormOfHalves);
+  Tensors inputs;
+  for (const auto& [name, sizes] : std::map<std::string, int64_t>{
+           {"x", 96}, {"w", 24}, {"k", 8}, {"g", 8}, {"b", 8}, {"m", 8}, {"v", 8}}) {
+    const double low = name == "v" ? 0.5 : -2;
+    inputs[name] =
+        graft::test::numbers(sizes, static_cast<unsigned>(name[0]), low, 2, GRAFT_BFLOAT16);
+  }
+  std::vector<double> expected;
+  for (size_t i = 0; i < 256; ++i) {
+    const size_t n = i / 128, channel = i / 16 % 8, pixel = i % 16;
+    double sum = inputs["k"][channel];
+    for (size_t from = 0; from < 3; ++from) {
+      sum += inputs["x"][(n * 3 + from) * 16 + pixel] * inputs["w"][channel * 3 + from];
+    }
+    const double scale = inputs["g"][channel] / std::sqrt(inputs["v"][channel] + 0.001);
+    expected.push_back(std::max((sum - inputs["m"][channel]) * scale + inputs["b"][channel], 0.0));
+  }
+  const Ran ran = run(graph, inputs);
+  EXPECT_EQ(ran.externals, 0u);
+  EXPECT_EQ(ran.libraries, 1u);
+  // A library rounds nothing before the end; without one the convolution rounds what it stores.
+  const bool one = dnn_library(device()).table != nullptr;
+  EXPECT_EQ(ran.launches, one ? 2u : 3u);
+  const double rounding = one ? 1e-5 : 1.0 / 64;
+  EXPECT_TRUE(graft::test::near(ran.results[0], expected, rounding, 4 * rounding));
 }
 
 TEST(Executor, ProductsOfBatchesAndOfNothing) {

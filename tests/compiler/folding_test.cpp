@@ -80,14 +80,62 @@ TEST(BatchNormFolding, ScalesTheWeights) {
           "node %y_variance: float32[16] = aten.add.Scalar(%v, 1e-05) at \"m.py:2\"\n"
           "node %y_scale: float32[16] = aten.rsqrt.default(%y_variance) at \"m.py:2\"\n"
           "node %y_scale_1: float32[16] = aten.mul.Tensor(%y_scale, %g) at \"m.py:2\"\n"
-          "node %y_factor: float32[16, 1, 1, 1] = aten.view.default(%y_scale_1, [16, 1, 1, 1]) "
-          "views %y_scale_1 at \"m.py:2\"\n"
-          "node %y_weight: float32[16, 3, 3, 3] = aten.mul.Tensor(%w, %y_factor) at \"m.py:2\"\n"
           "node %y_offset: float32[16] = aten.neg.default(%m) at \"m.py:2\"\n"
           "node %y_offset_1: float32[16] = aten.mul.Tensor(%y_offset, %y_scale_1) at \"m.py:2\"\n"
           "node %y_bias: float32[16] = aten.add.Tensor(%y_offset_1, %b) at \"m.py:2\"\n"
+          "node %y_factor: float32[16, 1, 1, 1] = aten.view.default(%y_scale_1, [16, 1, 1, 1]) "
+          "views %y_scale_1 at \"m.py:2\"\n"
+          "node %y_weight: float32[16, 3, 3, 3] = aten.mul.Tensor(%w, %y_factor) at \"m.py:2\"\n"
           "node %y: float32[1, 16, 6, 6] = aten.convolution.default(%x, %y_weight, %y_bias, "
           "[1, 1], [0, 0], [1, 1], false, [0, 0], 1) at \"m.py:2\"\n"
+          "output %y\n");
+}
+
+// Halves with a bias, laid out channels-last, and statistics of both kinds of types.
+const std::string kHalves =
+    "input %x: bfloat16[1, 3, 8, 8](192, 1, 24, 3) activation\n"
+    "input %w: bfloat16[16, 3, 3, 3] parameter\n"
+    "input %k: bfloat16[16] parameter\n"
+    "input %g: bfloat16[16] parameter\n"
+    "input %m: float32[16] buffer\n"
+    "input %v: bfloat16[16] buffer\n";
+
+TEST(BatchNormFolding, OfHalvesBecomesFloat32StepsBehindTheConvolution) {
+  const std::string image = "bfloat16[1, 16, 6, 6](576, 1, 96, 16)";
+  const std::string exact = "float32[1, 16, 6, 6](576, 1, 96, 16)";
+  const std::string options = ", [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n";
+  EXPECT_EQ(
+      after(fold_batch_norms,
+            kHalves + "node %c: " + image + " = aten.convolution.default(%x, %w, %k" + options +
+                "node %y: " + image +
+                ", %s: float32[0], %i: float32[0] = "
+                "aten._native_batch_norm_legit_no_training.default(%c, %g, none, %m, %v, 0.1, "
+                "1e-05)\noutput %y\n"),
+      kHalves + "node %c: " + image + " = aten.convolution.default(%x, %w, none" + options +
+          "node %y_wide: float32[16] = aten._to_copy.default(%v, dtype=@float32)\n"
+          "node %y_variance: float32[16] = aten.add.Scalar(%y_wide, 1e-05)\n"
+          "node %y_scale: float32[16] = aten.rsqrt.default(%y_variance)\n"
+          "node %y_wide_1: float32[16] = aten._to_copy.default(%g, dtype=@float32)\n"
+          "node %y_scale_1: float32[16] = aten.mul.Tensor(%y_scale, %y_wide_1)\n"
+          "node %y_wide_2: float32[16] = aten._to_copy.default(%k, dtype=@float32)\n"
+          "node %y_offset: float32[16] = aten.sub.Tensor(%y_wide_2, %m)\n"
+          "node %y_offset_1: float32[16] = aten.mul.Tensor(%y_offset, %y_scale_1)\n"
+          "node %y_factor: float32[1, 16, 1, 1] = aten.view.default(%y_scale_1, [1, 16, 1, 1]) "
+          "views %y_scale_1\n"
+          "node %y_addend: float32[1, 16, 1, 1] = aten.view.default(%y_offset_1, [1, 16, 1, 1]) "
+          "views %y_offset_1\n"
+          "node %y_wide_3: " +
+          exact +
+          " = aten._to_copy.default(%c, dtype=@float32)\n"
+          "node %y_exact: " +
+          exact +
+          " = aten.mul.Tensor(%y_wide_3, %y_factor)\n"
+          "node %y_exact_1: " +
+          exact +
+          " = aten.add.Tensor(%y_exact, %y_addend)\n"
+          "node %y: " +
+          image +
+          " = aten._to_copy.default(%y_exact_1, dtype=@bfloat16)\n"
           "output %y\n");
 }
 
@@ -103,6 +151,16 @@ TEST(BatchNormFolding, LeavesWhatItMayNotChange) {
       "aten._native_batch_norm_legit_no_training.default(%c, %g, %b, %m, %v, 0.1, 1e-05)\n"
       "output %y\noutput %c\n";
   EXPECT_EQ(after(fold_batch_norms, seen), seen);
+  // The user's own statistics would be computed with at every call.
+  const std::string given =
+      "input %x: float16[1, 3, 8, 8] activation\ninput %w: float16[16, 3, 3, 3] parameter\n"
+      "input %m: float16[16] activation\ninput %v: float16[16] activation\n"
+      "node %c: float16[1, 16, 6, 6] = aten.convolution.default(%x, %w, none, [1, 1], [0, 0], "
+      "[1, 1], false, [0, 0], 1)\n"
+      "node %y: float16[1, 16, 6, 6], %s: float32[0], %i: float32[0] = "
+      "aten._native_batch_norm_legit_no_training.default(%c, none, none, %m, %v, 0.1, 1e-05)\n"
+      "output %y\n";
+  EXPECT_EQ(after(fold_batch_norms, given), given);
 }
 
 TEST(Composites, SoftmaxBecomesReductions) {

@@ -135,13 +135,54 @@ TEST(EpilogueFusion, TakesWhatOneCallOfALibraryCanSay) {
             "group e0 matmul %m %r1 %r2 %r3\ngroup g0 pointwise %r4\n");
 }
 
-TEST(EpilogueFusion, TakesACastOfHalvesAtTheEnd) {
+TEST(EpilogueFusion, TakesFloat32StepsBetweenCastsOfHalves) {
+  const std::string body =
+      "input %x: bfloat16[4, 8] activation\ninput %w: bfloat16[8, 8] parameter\n"
+      "input %f: float32[1, 8] parameter\ninput %b: float32[8] parameter\n"
+      "input %r: float32[4, 8] activation\n"
+      "node %m: bfloat16[4, 8] = aten.mm.default(%x, %w)\n"
+      "node %h: float32[4, 8] = aten._to_copy.default(%m, dtype=@float32)\n"
+      "node %s: float32[4, 8] = aten.mul.Tensor(%f, %h)\n";
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   body + "node %a: float32[4, 8] = aten.add.Tensor(%s, %b)\n"
+                          "node %c: bfloat16[4, 8] = aten._to_copy.default(%a, dtype=@bfloat16)\n"
+                          "node %d: bfloat16[4, 8] = aten.add.Tensor(%c, %x)\n"
+                          "node %o: bfloat16[4, 8] = aten.relu.default(%d)\noutput %o\n"),
+            "group e0 matmul %m %h %s %a %c %d %o\n");
+  // A residual would be rounded to the result's type; another half type is none of the product's.
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   body + "node %a: float32[4, 8] = aten.add.Tensor(%s, %r)\noutput %a\n"),
+            "group e0 matmul %m %h %s\ngroup g0 pointwise %a\n");
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   body + "node %a: float16[4, 8] = aten._to_copy.default(%s, dtype=@float16)\n"
+                          "output %a\n"),
+            "group e0 matmul %m %h %s\ngroup g0 pointwise %a\n");
+}
+
+TEST(EpilogueFusion, TakesWhatIsBetweenZeroAndANumber) {
+  const std::string body = kX +
+                           "input %w: float32[8, 8] parameter\n"
+                           "node %m: float32[4, 8] = aten.addmm.default(%b, %x, %w)\n";
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   body + "node %o: float32[4, 8] = aten.hardtanh.default(%m, 0.0, 6.0)\n"
+                          "output %o\n"),
+            "group e0 matmul %m %o\n");
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   body + "node %o: float32[4, 8] = aten.hardtanh.default(%m, -1.0, 1.0)\n"
+                          "output %o\n"),
+            "group g0 pointwise %o\n");
+}
+
+TEST(EpilogueFusion, TakesACastOfHalves) {
   const std::string body =
       "input %x: bfloat16[4, 8] activation\ninput %w: bfloat16[8, 8] parameter\n"
       "node %m: bfloat16[4, 8] = aten.mm.default(%x, %w)\n"
       "node %h: float32[4, 8] = aten._to_copy.default(%m, dtype=@float32)\n";
   EXPECT_EQ(groups({fuse_epilogues, fuse},
                    body + "node %o: float32[4, 8] = aten.relu.default(%h)\noutput %o\n"),
+            "group e0 matmul %m %h %o\n");
+  EXPECT_EQ(groups({fuse_epilogues, fuse},
+                   body + "node %o: float32[4, 8] = aten.tanh.default(%h)\noutput %o\n"),
             "group e0 matmul %m %h\ngroup g0 pointwise %o\n");
 }
 

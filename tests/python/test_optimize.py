@@ -238,15 +238,69 @@ def test_frozen_parameters_get_no_gradients() -> None:
     assert x.grad is not None
 
 
-@pytest.mark.parametrize("act", [nn.ReLU(), nn.GELU(), nn.GELU("tanh"), nn.SiLU()], ids=repr)
+@pytest.mark.parametrize(
+    "act", [nn.ReLU(), nn.ReLU6(), nn.GELU(), nn.GELU("tanh"), nn.SiLU()], ids=repr
+)
 def test_activations_in_one_call_with_their_product_are_eagers(act: nn.Module) -> None:
     """NaN, and large numbers of both signs, too."""
     dense = nn.Sequential(nn.Linear(64, 48), act).to(DEVICE).eval()
     spatial = nn.Sequential(nn.Conv2d(16, 32, 3, padding=1), act).to(DEVICE).eval()
-    for model, x in ((dense, torch.randn(8, 64)), (spatial, torch.randn(2, 16, 9, 9))):
+    depthwise = nn.Sequential(nn.Conv2d(16, 16, 3, groups=16), act).to(DEVICE).eval()
+    picture = torch.randn(2, 16, 9, 9)
+    for model, x in ((dense, torch.randn(8, 64)), (spatial, picture), (depthwise, picture)):
         given = x.to(DEVICE)
         given[0] *= 1e4
         given[1].view(-1)[3] = float("nan")
         optimized = torch_graft.optimize(model)
         with torch.no_grad():
             assert_close(optimized(given), model(given), equal_nan=True)
+
+
+class Residual(nn.Module):
+    """Convolutions with and without bias, each with a batch norm, and a sum."""
+
+    def __init__(self, act: nn.Module) -> None:
+        super().__init__()
+        self.act = act
+        self.layers = nn.ModuleList(
+            nn.Conv2d(24, 24, 3, padding=1, bias=i == 1, groups=24 if i == 2 else 1)
+            for i in range(4)
+        )
+        self.norms = nn.ModuleList(nn.BatchNorm2d(24) for _ in self.layers)
+        with torch.no_grad():
+            for norm in self.norms:
+                norm.running_mean.normal_()
+                norm.running_var.uniform_(0.5, 4)
+                norm.weight.uniform_(0.5, 2)
+                norm.bias.normal_()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer, norm in zip(self.layers[:-1], self.norms[:-1], strict=True):
+            x = self.act(norm(layer(x)))
+        return self.act(self.norms[-1](self.layers[-1](x)) + x)
+
+
+@pytest.mark.parametrize("act", [nn.ReLU(), nn.ReLU6()], ids=repr)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_batch_norms_of_halves_round_no_more_than_eager(dtype: torch.dtype, act: nn.Module) -> None:
+    model = Residual(act).eval().to(DEVICE, dtype)
+    exact = copy.deepcopy(model).cpu().double()
+    optimized = torch_graft.optimize(model)
+    ours = theirs = 0.0
+    for _ in range(4):
+        x = torch.randn(2, 24, 17, 19).to(dtype)
+        with torch.no_grad():
+            wanted = exact(x.double())
+            eager = model(x.to(DEVICE)).cpu().double()
+            found = optimized(x.to(DEVICE)).cpu().double()
+        ours += (found - wanted).square().mean().item()
+        theirs += (eager - wanted).square().mean().item()
+        assert_close(found, wanted, rtol=0.05, atol=0.05)
+    assert ours <= theirs
+    model.norms[0].weight.data.mul_(-1)
+    with torch.no_grad():
+        expected = exact.double()
+        expected.norms[0].weight.mul_(-1)
+        assert_close(
+            optimized(x.to(DEVICE)).cpu().double(), expected(x.double()), rtol=0.05, atol=0.05
+        )

@@ -2,6 +2,7 @@
 #include "convolution.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "half.h"
 #include "tensor.h"
@@ -161,11 +162,37 @@ dnnl::convolution_forward::primitive_desc describe_forward(const Problem& p,
           epilogues.attributes};
 }
 
+struct Forward {
+  Epilogues epilogues;
+  dnnl::convolution_forward::primitive_desc description;
+};
+
+// oneDNN's reference code is a hundred times slower than a kernel of its own for the epilogue.
+bool is_slow(const Forward& forward) {
+  return forward.epilogues.attributes.get_post_ops().len() > 0 &&
+         std::string_view(forward.description.impl_info_str()).starts_with("ref");
+}
+
+Forward choose_forward(const Problem& p) {
+  const graft_convolution& c = p.given;
+  const graft_tensor& result = p.tensors[p.destination];
+  for (bool takes_zeros : {true, false}) {
+    const ResultShape shape = {1, 1, channels_last(result), takes_zeros};
+    Epilogues epilogues = translate({c.epilogues, c.epilogue_count}, result, shape, c.math_mode);
+    try {
+      Forward forward = {epilogues, describe_forward(p, epilogues)};
+      if (!is_slow(forward)) return forward;
+    } catch (const dnnl::error&) {
+      if (!takes_zeros) throw;
+    }
+  }
+  throw Unsupported{"these epilogues with a fast implementation"};
+}
+
 void plan_forward(LibraryPlan& plan, const Problem& p) {
   const graft_convolution& c = p.given;
   const graft_tensor& result = p.tensors[p.destination];
-  Epilogues epilogues = translate({c.epilogues, c.epilogue_count}, result, 1, 1, c.math_mode);
-  auto description = describe_forward(p, epilogues);
+  const auto [epilogues, description] = choose_forward(p);
   memory::desc given = laid_out(result);
   Slot source = read(plan, p, p.source, laid_out(p.tensors[p.source]), description.src_desc());
   Slot weights = read(plan, p, 1, grouped_weights(p, false), description.weights_desc());
@@ -176,6 +203,9 @@ void plan_forward(LibraryPlan& plan, const Problem& p) {
     arguments.emplace_back(DNNL_ARG_BIAS, given_operand(plan, p, 0, description.bias_desc()));
   for (const auto& binary : epilogues.binaries) {
     arguments.emplace_back(binary.argument, given_operand(plan, p, binary.operand, binary.desc));
+  }
+  for (int argument : epilogues.zeros) {
+    arguments.emplace_back(argument, plan.zero(int(result.rank)));
   }
   if (epilogues.sum) {
     graft_tensor added = result;
@@ -278,7 +308,7 @@ std::unique_ptr<LibraryPlan> plan_convolution(const graft_convolution& given) {
     return plan;
   }
   if (c.epilogue_count != 0) throw Unsupported{"epilogues of a gradient"};
-  Epilogues plain = translate({}, p.tensors[p.source], 1, 0, c.math_mode);
+  Epilogues plain = translate({}, p.tensors[p.source], {1}, c.math_mode);
   if (p.kind == GRAFT_CONVOLUTION_BACKWARD_INPUT) {
     plan_backward_input(*plan, p, plain);
   } else {

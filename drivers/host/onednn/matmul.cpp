@@ -113,7 +113,7 @@ std::unique_ptr<LibraryPlan> plan_matmul(const graft_matmul& m) {
   Slot given_c = plan->tensor(2, laid_out(c));
   Slot to_c = is_row_major(c) ? given_c : plan->scratch(dense(c));
   Epilogues epilogues =
-      translate({m.epilogues, m.epilogue_count}, c, c.rank - 1, c.rank, m.math_mode);
+      translate({m.epilogues, m.epilogue_count}, c, {c.rank - 1, c.rank}, m.math_mode);
 
   memory::desc none;
   Description description = choose(wants_gemm(a, b, c), [&] {

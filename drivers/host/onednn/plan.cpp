@@ -39,6 +39,11 @@ LibraryPlan::Slot LibraryPlan::operand(uint32_t index, const dnnl::memory::desc&
   return add_slot(desc, Place::kOperand, index);
 }
 
+LibraryPlan::Slot LibraryPlan::zero(int rank) {
+  const dnnl::memory::dims ones(static_cast<size_t>(rank), 1);
+  return add_slot({ones, dnnl::memory::data_type::f32, ones}, Place::kZero, 0);
+}
+
 LibraryPlan::Slot LibraryPlan::scratch(const dnnl::memory::desc& desc) {
   uint64_t offset = workspace_bytes_;
   workspace_bytes_ += (desc.get_size() + kAlignment - 1) / kAlignment * kAlignment;
@@ -70,12 +75,14 @@ void LibraryPlan::convert(Slot from, Slot to) { add({}, {{0, from}, {1, to}}); }
 
 void LibraryPlan::execute(const LibraryExecution& execution) const {
   thread_local dnnl::stream stream(engine());
+  static float zero = 0;
   std::vector<dnnl::memory> memories;
   memories.reserve(slots_.size());
   for (const SlotPlace& slot : slots_) {
     void* pointer = static_cast<char*>(execution.workspace) + slot.at;
     if (slot.place == Place::kTensor) pointer = execution.tensors[slot.at];
     if (slot.place == Place::kOperand) pointer = execution.operands[slot.at];
+    if (slot.place == Place::kZero) pointer = &zero;
     memories.emplace_back(slot.desc, engine(), pointer);
   }
   std::unordered_map<int, dnnl::memory> arguments;

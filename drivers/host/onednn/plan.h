@@ -26,6 +26,8 @@ struct LibraryPlan {
   // The caller's tensor 0..2, or epilogue operand 0..3.
   Slot tensor(uint32_t index, const dnnl::memory::desc& desc);
   Slot operand(uint32_t index, const dnnl::memory::desc& desc);
+  // One float32 zero, as a tensor of so many dimensions.
+  Slot zero(int rank);
   // A piece of the workspace.
   Slot scratch(const dnnl::memory::desc& desc);
 
@@ -43,7 +45,7 @@ struct LibraryPlan {
   void execute(const LibraryExecution& execution) const;
 
  private:
-  enum class Place : uint8_t { kTensor, kOperand, kWorkspace };
+  enum class Place : uint8_t { kTensor, kOperand, kWorkspace, kZero };
   struct SlotPlace {
     dnnl::memory::desc desc;
     Place place;

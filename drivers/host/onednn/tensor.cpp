@@ -16,14 +16,36 @@ memory::desc vector_of(int64_t count, uint32_t dimension, uint32_t dtype, uint32
   return memory::desc(dims, data_type(dtype), steps);
 }
 
+// oneDNN's own relu is max(x, 0), which makes 0 of NaN. Both of these multiply by 0 where x is
+// negative, which makes NaN of -inf instead.
+void append_relu(dnnl::post_ops& chain, const ResultShape& shape, Epilogues& translated) {
+  if (!shape.takes_zeros) {
+    chain.append_eltwise(dnnl::algorithm::eltwise_hardswish, std::numeric_limits<float>::max(),
+                         0.0f);
+    return;
+  }
+  translated.zeros.push_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(chain.len()) | DNNL_ARG_WEIGHTS);
+  chain.append_prelu(0);
+}
+
+// Whether the list begins with the larger one of x and 0 and the smaller one of x and a number that
+// is not below 0, in either order.
+bool clamps(std::span<const graft_epilogue> steps) {
+  if (steps.size() < 2) return false;
+  const bool relu_first = steps[0].kind == GRAFT_EPILOGUE_RELU;
+  const graft_epilogue &relu = steps[relu_first ? 0 : 1], &minimum = steps[relu_first ? 1 : 0];
+  return relu.kind == GRAFT_EPILOGUE_RELU && minimum.kind == GRAFT_EPILOGUE_MINIMUM &&
+         minimum.value >= 0;
+}
+
+// oneDNN's clip makes the lower bound of NaN; here that is -inf, of which a relu makes NaN again.
+void append_minimum(dnnl::post_ops& chain, float most) {
+  const float least = -std::numeric_limits<float>::infinity();
+  chain.append_eltwise(dnnl::algorithm::eltwise_clip, least, most);
+}
+
 void append_activation(dnnl::post_ops& chain, uint32_t kind) {
   switch (kind) {
-    case GRAFT_EPILOGUE_RELU:
-      // oneDNN's own relu is max(x, 0), which makes 0 of NaN. This is x times 0 or 1, which makes
-      // NaN of -inf instead.
-      chain.append_eltwise(dnnl::algorithm::eltwise_hardswish, std::numeric_limits<float>::max(),
-                           0.0f);
-      return;
     case GRAFT_EPILOGUE_GELU:
       chain.append_eltwise(dnnl::algorithm::eltwise_gelu_erf, 0.0f, 0.0f);
       return;
@@ -83,27 +105,44 @@ memory::desc dense(const graft_tensor& tensor) {
 }
 
 Epilogues translate(std::span<const graft_epilogue> epilogues, const graft_tensor& result,
-                    uint32_t channel, uint32_t bias_rank, uint32_t math_mode) {
+                    const ResultShape& shape, uint32_t math_mode) {
   Epilogues translated;
   dnnl::post_ops chain;
+  auto append_binary = [&](dnnl::algorithm algorithm, uint32_t operand, const memory::desc& desc) {
+    int argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(chain.len()) | DNNL_ARG_SRC_1;
+    chain.append_binary(algorithm, desc);
+    translated.binaries.push_back({argument, operand, desc});
+  };
   for (uint32_t i = 0; i < epilogues.size(); ++i) {
     const graft_epilogue& epilogue = epilogues[i];
+    const uint32_t kind = epilogue.kind;
     float value = float(epilogue.value);
-    if (epilogue.kind == GRAFT_EPILOGUE_SCALE) {
+    if (kind == GRAFT_EPILOGUE_SCALE) {
       chain.append_eltwise(dnnl::algorithm::eltwise_linear, value, 0.0f);
-    } else if (epilogue.kind == GRAFT_EPILOGUE_BIAS && i == 0 && bias_rank != 0) {
-      uint32_t dimension = bias_rank == 1 ? 0 : channel;
-      translated.bias = vector_of(result.sizes[channel], dimension, epilogue.dtype, bias_rank);
-    } else if (epilogue.kind == GRAFT_EPILOGUE_BIAS) {
-      int argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(chain.len()) | DNNL_ARG_SRC_1;
-      memory::desc vector = vector_of(result.sizes[channel], channel, epilogue.dtype, result.rank);
-      chain.append_binary(dnnl::algorithm::binary_add, vector);
-      translated.binaries.push_back({argument, i, vector});
-    } else if (epilogue.kind == GRAFT_EPILOGUE_ADD && !translated.sum) {
+    } else if (kind == GRAFT_EPILOGUE_BIAS && i == 0 && shape.bias_rank != 0) {
+      uint32_t dimension = shape.bias_rank == 1 ? 0 : shape.channel;
+      translated.bias =
+          vector_of(result.sizes[shape.channel], dimension, epilogue.dtype, shape.bias_rank);
+    } else if (kind == GRAFT_EPILOGUE_BIAS || kind == GRAFT_EPILOGUE_CHANNEL_SCALE) {
+      append_binary(
+          kind == GRAFT_EPILOGUE_BIAS ? dnnl::algorithm::binary_add : dnnl::algorithm::binary_mul,
+          i, vector_of(result.sizes[shape.channel], shape.channel, epilogue.dtype, result.rank));
+    } else if (kind == GRAFT_EPILOGUE_ADD && value == 1 && shape.reads_addend) {
+      graft_tensor addend = result;
+      addend.dtype = epilogue.dtype;
+      append_binary(dnnl::algorithm::binary_add, i, laid_out(addend));
+    } else if (kind == GRAFT_EPILOGUE_ADD && !translated.sum) {
       chain.append_sum(value);
       translated.sum = i;
+    } else if (clamps(epilogues.subspan(i))) {
+      const bool relu_first = kind == GRAFT_EPILOGUE_RELU;
+      append_minimum(chain, float(epilogues[relu_first ? i + 1 : i].value));
+      append_relu(chain, shape, translated);
+      ++i;
+    } else if (kind == GRAFT_EPILOGUE_RELU) {
+      append_relu(chain, shape, translated);
     } else {
-      append_activation(chain, epilogue.kind);
+      append_activation(chain, kind);
     }
   }
   translated.attributes.set_post_ops(chain);

@@ -29,12 +29,20 @@ struct Epilogues {
     dnnl::memory::desc desc;
   };
   std::vector<Binary> binaries;
+  std::vector<int> zeros;  // arguments of the primitive that are LibraryPlan::zero()
 };
 
-// result: the tensor that they change; channel: its dimension that a BIAS runs over; bias_rank: of
-// the bias that the primitive takes itself, 0 for none.
+// What a primitive writes, as epilogues see it.
+struct ResultShape {
+  uint32_t channel;           // the dimension that a vector runs over
+  uint32_t bias_rank = 0;     // of the bias that the primitive takes itself, 0 for none
+  bool reads_addend = false;  // laid out as the operand of an ADD, which is then read where it lies
+  bool takes_zeros = false;   // for a faster relu
+};
+
+// result: the tensor that they change.
 Epilogues translate(std::span<const graft_epilogue> epilogues, const graft_tensor& result,
-                    uint32_t channel, uint32_t bias_rank, uint32_t math_mode);
+                    const ResultShape& shape, uint32_t math_mode);
 
 }  // namespace graft::host
 

@@ -1,7 +1,9 @@
 // tests/drivers/host/convolution_test.cpp: graft.dnn of the host driver against a plain loop.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <optional>
 
 #include "graft/extensions.h"
 #include "host_driver.h"
@@ -104,9 +106,49 @@ graft_convolution describe(const Shape& shape, Layout layout, uint32_t kind) {
   return c;
 }
 
+// Numbers that bfloat16 holds exactly, as it stores them.
+std::vector<uint16_t> shortened(const std::vector<float>& x) {
+  std::vector<uint16_t> result;
+  for (float value : x) result.push_back(uint16_t(std::bit_cast<uint32_t>(value) >> 16));
+  return result;
+}
+
+// Half of the distance between numbers of the type at a number.
+double rounding(double at, uint32_t dtype) {
+  return dtype == GRAFT_FLOAT32 || at == 0 ? 0 : std::ldexp(1, std::ilogb(at) - 8);
+}
+
 struct Case {
   Session session;
   Data data{session, 11};
+  std::optional<float> first;  // of the input
+
+  graft_address put(const std::vector<float>& x, uint32_t dtype) {
+    if (dtype == GRAFT_FLOAT32) return data.put(x);
+    const std::vector<uint16_t> halves = shortened(x);
+    const graft_address address = session.allocate(halves.size() * 2);
+    EXPECT_EQ(session.upload(address, halves.data(), halves.size() * 2), GRAFT_OK);
+    return address;
+  }
+
+  std::vector<float> get(graft_address from, size_t count, uint32_t dtype) {
+    std::vector<float> result(count);
+    if (dtype == GRAFT_FLOAT32) {
+      EXPECT_EQ(session.download(result.data(), from, count * 4), GRAFT_OK);
+      return result;
+    }
+    std::vector<uint16_t> halves(count);
+    EXPECT_EQ(session.download(halves.data(), from, count * 2), GRAFT_OK);
+    for (size_t i = 0; i < count; ++i) result[i] = std::bit_cast<float>(uint32_t(halves[i]) << 16);
+    return result;
+  }
+
+  // Finer than bfloat16.
+  std::vector<float> vector(int64_t channels) {
+    std::vector<float> result = data.values(uint64_t(channels));
+    for (float& value : result) value += 1.0f / 4096;
+    return result;
+  }
 
   void check(graft_convolution c, std::vector<graft_epilogue> epilogues = {}) {
     c.epilogue_count = uint32_t(epilogues.size());
@@ -117,23 +159,29 @@ struct Case {
         << last_message();
     std::vector<float> x[3] = {data.values(count(c.input)), data.values(count(c.weight)),
                                data.values(count(c.output))};
-    std::vector<float> bias = data.values(uint64_t(c.output.sizes[1])),
-                       added = data.values(count(c.output));
+    x[0][0] = first.value_or(x[0][0]);
+    std::vector<std::vector<float>> operands;
     graft_execution e = {};
     e.struct_size = sizeof e;
-    for (int i = 0; i < 3; ++i) e.tensors[i] = data.put(x[i]);
+    for (int i = 0; i < 3; ++i) e.tensors[i] = put(x[i], c.input.dtype);
     for (size_t i = 0; i < epilogues.size(); ++i) {
-      if (epilogues[i].kind == GRAFT_EPILOGUE_BIAS) e.operands[i] = data.put(bias);
-      if (epilogues[i].kind == GRAFT_EPILOGUE_ADD) e.operands[i] = data.put(added);
+      const bool added = epilogues[i].kind == GRAFT_EPILOGUE_ADD;
+      operands.push_back(added ? data.values(count(c.output)) : vector(c.output.sizes[1]));
+      e.operands[i] = put(operands.back(), epilogues[i].dtype);
     }
     if (needs.workspace_bytes != 0) e.workspace = session.allocate(needs.workspace_bytes);
     ASSERT_EQ(dnn()->plan_execute(session.stream, plan, &e), GRAFT_OK) << last_message();
     const int written[] = {2, 0, 1};
-    int target = written[c.kind];
-    std::vector<float> result(x[target].size());
-    ASSERT_EQ(session.download(result.data(), e.tensors[target], result.size() * 4), GRAFT_OK);
+    const int target = written[c.kind];
+    const auto result = get(e.tensors[target], x[target].size(), c.input.dtype);
     EXPECT_EQ(dnn()->plan_destroy(plan), GRAFT_OK);
+    compare(c, x, operands, target, result);
+  }
 
+  // Of exact sums; what follows in float32, and one rounding of a half type.
+  void compare(const graft_convolution& c, const std::vector<float>* x,
+               const std::vector<std::vector<float>>& operands, int target,
+               const std::vector<float>& result) {
     std::vector<double> expected(result.size());
     for_each_product(c, [&](size_t i, size_t w, size_t o) {
       if (target == 0) expected[i] += double(x[2][o]) * x[1][w];
@@ -142,13 +190,20 @@ struct Case {
     });
     for (size_t i = 0; i < result.size(); ++i) {
       size_t channel = i / size_t(c.output.strides[1]) % size_t(c.output.sizes[1]);
-      for (const graft_epilogue& epilogue : epilogues) {
-        if (epilogue.kind == GRAFT_EPILOGUE_SCALE) expected[i] *= epilogue.value;
-        if (epilogue.kind == GRAFT_EPILOGUE_BIAS) expected[i] += bias[channel];
-        if (epilogue.kind == GRAFT_EPILOGUE_ADD) expected[i] += epilogue.value * added[i];
-        if (epilogue.kind == GRAFT_EPILOGUE_RELU) expected[i] = std::max(expected[i], 0.0);
+      double& value = expected[i];
+      for (size_t step = 0; step < operands.size(); ++step) {
+        const graft_epilogue& epilogue = c.epilogues[step];
+        if (epilogue.kind == GRAFT_EPILOGUE_SCALE) value *= epilogue.value;
+        if (epilogue.kind == GRAFT_EPILOGUE_CHANNEL_SCALE) value *= operands[step][channel];
+        if (epilogue.kind == GRAFT_EPILOGUE_BIAS) value += operands[step][channel];
+        if (epilogue.kind == GRAFT_EPILOGUE_ADD) value += epilogue.value * operands[step][i];
+        if (epilogue.kind == GRAFT_EPILOGUE_RELU) value = std::max(value, 0.0);
+        if (epilogue.kind == GRAFT_EPILOGUE_MINIMUM) value = std::min(value, epilogue.value);
       }
-      ASSERT_NEAR(result[i], expected[i], 1e-3 * (1 + std::abs(expected[i]))) << i;
+      const double loose = 1e-5 * (1 + std::abs(value)) + rounding(value, c.input.dtype);
+      const double error = std::abs(result[i] - value);
+      ASSERT_TRUE(std::isnan(value) ? std::isnan(result[i]) : error <= loose)
+          << result[i] << " for " << value << " at " << i;
     }
   }
 };
@@ -194,7 +249,76 @@ TEST_F(HostConvolution, AppliesEpiloguesInOrder) {
     graft_convolution c = describe(kShapes[0], layout, GRAFT_CONVOLUTION_FORWARD);
     test.check(c, {bias});
     test.check(c, {bias, relu});
+    test.check(c, {bias, add, relu});
+    // In the other layout oneDNN has slow reference code alone for these.
+    if (layout == Layout::kChannelsFirst) continue;
     test.check(c, {scale, bias, add, relu});
+    graft_epilogue subtract = add;
+    subtract.value = -0.5;
+    test.check(c, {bias, subtract, relu});
+  }
+}
+
+// What the library has kernels of their own for: depthwise, 1x1, few channels, and others.
+const Shape kForward[] = {
+    kShapes[0],
+    kShapes[1],
+    kShapes[2],
+    kShapes[5],
+    {{1, 96, 10, 10}, {96, 1, 3, 3}, {1, 96, 10, 10}, 1, 1, 1, 96, false},
+    {{2, 20, 9, 9}, {20, 1, 5, 5}, {2, 20, 5, 5}, 2, 2, 1, 20, false},
+    {{2, 32, 6, 6}, {64, 32, 1, 1}, {2, 64, 6, 6}, 1, 0, 1, 1, false},
+    {{2, 64, 6, 6}, {48, 64, 1, 1}, {2, 48, 3, 3}, 2, 0, 1, 1, false},
+    {{1, 64, 5, 5}, {64, 16, 3, 3}, {1, 64, 5, 5}, 1, 1, 1, 4, false},
+};
+
+// oneDNN has kernels of halves for processors with AVX-512.
+bool has_halves() { return __builtin_cpu_supports("avx512bw") != 0; }
+
+void become_half(graft_convolution& c) {
+  c.input.dtype = c.weight.dtype = c.output.dtype = GRAFT_BFLOAT16;
+}
+
+TEST_F(HostConvolution, RoundsHalvesOnceAfterVectorsOfFloat32) {
+  Case test;
+  graft_epilogue factor = {GRAFT_EPILOGUE_CHANNEL_SCALE, GRAFT_FLOAT32, 0};
+  graft_epilogue bias = {GRAFT_EPILOGUE_BIAS, GRAFT_FLOAT32, 0};
+  graft_epilogue add = {GRAFT_EPILOGUE_ADD, GRAFT_BFLOAT16, 1.0};
+  graft_epilogue relu = {GRAFT_EPILOGUE_RELU, GRAFT_FLOAT32, 0};
+  for (const Shape& shape : kForward) {
+    for (Layout layout : {Layout::kChannelsFirst, Layout::kChannelsLast}) {
+      SCOPED_TRACE(testing::Message() << &shape - kForward << " layout " << int(layout));
+      graft_convolution c = describe(shape, layout, GRAFT_CONVOLUTION_FORWARD);
+      test.check(c, {factor, bias, relu});
+      if (!has_halves()) continue;
+      become_half(c);
+      test.check(c, {factor, bias});
+      test.check(c, {bias, factor, relu});
+      if (layout == Layout::kChannelsLast) test.check(c, {factor, bias, add, relu});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_F(HostConvolution, ClampsAndKeepsNan) {
+  Case test;
+  graft_epilogue bias = {GRAFT_EPILOGUE_BIAS, GRAFT_FLOAT32, 0};
+  graft_epilogue relu = {GRAFT_EPILOGUE_RELU, GRAFT_FLOAT32, 0};
+  graft_epilogue minimum = {GRAFT_EPILOGUE_MINIMUM, GRAFT_FLOAT32, 0.75};
+  for (float first : {0.5f, std::nanf("")}) {
+    test.first = first;
+    for (const Shape& shape : kForward) {
+      for (Layout layout : {Layout::kChannelsFirst, Layout::kChannelsLast}) {
+        SCOPED_TRACE(testing::Message() << &shape - kForward << " layout " << int(layout));
+        graft_convolution c = describe(shape, layout, GRAFT_CONVOLUTION_FORWARD);
+        test.check(c, {relu, minimum});
+        test.check(c, {bias, minimum, relu});
+        if (!has_halves()) continue;
+        become_half(c);
+        test.check(c, {bias, relu, minimum});
+        if (HasFatalFailure()) return;
+      }
+    }
   }
 }
 
@@ -206,6 +330,11 @@ TEST_F(HostConvolution, RefusesWhatItCannotDo) {
   graft_plan_needs needs = {};
   graft_plan plan = nullptr;
   EXPECT_EQ(dnn()->convolution_plan(s.device, &c, &needs, &plan), GRAFT_UNSUPPORTED);
+  c.kind = GRAFT_CONVOLUTION_FORWARD;
+  for (uint32_t kind : {uint32_t{GRAFT_EPILOGUE_MINIMUM}, 99u}) {
+    c.epilogues[0] = {kind, GRAFT_FLOAT32, 1.0};
+    EXPECT_EQ(dnn()->convolution_plan(s.device, &c, &needs, &plan), GRAFT_UNSUPPORTED) << kind;
+  }
   c.epilogue_count = 0;
   c.input.dtype = GRAFT_FLOAT64;
   EXPECT_EQ(dnn()->convolution_plan(s.device, &c, &needs, &plan), GRAFT_UNSUPPORTED);

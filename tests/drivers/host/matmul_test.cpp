@@ -39,6 +39,8 @@ double activated(uint32_t kind, double x) {
   switch (kind) {
     case GRAFT_EPILOGUE_RELU:
       return std::max(x, 0.0);
+    case GRAFT_EPILOGUE_MINIMUM:
+      return std::min(x, 0.5);
     case GRAFT_EPILOGUE_GELU:
       return x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
     case GRAFT_EPILOGUE_GELU_TANH:
@@ -78,7 +80,8 @@ struct Case {
     e.tensors[1] = data.put(y);
     e.tensors[2] = data.put(z);
     for (size_t i = 0; i < epilogues.size(); ++i) {
-      if (epilogues[i].kind == GRAFT_EPILOGUE_BIAS) e.operands[i] = data.put(bias);
+      const bool vector = epilogues[i].kind == GRAFT_EPILOGUE_CHANNEL_SCALE;
+      if (vector || epilogues[i].kind == GRAFT_EPILOGUE_BIAS) e.operands[i] = data.put(bias);
       if (epilogues[i].kind == GRAFT_EPILOGUE_ADD) e.operands[i] = data.put(added);
     }
     if (needs.workspace_bytes != 0) e.workspace = session.allocate(needs.workspace_bytes);
@@ -103,6 +106,7 @@ struct Case {
           for (uint32_t e = 0; e < m.epilogue_count; ++e) {
             const graft_epilogue& epilogue = m.epilogues[e];
             if (epilogue.kind == GRAFT_EPILOGUE_SCALE) sum *= epilogue.value;
+            if (epilogue.kind == GRAFT_EPILOGUE_CHANNEL_SCALE) sum *= bias[size_t(j)];
             if (epilogue.kind == GRAFT_EPILOGUE_BIAS) sum += bias[size_t(j)];
             if (epilogue.kind == GRAFT_EPILOGUE_ADD) {
               sum += epilogue.value * at(added, c, batch, i, j);
@@ -188,6 +192,8 @@ TEST_F(HostMatmul, AppliesEpiloguesInOrder) {
   test.check(a, b, c, {scale, add});
   test.check(a, b, c, {bias, scale, add, relu});
   test.check(a, b, tensor({m, n}, {1, m}), {bias, relu});
+  test.check(a, b, c, {{GRAFT_EPILOGUE_CHANNEL_SCALE, GRAFT_FLOAT32, 0}, bias, relu});
+  test.check(a, b, c, {bias, relu, {GRAFT_EPILOGUE_MINIMUM, GRAFT_FLOAT32, 0.5}});
   for (uint32_t kind : {GRAFT_EPILOGUE_GELU, GRAFT_EPILOGUE_GELU_TANH, GRAFT_EPILOGUE_SILU}) {
     test.check(a, b, c, {bias, {kind, GRAFT_FLOAT32, 0}});
   }
@@ -200,6 +206,8 @@ TEST_F(HostMatmul, KeepsNanThroughActivations) {
     Case test;
     test.first = std::nanf("");
     test.check(a, b, c, {{kind, GRAFT_FLOAT32, 0}});
+    if (kind != GRAFT_EPILOGUE_RELU) continue;
+    test.check(a, b, c, {{GRAFT_EPILOGUE_MINIMUM, GRAFT_FLOAT32, 0.5}, {kind, GRAFT_FLOAT32, 0}});
   }
 }
 
