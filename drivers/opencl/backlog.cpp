@@ -63,7 +63,7 @@ bool Backlog::push(const Task& task, bool only_beside_thread) {
 graft_status Backlog::enter(const Task& task) {
   if (direct_) return run_now(task);
   if (push(task, true)) return GRAFT_OK;
-  if (queue_.reap()) return run_now(task);
+  if (queue_.reap() && task.lengthy == 0) return run_now(task);
   if (!thread_.joinable()) thread_ = std::thread(&Backlog::work, this);
   return push(task, false) ? GRAFT_OK : run_now(task);
 }

@@ -23,7 +23,8 @@ struct Task {
   // Called once, when run was called or never will be; may be null.
   void (*done)(const void* head);
   uint32_t tag;
-  uint32_t head_bytes, tail_bytes, unused;
+  uint32_t lengthy;  // 1: for the thread, also where the caller could run it at once
+  uint32_t head_bytes, tail_bytes;
   const void* head;
   const void* tail;
 };

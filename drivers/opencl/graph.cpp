@@ -1,6 +1,7 @@
 // drivers/opencl/graph.cpp: lists of commands that take one call (graft.graphs).
 #include "graph.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -24,10 +25,13 @@ struct graft_graph_s {
 namespace graft::opencl {
 namespace {
 
-// The head of a task, whose tail are the bases.
+// How many commands of a graph start an idle device, while its thread wakes up for the rest.
+constexpr size_t kAhead = 8;
+
+// The head of a task, whose tail are the bases: a graph's commands from first to end.
 struct GraphLaunch {
   graft_graph graph;
-  uint64_t count;  // of its commands, from the first on
+  uint64_t first, end;
 };
 
 void let_go(graft_graph graph) {
@@ -96,7 +100,7 @@ graft_status run_graph(Queue& queue, uint32_t& tag, const void* head, const void
   std::memcpy(&task, head, sizeof task);
   const auto* bases = static_cast<const graft_address*>(tail);
   std::vector<graft_argument> room;
-  for (size_t i = 0; i < task.count; ++i) {
+  for (size_t i = task.first; i < task.end; ++i) {
     tag = task.graph->commands[i].command.tag;
     const graft_status status = enqueue(queue, task.graph, i, bases, &room);
     if (status != GRAFT_OK) return status;
@@ -110,6 +114,15 @@ void graph_done(const void* head) {
   let_go(task.graph);
 }
 
+graft_status enter(graft_stream stream, const GraphLaunch& task, const graft_address* bases,
+                   uint32_t tail_bytes) {
+  if (task.first == task.end) return GRAFT_OK;
+  task.graph->users.fetch_add(1, std::memory_order_relaxed);
+  const uint32_t tag = task.graph->commands[task.first].command.tag;
+  return stream->queue->backlog.enter({run_graph, graph_done, tag, task.first != 0 ? 1u : 0u,
+                                       sizeof task, tail_bytes, &task, bases});
+}
+
 graft_status graph_launch(graft_stream stream, graft_graph graph, const graft_address* bases,
                           uint32_t base_count) {
   const uint32_t named = graph == nullptr ? 0 : graph->base_count;
@@ -119,20 +132,18 @@ graft_status graph_launch(graft_stream stream, graft_graph graph, const graft_ad
   if (stream->device != graph->device) {
     return fail(GRAFT_INVALID_ARGUMENT, "graph_launch: the stream is another device's");
   }
-  GraphLaunch task = {graph, 0};
   const std::vector<KeptCommand>& commands = graph->commands;
-  while (task.count < commands.size() &&
-         check_addresses(graph->device, commands[task.count], bases) == GRAFT_OK) {
-    ++task.count;
+  size_t end = 0;
+  while (end < commands.size() &&
+         check_addresses(graph->device, commands[end], bases) == GRAFT_OK) {
+    ++end;
   }
-  if (task.count != 0) {
-    graph->users.fetch_add(1, std::memory_order_relaxed);
-    status =
-        stream->queue->backlog.enter({run_graph, graph_done, commands[0].command.tag, sizeof task,
-                                      uint32_t(base_count * sizeof *bases), 0, &task, bases});
-  }
-  if (status != GRAFT_OK || task.count == commands.size()) return status;
-  return check_addresses(graph->device, commands[task.count], bases);  // for its text
+  const size_t ahead = std::min(end, kAhead);
+  const uint64_t tail = base_count * sizeof *bases;
+  status = enter(stream, {graph, 0, ahead}, bases, uint32_t(tail));
+  if (status == GRAFT_OK) status = enter(stream, {graph, ahead, end}, bases, uint32_t(tail));
+  if (status != GRAFT_OK || end == commands.size()) return status;
+  return check_addresses(graph->device, commands[end], bases);  // for its text
 }
 
 graft_status graph_destroy(graft_graph graph) {

@@ -214,7 +214,7 @@ graft_status kernel_launch(graft_stream stream, graft_kernel kernel, const graft
   const Launch task = {kernel, *launch};
   const size_t tail = launch->argument_count * sizeof(graft_argument);
   return stream->queue->backlog.enter(
-      {run_launch, nullptr, launch->tag, sizeof task, uint32_t(tail), 0, &task, launch->arguments});
+      {run_launch, nullptr, launch->tag, 0, sizeof task, uint32_t(tail), &task, launch->arguments});
 }
 
 }  // namespace graft::opencl

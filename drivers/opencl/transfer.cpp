@@ -32,7 +32,7 @@ template <class Work>
 graft_status enter(graft_stream stream, uint32_t tag, const Work& work) {
   static_assert(sizeof work % 8 == 0);
   return stream->queue->backlog.enter(
-      {run_work<Work>, nullptr, tag, uint32_t{sizeof work}, 0, 0, &work, nullptr});
+      {run_work<Work>, nullptr, tag, 0, uint32_t{sizeof work}, 0, &work, nullptr});
 }
 
 struct CopyWork {
