@@ -35,6 +35,11 @@ class ExecutionHost {
   // Memory for an output of the graph, which the caller keeps. bytes may be 0.
   virtual graft_address output(size_t index, uint64_t bytes, Stream& stream) = 0;
 
+  // Whether the memory of inputs goes back as the run goes along. input_past() is then called when
+  // everything that reads or writes the input is enqueued.
+  virtual bool gives_inputs() const { return false; }
+  virtual void input_past(size_t) {}
+
   // The tensor of an external constant, row-major or as the graph has it.
   virtual TensorView constant(const Value& value) = 0;
 

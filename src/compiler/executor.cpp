@@ -11,10 +11,11 @@
 #include "compiler/group_kernel.h"
 #include "compiler/kernel_launch.h"
 #include "compiler/library_step.h"
-#include "compiler/memory_plan.h"
+#include "compiler/run_memory.h"
+#include "compiler/step_memory.h"
 #include "compiler/ungrouping.h"
+#include "compiler/value_places.h"
 #include "compiler/verifier.h"
-#include "compiler/views.h"
 #include "kernels/axes.h"
 #include "runtime/dtype.h"
 #include "runtime/error.h"
@@ -25,6 +26,10 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 
+// From so many bytes of inputs on their memory goes back while a run lasts, and its own memory
+// comes and goes with the steps. Such a run is not noted.
+constexpr uint64_t kWorthGiving = 8u << 20;
+
 // Runs of certain sizes before one is noted: the first compiles kernels and fills caches. Notes of
 // runs whose memory then came in ever new ways are not made for ever.
 constexpr int kRunsBefore = 1, kMostMisfits = 4, kMostNotes = 8;
@@ -32,6 +37,7 @@ constexpr int kRunsBefore = 1, kMostMisfits = 4, kMostNotes = 8;
 // One of the three.
 struct Step {
   std::vector<NodeId> nodes;
+  uint32_t unit = 0;  // its position in the order
   std::optional<KernelLaunch> kernel;
   std::optional<LibraryStep> library;
   std::optional<ExternalStep> external;
@@ -40,34 +46,6 @@ struct Step {
     if (external) return external->repeats();
     return kernel ? !kernel->takes_numbers() : !library->takes_numbers();
   }
-};
-
-// Where the memory of a root comes from.
-enum class Home : uint8_t { kInput, kConstant, kArena, kOutput, kNowhere };
-
-struct Place {
-  Home home = Home::kNowhere;
-  size_t index = 0;
-  graft_address address = 0;  // of the root in this run
-  uint64_t offset = 0;        // of the value, in bytes
-};
-
-// The memory of one run, which goes back however the run ends.
-class Arena {
- public:
-  Arena(ExecutionHost& host, Stream& stream, uint64_t bytes)
-      : address(bytes == 0 ? 0 : host.allocate(bytes, stream)), host_(host), stream_(stream) {}
-  ~Arena() {
-    if (address != 0) host_.release(address, stream_);
-  }
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-
-  const graft_address address;
-
- private:
-  ExecutionHost& host_;
-  Stream& stream_;
 };
 
 }  // namespace
@@ -86,12 +64,16 @@ class Executor::Frame {
     const Units units(graph_, effects);
     const std::vector<UnitId> order = units.sorted();
     plan_ = plan_memory(graph_, effects, units, order);
+    step_memory_ = step_memory(graph_, effects, units, order, plan_);
     root_ = effects.root;
-    view_places_ = view_places(graph_, effects);
-    find_homes();
+    places_ = ValuePlaces(graph_, effects, plan_);
     outside_.resize(graph_.values.size(), false);
     compile_kernels(effects);
-    for (UnitId unit : order) add_step(effects, units.nodes(unit), unit < graph_.groups.size());
+    for (uint32_t i = 0; i < order.size(); ++i) {
+      const size_t before = steps_.size();
+      add_step(effects, units.nodes(order[i]), order[i] < graph_.groups.size());
+      if (steps_.size() > before) steps_.back().unit = i;
+    }
     views_.resize(graph_.values.size());
     numbers_.resize(graph_.values.size());
     make_constants(effects);
@@ -113,13 +95,19 @@ class Executor::Frame {
                       graph_.inputs.size(), graph_.outputs.size(), inputs.size(), results.size()));
     }
     if (symbols_.bind(inputs, integers) || !sized_) resize();
-    for (size_t i = 0; i < inputs.size(); ++i) check_input(i, inputs[i]);
-    constexpr uint64_t kTo = CapturedRun::kScratchAlignment;
-    const uint64_t own = (placement_.total + kTo - 1) / kTo * kTo;
-    const Arena arena(host_, stream_, own + captured_.scratch_bytes());
-    find_addresses(inputs, arena.address);
-    find_bases(arena.address);
-    run_steps(arena.address + own);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      ValuePlaces::check_input(graph_, i, views_[graph_.inputs[i]], inputs[i]);
+    }
+    if (host_.gives_inputs() && given_bytes_ >= kWorthGiving) {
+      run_giving(inputs);
+    } else {
+      constexpr uint64_t kTo = CapturedRun::kScratchAlignment;
+      const uint64_t own = (placement_.total + kTo - 1) / kTo * kTo;
+      const Arena arena(host_, stream_, own + captured_.scratch_bytes());
+      find_addresses(inputs, arena.address);
+      find_bases(arena.address);
+      run_steps(arena.address + own);
+    }
     for (size_t i = 0; i < results.size(); ++i) {
       if (graph_.outputs[i].value != kNone) results[i] = views_[graph_.outputs[i].value];
     }
@@ -154,21 +142,6 @@ class Executor::Frame {
                 fmt::format("graph {}: {}: {}; run it without compiling", graph_.name, what, why));
   }
 
-  void find_homes() {
-    places_.resize(graph_.values.size());
-    for (size_t i = 0; i < graph_.inputs.size(); ++i) places_[graph_.inputs[i]] = {Home::kInput, i};
-    for (ValueId id : graph_.constants) places_[id] = {Home::kConstant, 0};
-    for (size_t i = 0; i < plan_.buffers.size(); ++i) {
-      for (ValueId id : plan_.buffers[i].values) places_[id] = {Home::kArena, i};
-    }
-    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-      const ValueId value = graph_.outputs[i].value;
-      if (value == kNone) continue;
-      Place& place = places_[root_[value]];
-      if (place.home == Home::kNowhere) place = {Home::kOutput, i};
-    }
-  }
-
   void compile_kernels(const Effects& effects) {
     std::vector<GroupKernel> kernels;
     for (const Group& group : graph_.groups) {
@@ -192,7 +165,7 @@ class Executor::Frame {
     } else {
       const bool view = node.views != kNone && node.writes.empty() && !node.has_effect();
       for (ValueId result : node.results) {
-        if (result != kNone && node.views != kNone && !view_places_.offsets[result]) {
+        if (result != kNone && node.views != kNone && !places_.offset(result)) {
           unsupported("node " + graph_.describe(nodes[0]), "where its elements lie is not known");
         }
       }
@@ -247,7 +220,7 @@ class Executor::Frame {
         view.sizes[i] = at(type.sizes[static_cast<size_t>(i)]);
         view.strides[i] = at(type.strides[static_cast<size_t>(i)]);
       }
-      if (const auto& offset = view_places_.offsets[id]) {
+      if (const auto& offset = places_.offset(id)) {
         places_[id].offset = static_cast<uint64_t>(at(*offset)) * graft::size_of(type.dtype);
       }
     }
@@ -260,6 +233,10 @@ class Executor::Frame {
       placement_.room.push_back(static_cast<uint64_t>(at(output.bytes)));
     }
     place(plan_, kAlignment, &placement_);
+    given_bytes_ = 0;
+    for (const Size& bytes : step_memory_.activations) {
+      given_bytes_ += static_cast<uint64_t>(std::max<int64_t>(at(bytes), 0));
+    }
     for (ValueId id : sized_constants_) write_constant(id);
     const auto size = [this](const Size& given) { return at(given); };
     for (Step& step : steps_) {
@@ -275,45 +252,64 @@ class Executor::Frame {
     sized_ = true;
   }
 
-  void check_input(size_t i, const ExecutionInput& input) const {
-    const Value& value = graph_.values[graph_.inputs[i]];
-    const TensorView& wanted = views_[graph_.inputs[i]];
-    const bool scalar = value.kind == InputKind::kScalar, empty = wanted.count() == 0;
-    const graft_dtype dtype = scalar ? input.scalar.dtype : input.view.dtype;
-    bool fits = dtype == wanted.dtype && (scalar || input.view.rank == wanted.rank);
-    for (int k = 0; fits && !scalar && k < wanted.rank; ++k) {
-      fits = input.view.sizes[k] == wanted.sizes[k] &&
-             (empty || wanted.sizes[k] <= 1 || input.view.strides[k] == wanted.strides[k]);
-    }
-    if (fits) return;
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                fmt::format("graph {}: input %{} has another dtype, size or stride than the graph "
-                            "was compiled for: compile it anew",
-                            graph_.name, value.name));
-  }
-
   void find_addresses(std::span<const ExecutionInput> inputs, graft_address arena) {
+    find_inputs(inputs);
+    for (ValueId id = 0; id < places_.size(); ++id) {
+      if (places_[id].home == Home::kOutput) make_output(id);
+    }
     for (ValueId id = 0; id < places_.size(); ++id) {
       Place& place = places_[id];
-      if (place.home == Home::kInput) {
-        place.address = inputs[place.index].view.address;
-        numbers_[id] = inputs[place.index].scalar;
-      }
-      if (place.home == Home::kOutput) {
-        place.address = host_.output(place.index, extent_bytes(views_[id]), stream_);
-      }
-    }
-    for (Place& place : places_) {
       if (place.home != Home::kArena) continue;
       const uint32_t host = placement_.hosts[place.index];
       const graft_address base = host == kNone ? arena : places_[plan_.outputs[host].value].address;
       place.address = base + placement_.offsets[place.index];
     }
     for (ValueId id = 0; id < places_.size(); ++id) {
-      const bool own = places_[id].home != Home::kNowhere;
-      const graft_address base =
-          own ? places_[id].address : places_[view_places_.bases[id]].address;
-      views_[id].address = base == 0 ? 0 : base + (own ? 0 : places_[id].offset);
+      if (places_[id].home != Home::kNowhere) places_.show(id, views_);
+    }
+  }
+
+  void find_inputs(std::span<const ExecutionInput> inputs) {
+    for (ValueId id = 0; id < places_.size(); ++id) {
+      Place& place = places_[id];
+      if (place.home != Home::kInput) continue;
+      place.address = inputs[place.index].view.address;
+      numbers_[id] = inputs[place.index].scalar;
+    }
+  }
+
+  void make_output(ValueId id) {
+    Place& place = places_[id];
+    place.address = host_.output(place.index, extent_bytes(views_[id]), stream_);
+  }
+
+  // Memory comes with the step that first needs it and goes after the last one, also the inputs'.
+  void run_giving(std::span<const ExecutionInput> inputs) {
+    passing_.assign(plan_.buffers.size(), 0);
+    PassingBuffers passing(host_, stream_, &passing_);
+    find_inputs(inputs);
+    for (ValueId id = 0; id < places_.size(); ++id) {
+      const Home home = places_[id].home;
+      if (home == Home::kInput || home == Home::kConstant) places_.show(id, views_);
+    }
+    size_t next = 0;
+    for (uint32_t unit = 0; unit < step_memory_.steps.size(); ++unit) {
+      const StepMemory::Step& memory = step_memory_.steps[unit];
+      for (uint32_t output : memory.outputs) {
+        const ValueId id = plan_.outputs[output].value;
+        make_output(id);
+        places_.show(id, views_);
+      }
+      for (uint32_t buffer : memory.buffers) {
+        const graft_address address = passing.begin(buffer, placement_.bytes[buffer]);
+        for (ValueId id : plan_.buffers[buffer].values) {
+          places_[id].address = address;
+          places_.show(id, views_);
+        }
+      }
+      if (next < steps_.size() && steps_[next].unit == unit) run_step(next++, false);
+      for (uint32_t buffer : memory.past_buffers) passing.end(buffer);
+      for (uint32_t input : memory.past_inputs) host_.input_past(input);
     }
   }
 
@@ -362,9 +358,9 @@ class Executor::Frame {
   ExecutionHost& host_;
   Stream& stream_;
   MemoryPlan plan_;
+  StepMemory step_memory_;
   std::vector<ValueId> root_;
-  ViewPlaces view_places_;
-  std::vector<Place> places_;  // by value
+  ValuePlaces places_;
   std::vector<Step> steps_;
   std::vector<ValueId> sized_constants_;  // whose sizes are symbols: written when these change
   std::vector<bool> outside_;             // by value: something but a generated kernel may see it
@@ -375,6 +371,8 @@ class Executor::Frame {
   std::vector<TensorView> views_;  // by value
   std::vector<Scalar> numbers_;    // by value: the call's scalars
   Placement placement_;
+  uint64_t given_bytes_ = 0;  // of inputs that may go before the run ends
+  std::vector<graft_address> passing_;
   std::vector<BaseMemory> bases_;
   CapturedRun captured_;
   int until_note_ = 0, notes_ = 0;

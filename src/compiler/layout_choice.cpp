@@ -4,6 +4,7 @@
 
 #include "compiler/effects.h"
 #include "compiler/fusion.h"
+#include "compiler/image_layout.h"
 #include "compiler/operators.h"
 #include "compiler/passes.h"
 #include "compiler/reduction.h"
@@ -18,20 +19,29 @@ namespace {
 constexpr const char* kKeepers[] = {"aten.max_pool2d_with_indices.default",
                                     "aten.avg_pool2d.default",
                                     "aten._adaptive_avg_pool2d.default",
+                                    "aten.max_pool2d_with_indices_backward.default",
+                                    "aten._native_batch_norm_legit_functional.default",
                                     "aten._native_batch_norm_legit_no_training.default",
+                                    "aten.native_batch_norm_backward.default",
                                     "aten.cat.default",
                                     "aten.constant_pad_nd.default",
                                     "aten.upsample_nearest2d.vec",
                                     "aten.upsample_bilinear2d.vec"};
 
-std::vector<Size> channels_last(const std::vector<Size>& s) {
-  return {s[1] * s[2] * s[3], 1, s[3] * s[1], s[1]};
-}
-
 class LayoutChoice {
  public:
   explicit LayoutChoice(Graph& graph)
-      : graph_(graph), effects_(graph), turned_(graph.values.size(), false) {}
+      : graph_(graph),
+        effects_(graph),
+        turned_(graph.values.size(), false),
+        free_(graph.values.size(), false),
+        leaves_(graph.values.size(), false) {
+    // What only a graph compiled later sees may lie as it likes, where its strides are numbers.
+    for (const Output& output : graph.outputs) {
+      const bool kept = output.saved && output.alias == kNone && graph.symbols.empty();
+      if (output.value != kNone && !kept) leaves_[output.value] = true;
+    }
+  }
 
   int run() {
     for (NodeId id : graph_.order) turn(graph_.nodes[id]);
@@ -41,9 +51,13 @@ class LayoutChoice {
     for (ValueId id = 0; id < turned_.size(); ++id) {
       if (!turned_[id]) continue;
       TensorType& type = graph_.values[id].type;
-      type.strides = channels_last(type.sizes);
+      type.strides = channels_last_strides(type.sizes);
     }
     for (NodeId id : graph_.order) follow(graph_.nodes[id]);
+    for (NodeId id : graph_.order) {
+      Node& node = graph_.nodes[id];
+      if (lays_out_anew(node) && turned_[node.results[0]]) node.arguments.resize(1);
+    }
     put_back();
     return changes;
   }
@@ -53,10 +67,35 @@ class LayoutChoice {
     return value != kNone && graph_.values[value].type.sizes.size() == 4;
   }
 
+  static bool plain(const Node& node, size_t transposed) {
+    const Argument* given = argument(node, transposed);
+    return given != nullptr && given->kind == Argument::Kind::kBool && !given->truth;
+  }
+
   bool convolves(const Node& node) const {
-    const Argument* transposed = argument(node, 6);
-    return class_of(node) == OpClass::kConvolution && transposed != nullptr &&
-           transposed->kind == Argument::Kind::kBool && !transposed->truth;
+    return class_of(node) == OpClass::kConvolution && plain(node, 6);
+  }
+
+  bool differentiates(const Node& node) const {
+    return node.op == "aten.convolution_backward.default" && plain(node, 7);
+  }
+
+  // A row-major copy of what a graph that was compiled before left channels-last.
+  bool lays_out_anew(const Node& node) const {
+    if (node.op != "aten.clone.default" || node.has_effect() || node.arguments.size() != 2) {
+      return false;
+    }
+    const ValueId from = operand(node, 0);
+    return from != kNone && laid_out(from) && graph_.values[from].origin == Origin::kInput &&
+           !effects_.escapes(node.results[0]);
+  }
+
+  bool lies_last(ValueId value) const { return turned_[value] || laid_out(value); }
+
+  // One number for each plane.
+  bool spread(ValueId value) const {
+    const std::vector<Size>& strides = graph_.values[value].type.strides;
+    return strides[2].is(0) && strides[3].is(0);
   }
 
   bool keeps(const Node& node) const {
@@ -73,43 +112,63 @@ class LayoutChoice {
   // Whether the node's images become channels-last.
   void turn(const Node& node) {
     if (node.has_effect() || node.views != kNone) return;
-    bool turns = convolves(node);
+    const bool gradient = differentiates(node) && lies_last(node.arguments[1].value);
+    bool turns = convolves(node) || gradient || lays_out_anew(node);
     if (!turns && keeps(node)) {
-      each_value(node.arguments, [&](ValueId value) { turns = turns || turned_[value]; });
+      bool follows = true;
       each_value(node.arguments, [&](ValueId value) {
-        const bool follows = !image(value) || turned_[value] || laid_out(value);
-        turns = turns && follows;
+        if (!image(value)) return;
+        turns = turns || lies_last(value);
+        follows = follows && (lies_last(value) || spread(value) || free_[value]);
       });
+      if (follows && !turns) set_free(node);
+      turns = turns && follows;
     }
     if (!turns) return;
+    each_value(node.arguments,
+               [&](ValueId value) { turned_[value] = turned_[value] || free_[value]; });
     for (ValueId result : node.results) {
-      if (!image(result) || !effects_.stable(result)) continue;
-      if (graph_.values[result].type.row_major()) turned_[result] = true;
+      if (turnable(result)) turned_[result] = true;
+      if (gradient) break;  // the weight's stays as the weight is
     }
   }
 
-  bool laid_out(ValueId value) const {
-    const TensorType& type = graph_.values[value].type;
-    return type.strides == channels_last(type.sizes);
+  bool turnable(ValueId result) const {
+    return image(result) && effects_.stable(result) && graph_.values[result].type.row_major();
   }
 
-  // Permutations of a value that others compute with, but see no view of.
+  // Computed of numbers for each plane alone: as whoever uses it wants it.
+  void set_free(const Node& node) {
+    const auto loops = loops_of(graph_, node);
+    if (loops && turnable(node.results[0])) free_[node.results[0]] = true;
+  }
+
+  bool laid_out(ValueId value) const { return is_channels_last(graph_.values[value].type); }
+
+  // Permutations of a value that others compute with, and views of all of it, which nothing views
+  // or writes further.
   bool follows(const Node& node) const {
-    if (node.op != "aten.permute.default" || node.views == kNone || !turned_[node.views]) {
-      return false;
-    }
+    const bool whole = node.op == "aten.detach.default" || node.op == "aten.alias.default";
+    if (!whole && node.op != "aten.permute.default") return false;
+    if (node.views == kNone || !turned_[node.views]) return false;
     const ValueId result = node.results[0];
     const auto& users = effects_.users[result];
-    return !effects_.escapes(result) && std::none_of(users.begin(), users.end(), [&](NodeId user) {
-      return graph_.nodes[user].views != kNone || graph_.nodes[user].has_effect();
+    const bool seen = whole ? leaves_[result] : effects_.escapes(result);
+    return !seen && std::none_of(users.begin(), users.end(), [&](NodeId user) {
+      return graph_.nodes[user].views != kNone || graph_.nodes[user].has_effect() ||
+             (whole && !takes(graph_.nodes[user]));
     });
   }
 
   void follow(const Node& node) {
     if (!follows(node)) return;
-    const Argument& dims = node.arguments[1];
     const std::vector<Size>& from = graph_.values[node.views].type.strides;
     std::vector<Size>& to = graph_.values[node.results[0]].type.strides;
+    if (node.op != "aten.permute.default") {
+      to = from;
+      return;
+    }
+    const Argument& dims = node.arguments[1];
     for (size_t i = 0; i < dims.list.size(); ++i) {
       const int64_t dim = dims.list[i].integer.constant_part();
       to[i] = from[static_cast<size_t>(dim < 0 ? dim + 4 : dim)];
@@ -119,7 +178,10 @@ class LayoutChoice {
   // Whether a user takes the value in its new layout.
   bool takes(const Node& node) const {
     Reduction reduction;
-    if (convolves(node) || follows(node) || last_reduction(graph_, node, &reduction)) return true;
+    if (convolves(node) || differentiates(node) || follows(node) ||
+        last_reduction(graph_, node, &reduction)) {
+      return true;
+    }
     if (class_of(node) == OpClass::kCopy) return true;
     const bool turned = std::any_of(node.results.begin(), node.results.end(), [&](ValueId result) {
       return result != kNone && turned_[result];
@@ -129,9 +191,8 @@ class LayoutChoice {
 
   bool goes_back(ValueId value) const {
     const auto& users = effects_.users[value];
-    return effects_.escapes(value) || std::any_of(users.begin(), users.end(), [&](NodeId user) {
-             return !takes(graph_.nodes[user]);
-           });
+    return leaves_[value] || std::any_of(users.begin(), users.end(),
+                                         [&](NodeId user) { return !takes(graph_.nodes[user]); });
   }
 
   // A convolution reads and writes its images once less in another layout; going back costs one
@@ -141,10 +202,12 @@ class LayoutChoice {
     for (ValueId id = 0; id < turned_.size(); ++id) {
       if (!turned_[id]) continue;
       const int64_t bytes = graph_.hint(graph_.values[id].type.extent());
-      if (convolves(graph_.nodes[graph_.values[id].node])) gain += bytes;
-      for (NodeId user : effects_.users[id]) {
-        if (convolves(graph_.nodes[user])) gain += bytes;
-      }
+      auto uses = [&](NodeId user) {
+        const Node& node = graph_.nodes[user];
+        if (convolves(node) || differentiates(node)) gain += bytes;
+      };
+      uses(graph_.values[id].node);
+      std::for_each(effects_.users[id].begin(), effects_.users[id].end(), uses);
       if (goes_back(id)) cost += bytes;
     }
     return gain > cost;
@@ -176,7 +239,7 @@ class LayoutChoice {
       }
     }
     for (Output& output : graph_.outputs) {
-      if (output.value != kNone) replace(output.value);
+      if (output.value != kNone && leaves_[output.value]) replace(output.value);
       if (output.alias != kNone) replace(output.alias);
     }
     rewriter.finish();
@@ -184,7 +247,10 @@ class LayoutChoice {
 
   Graph& graph_;
   const Effects effects_;
-  std::vector<bool> turned_;  // by value
+  // By value.
+  std::vector<bool> turned_;
+  std::vector<bool> free_;    // may be turned at no cost
+  std::vector<bool> leaves_;  // an output that the caller sees
 };
 
 }  // namespace

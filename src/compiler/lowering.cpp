@@ -14,6 +14,10 @@ Lowered lower(Graph graph, Mode mode, bool channels_last) {
   const auto grouping = grouping_passes();
   if (inference && channels_last) run_passes(graph, layout_passes());
   run_passes(graph, all.first(all.size() - grouping.size()));
+  if (!inference && channels_last && graph.symbols.empty()) {
+    run_passes(graph, layout_passes());
+    run_passes(graph, all.first(all.size() - grouping.size()));
+  }
   Lowered lowered;
   auto parts = inference ? split_prologue(graph) : std::nullopt;
   const bool weights = parts.has_value() && !parts->inputs.empty();  // or constants alone

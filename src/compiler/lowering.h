@@ -18,7 +18,9 @@ struct Lowered {
   std::vector<size_t> taken;      // by the prologue's inputs: which of the graph's each is
 };
 
-// Runs all passes. channels_last: whether the device's library prefers it (kernels/convolution.h).
+// Runs all passes. channels_last: whether images may be laid out so: the device's library prefers
+// it (kernels/convolution.h), and in training whoever compiles the other graph looks at the types
+// of what this one saves.
 // Throws what run_passes throws.
 GRAFT_EXPORT Lowered lower(Graph graph, Mode mode, bool channels_last);
 

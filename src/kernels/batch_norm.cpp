@@ -87,6 +87,23 @@ class Scratch {
   TensorView view_{};
 };
 
+// A vector of sums: the wanted one, where it has their dtype, or one that is converted into it.
+class Summed {
+ public:
+  Summed(Stream& stream, graft_dtype wide, int64_t count, const TensorView* wanted)
+      : wanted_(wanted) {
+    if (wanted == nullptr || wanted->dtype != wide) apart_.emplace(stream, wide, count);
+  }
+  const TensorView& view() const { return apart_ ? apart_->view() : *wanted_; }
+  void finish(Stream& stream) const {
+    if (apart_ && wanted_ != nullptr) copy(stream, *wanted_, apart_->view());
+  }
+
+ private:
+  const TensorView* wanted_;
+  std::optional<Scratch> apart_;
+};
+
 std::vector<TensorView> present(std::initializer_list<const TensorView*> views) {
   std::vector<TensorView> result;
   for (const TensorView* view : views) {
@@ -154,7 +171,7 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
                       const TensorView& save_invstd, const TensorView* running_mean,
                       const TensorView* running_var, const TensorView& input,
                       const TensorView* weight, const TensorView* bias, double momentum,
-                      double epsilon) {
+                      double epsilon, const MovedStatistics& moved) {
   const ImageLayout layout = layout_of(input, output);
   if (input.count() == 0) return;
   const ChannelLoops loops(layout);
@@ -181,8 +198,10 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
   const Scratch scale(stream, wide, layout.channels), shift(stream, wide, layout.channels);
   const auto kept =
       present({running ? running_mean : nullptr, running ? running_var : nullptr, weight, bias});
+  const TensorView* to_mean = moved.mean != nullptr ? moved.mean : running_mean;
+  const TensorView* to_var = moved.variance != nullptr ? moved.variance : running_var;
   const auto outputs = present({&scale.view(), &shift.view(), &save_mean, &save_invstd,
-                                running ? running_mean : nullptr, running ? running_var : nullptr});
+                                running ? to_mean : nullptr, running ? to_var : nullptr});
   const double scalars[2] = {epsilon, momentum};
   const FoldProgram statistics = batch_norm_statistics(
       options, save_mean.dtype, running ? running_mean->dtype : wide, dtype_or(weight, bias, wide));
@@ -224,17 +243,18 @@ void batch_norm_backward(Stream& stream, const NormGradients& gradients,
   launch_gradient_sums(stream, loops, partials, grad_output, input, mean);
 
   const int64_t c = layout.channels;
-  const Scratch grad_weight(stream, wide, c), grad_bias(stream, wide, c), factor(stream, wide, c);
-  const Scratch slope(stream, wide, c), constant(stream, wide, c);
-  const TensorView outputs[5] = {grad_weight.view(), grad_bias.view(), factor.view(), slope.view(),
+  const Summed to_weight(stream, wide, c, gradients.weight),
+      to_bias(stream, wide, c, gradients.bias);
+  const Scratch factor(stream, wide, c), slope(stream, wide, c), constant(stream, wide, c);
+  const TensorView outputs[5] = {to_weight.view(), to_bias.view(), factor.view(), slope.view(),
                                  constant.view()};
   const auto kept = present({&mean, &spread, weight});
   const double scalars[2] = {epsilon, static_cast<double>(layout.n * layout.plane)};
   run_final(stream, loops,
             batch_norm_gradients(options, train, mean.dtype, dtype_or(weight, nullptr, wide)),
             partials, kept, outputs, scalars);
-  if (gradients.weight != nullptr) copy(stream, *gradients.weight, grad_weight.view());
-  if (gradients.bias != nullptr) copy(stream, *gradients.bias, grad_bias.view());
+  to_weight.finish(stream);
+  to_bias.finish(stream);
   if (gradients.input == nullptr) return;
   layout_of(input, *gradients.input);
   channel_affine(stream, layout, *gradients.input, grad_output, factor.view(),

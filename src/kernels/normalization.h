@@ -17,15 +17,22 @@ namespace graft {
 // (channels-last), all of one call in the same layout; INVALID_ARGUMENT says so otherwise. Vectors
 // [c] are contiguous and all of one call have one dtype, which may differ from the images'.
 
+// Where running statistics go that do not move in their own memory.
+struct MovedStatistics {
+  const TensorView* mean = nullptr;
+  const TensorView* variance = nullptr;
+};
+
 // output = (x - mean) * invstd * weight + bias with the statistics of the batch, which go to
 // save_mean and save_invstd = 1 / sqrt(biased variance + epsilon). The running statistics, where
 // given, move by momentum: running = (1 - momentum) * running + momentum * batch, with the unbiased
-// variance.
+// variance. moved: REQUIRES both of it or none.
 GRAFT_EXPORT void batch_norm_train(Stream& stream, const TensorView& output,
                                    const TensorView& save_mean, const TensorView& save_invstd,
                                    const TensorView* running_mean, const TensorView* running_var,
                                    const TensorView& input, const TensorView* weight,
-                                   const TensorView* bias, double momentum, double epsilon);
+                                   const TensorView* bias, double momentum, double epsilon,
+                                   const MovedStatistics& moved = {});
 
 // The same with given statistics: invstd = 1 / sqrt(running_var + epsilon).
 GRAFT_EXPORT void batch_norm_inference(Stream& stream, const TensorView& output,

@@ -111,13 +111,22 @@ void CompiledGraph::take(std::span<const GraphValue> inputs) {
                             scratch_.tensors.size()));
   }
   for (size_t i = 0; i < scratch_.tensors.size(); ++i) {
-    scratch_.storages.push_back(scratch_.tensors[i].storage());
     scratch_.given.push_back(input(i, scratch_.tensors[i]));
   }
   scratch_.views.resize(graph_.outputs.size());
 }
 
 void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphValue>* results) {
+  run(inputs, nullptr, results);
+}
+
+void CompiledGraph::run_and_give(std::vector<GraphValue>* inputs,
+                                 std::vector<GraphValue>* results) {
+  run(*inputs, inputs, results);
+}
+
+void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
+                        std::vector<GraphValue>* results) {
   const DeviceScope scope(device_of(device_));
   const at::AutoDispatchBelowADInplaceOrView below;
   const c10::impl::ExcludeDispatchKeyGuard as_written(c10::autocast_dispatch_keyset);
@@ -129,7 +138,13 @@ void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphVal
     scratch_.clear();
   });
   take(inputs);
-  own.host.begin(&scratch_.generators);
+  if (given != nullptr) {
+    given->clear();
+  } else {
+    // Another thread may give a tensor other memory meanwhile.
+    for (const at::Tensor& one : scratch_.tensors) scratch_.storages.push_back(one.storage());
+  }
+  own.host.begin(&scratch_.generators, given == nullptr ? nullptr : &scratch_.tensors);
   own.executor.run(scratch_.given, scratch_.integers, scratch_.views);
   results->clear();
   for (size_t i = 0; i < graph_.outputs.size(); ++i) {

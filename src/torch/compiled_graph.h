@@ -44,6 +44,10 @@ class CompiledGraph {
   // first call nothing is taken from the heap but for the results, and by nodes that PyTorch runs.
   void run(std::span<const GraphValue> inputs, std::vector<GraphValue>* results);
 
+  // The same, but empties inputs. Where much of them is in nobody else's hands, its memory goes
+  // back while the graph is enqueued, as soon as nothing in it needs it.
+  void run_and_give(std::vector<GraphValue>* inputs, std::vector<GraphValue>* results);
+
   GraphCounts counts();
 
  private:
@@ -60,6 +64,8 @@ class CompiledGraph {
     void clear();
   };
 
+  void run(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
+           std::vector<GraphValue>* results);
   // Sorts the inputs into scratch_. REQUIRES: mutex_ is held, as for the next.
   void take(std::span<const GraphValue> inputs);
 

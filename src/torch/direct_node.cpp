@@ -10,6 +10,7 @@
 #include "kernels/random.h"
 #include "runtime/dtype.h"
 #include "runtime/op_tag.h"
+#include "torch/direct_images.h"
 #include "torch/generator.h"
 #include "torch/memory.h"
 
@@ -131,7 +132,7 @@ DirectNode direct_node(const Graph& graph, const Node& node, c10::DeviceIndex de
   if (node.op == "aten._scaled_dot_product_fused_attention_overrideable.default") {
     return attention_node(graph, node);
   }
-  return {};
+  return direct_image_node(graph, node);
 }
 
 }  // namespace graft::binding

@@ -13,9 +13,9 @@ namespace graft::binding {
 // in between. Random nodes draw from the device's default generator, as many numbers as eager's.
 using DirectNode = std::function<void(const compiler::ExternalCall&, Stream&)>;
 
-// Of dropout that trains and of attention in float32 without dropout; empty for other
-// nodes. What it throws is an Error: where that lacks_kernel(), PyTorch's operator must
-// take the node. REQUIRES: the graph outlives it.
+// Of dropout that trains, of attention in float32 without dropout and of what direct_images.h
+// names; empty for other nodes. What it throws is an Error: where that lacks_kernel(), PyTorch's
+// operator must take the node. REQUIRES: the graph outlives it.
 DirectNode direct_node(const compiler::Graph& graph, const compiler::Node& node,
                        c10::DeviceIndex device);
 

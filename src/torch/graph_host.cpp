@@ -70,6 +70,8 @@ graft_address GraphHost::output(size_t index, uint64_t bytes, Stream&) {
   return address;
 }
 
+void GraphHost::input_past(size_t index) { (*given_)[index].reset(); }
+
 TensorView GraphHost::constant(const compiler::Value& value) {
   const auto found = externals_.find(value.external);
   if (found != externals_.end()) return view_of(found->second);

@@ -26,13 +26,19 @@ class GraphHost final : public compiler::ExecutionHost {
   graft_address allocate(uint64_t bytes, Stream& stream) override;
   void release(graft_address address, Stream& stream) override;
   graft_address output(size_t index, uint64_t bytes, Stream& stream) override;
+  bool gives_inputs() const override { return given_ != nullptr; }
+  void input_past(size_t index) override;
   TensorView constant(const compiler::Value& value) override;
   void run(const compiler::ExternalCall& call, Stream& stream) override;
 
   // The memory of an output of this run; null where none was made.
   c10::Storage storage(size_t output) const;
-  // Before a run. generators: those of the call, for random nodes that name one; borrowed.
-  void begin(const std::vector<at::Generator>* generators) { generators_ = generators; }
+  // Before a run. generators: those of the call, for random nodes that name one; borrowed. given:
+  // the memory of the call's inputs, where nobody needs it any more; emptied as the run goes along.
+  void begin(const std::vector<at::Generator>* generators, std::vector<at::Tensor>* given) {
+    generators_ = generators;
+    given_ = given;
+  }
   // After a run, also one that failed.
   void forget_outputs() { outputs_.clear(); }
 
@@ -46,6 +52,7 @@ class GraphHost final : public compiler::ExecutionHost {
   const c10::DeviceIndex device_;
   const std::map<std::string, at::Tensor> externals_;
   const std::vector<at::Generator>* generators_ = nullptr;
+  std::vector<at::Tensor>* given_ = nullptr;
   std::vector<c10::DataPtr> held_;
   std::vector<c10::Storage> outputs_;  // by index; null where none was made
   std::unordered_map<const compiler::Node*, ExternalNode> nodes_;

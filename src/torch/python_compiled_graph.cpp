@@ -53,6 +53,12 @@ class Values {
   std::vector<GraphValue> inputs, results;
 };
 
+py::list list_of(const std::vector<GraphValue>& values) {
+  py::list list(values.size());
+  for (size_t i = 0; i < values.size(); ++i) list[i] = object_of(values[i]);
+  return list;
+}
+
 py::list run(CompiledGraph& graph, const py::list& given) {
   Values values;
   for (py::handle one : given) values.inputs.push_back(value_of(one));
@@ -60,9 +66,18 @@ py::list run(CompiledGraph& graph, const py::list& given) {
     const py::gil_scoped_release unlocked;
     translate([&] { graph.run(values.inputs, &values.results); });
   }
-  py::list list(values.results.size());
-  for (size_t i = 0; i < values.results.size(); ++i) list[i] = object_of(values.results[i]);
-  return list;
+  return list_of(values.results);
+}
+
+py::list run_and_give(CompiledGraph& graph, py::list& given) {
+  Values values;
+  for (py::handle one : given) values.inputs.push_back(value_of(one));
+  given.attr("clear")();
+  {
+    const py::gil_scoped_release unlocked;
+    translate([&] { graph.run_and_give(&values.inputs, &values.results); });
+  }
+  return list_of(values.results);
 }
 
 }  // namespace
@@ -86,6 +101,8 @@ void bind_compiled_graphs(py::module& module) {
            }),
            py::arg("text"), py::arg("device"), py::arg("externals"))
       .def("run", torch::wrap_pybind_function(&run))
+      .def("run_and_give", torch::wrap_pybind_function(&run_and_give),
+           "Empties the list: what nobody else holds goes back to the allocator as the run goes.")
       .def("counts", torch::wrap_pybind_function_no_gil([](CompiledGraph& graph) {
              return translate([&] { return graph.counts(); });
            }));

@@ -29,18 +29,38 @@ py::object argument_tensors(py::handle arguments, py::handle keywords) {
   return tensors;
 }
 
-// The texts of the graph's prologue, where it has one, and of what remains, after all passes, and
-// which of the graph's inputs the prologue takes.
-std::tuple<std::optional<std::string>, std::string, std::vector<size_t>> lower(
-    const std::string& text, bool training, int64_t device) {
-  const bool channels_last = prefers_channels_last(
-      current_stream(static_cast<c10::DeviceIndex>(device)).device(), GRAFT_FLOAT32);
+using Strides = std::optional<std::vector<int64_t>>;
+
+// By output; none where they are no numbers, and for what is no tensor.
+std::vector<Strides> output_strides(const compiler::Graph& graph) {
+  std::vector<Strides> all;
+  for (const compiler::Output& output : graph.outputs) {
+    Strides& strides = all.emplace_back();
+    if (output.value == compiler::kNone) continue;
+    strides.emplace();
+    for (const compiler::Size& stride : graph.values[output.value].type.strides) {
+      if (strides && !stride.is_constant()) strides.reset();
+      if (strides) strides->push_back(stride.constant_part());
+    }
+  }
+  return all;
+}
+
+// The texts of the graph's prologue, where it has one, and of what remains, after all passes, which
+// of the graph's inputs the prologue takes, and the strides of its outputs. may_lay_out: as
+// channels_last of compiler::lower(), less what the device prefers.
+std::tuple<std::optional<std::string>, std::string, std::vector<size_t>, std::vector<Strides>>
+lower(const std::string& text, bool training, int64_t device, bool may_lay_out) {
+  const bool channels_last =
+      may_lay_out &&
+      prefers_channels_last(current_stream(static_cast<c10::DeviceIndex>(device)).device(),
+                            GRAFT_FLOAT32);
   const compiler::Lowered lowered = compiler::lower(
       compiler::parse(text), training ? compiler::Mode::kTraining : compiler::Mode::kInference,
       channels_last);
   std::optional<std::string> prologue;
   if (lowered.prologue.has_value()) prologue = compiler::print(*lowered.prologue);
-  return {prologue, compiler::print(lowered.main), lowered.taken};
+  return {prologue, compiler::print(lowered.main), lowered.taken, output_strides(lowered.main)};
 }
 
 }  // namespace

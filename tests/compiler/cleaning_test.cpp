@@ -256,6 +256,49 @@ TEST(LayoutChoice, PermutationsToChannelsLastCostNothing) {
                 end);
 }
 
+// What training saves for the backward graph may stay channels-last; what the caller sees may not.
+TEST(LayoutChoice, SavedOutputsStayChannelsLast) {
+  const std::string inputs =
+      "input %x: float32[2, 3, 16, 16] activation\ninput %w: float32[4, 3, 3, 3] parameter\n"
+      "input %v: float32[4, 4, 3, 3] parameter\n";
+  const std::string end =
+      "node %m: float32[2, 4, 1, 1] = aten.mean.dim(%d, [-1, -2], true)\n"
+      "node %f: float32[2, 4] = aten.view.default(%m, [2, 4]) views %m\n"
+      "output %f\noutput %r saved\noutput %e saved\n";
+  const auto view = [](const std::string& strides) {
+    return "node %e: float32[2, 4, 8, 8]" + strides + " = aten.detach.default(%d) views %d\n";
+  };
+  EXPECT_EQ(after(choose_layouts, inputs + images("", "") + view("") + end),
+            inputs + images("(1024, 1, 64, 4)", "(256, 1, 32, 4)") + view("(256, 1, 32, 4)") + end);
+}
+
+// A backward graph whose saved images came channels-last, and that was traced with row-major ones.
+std::string gradients(const std::string& strides, const std::string& clone) {
+  const std::string image = "float32[2, 4, 8, 8]" + strides;
+  const std::string rest = ", %w, [0], [1, 1], [0, 0], [1, 1], false, [0, 0], 1, ";
+  return "node %ac: " + image + " = aten.clone.default(%a" + clone + ")\nnode %bc: " + image +
+         " = aten.clone.default(%b" + clone +
+         ")\n"
+         "node %e: float32[2, 4, 8, 8](4, 1, 0, 0) = aten.expand.default(%t, [2, 4, 8, 8]) views "
+         "%t\nnode %g: " +
+         image + " = aten.div.Scalar(%e, 64)\nnode %h: " + image +
+         " = aten.threshold_backward.default(%g, %ac, 0)\nnode %i: " + image +
+         ", %j: float32[4, 4, 1, 1], none = aten.convolution_backward.default(%h, %bc" + rest +
+         "[true, true, false])\n"
+         "node none, %l: float32[4, 4, 1, 1], none = aten.convolution_backward.default(%i, %ac" +
+         rest + "[false, true, false])\noutput %j\noutput %l\n";
+}
+
+TEST(LayoutChoice, GradientsLieAsTheSavedImagesDo) {
+  const std::string last = "(256, 1, 32, 4)";
+  const std::string inputs = "input %a: float32[2, 4, 8, 8]" + last +
+                             " activation\ninput %b: float32[2, 4, 8, 8]" + last +
+                             " activation\ninput %w: float32[4, 4, 1, 1] parameter\n"
+                             "input %t: float32[2, 4, 1, 1] tangent\n";
+  EXPECT_EQ(after(choose_layouts, inputs + gradients("", ", memory_format=@contiguous_format")),
+            inputs + gradients(last, ""));
+}
+
 TEST(LayoutChoice, LeavesOneConvolutionBetweenOtherThings) {
   const std::string body =
       "input %x: float32[2, 3, 16, 16] activation\ninput %w: float32[4, 3, 3, 3] parameter\n"

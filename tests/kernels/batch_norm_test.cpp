@@ -121,6 +121,27 @@ TEST(BatchNorm, TrainAndEvalInBothLayouts) {
   }
 }
 
+TEST(BatchNorm, RunningStatisticsMayMoveElsewhere) {
+  Reference r(4, 3, 10, GRAFT_FLOAT32);
+  r.statistics();
+  DeviceTensor input({4, 3, 10}, GRAFT_FLOAT32), output({4, 3, 10}, GRAFT_FLOAT32);
+  DeviceTensor mean({3}, GRAFT_FLOAT32), invstd({3}, GRAFT_FLOAT32);
+  DeviceTensor old_mean({3}, GRAFT_FLOAT32), old_var({3}, GRAFT_FLOAT32);
+  DeviceTensor new_mean({3}, GRAFT_FLOAT32), new_var({3}, GRAFT_FLOAT32);
+  input.set(r.x), old_mean.set(r.running_mean), old_var.set(r.running_var);
+  batch_norm_train(stream(), output, mean, invstd, &old_mean.view(), &old_var.view(), input,
+                   nullptr, nullptr, kMomentum, kEpsilon, {&new_mean.view(), &new_var.view()});
+  EXPECT_TRUE(near(old_mean.get(), r.running_mean, 0, 0));
+  EXPECT_TRUE(near(old_var.get(), r.running_var, 0, 0));
+  auto moved = r.running_mean, moved_var = r.running_var;
+  for (size_t k = 0; k < moved.size(); ++k) {
+    moved[k] += kMomentum * (r.mean[k] - moved[k]);
+    moved_var[k] += kMomentum * (r.var[k] * r.count() / (r.count() - 1) - moved_var[k]);
+  }
+  EXPECT_TRUE(near(new_mean.get(), moved, 1e-5, 1e-5));
+  EXPECT_TRUE(near(new_var.get(), moved_var, 1e-5, 1e-5));
+}
+
 TEST(BatchNorm, WorksWithoutParameters) {
   Reference r(4, 3, 10, GRAFT_FLOAT32);
   r.weight = {1, 1, 1}, r.bias = {0, 0, 0};

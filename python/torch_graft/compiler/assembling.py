@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from torch_graft import _C
 from torch_graft.compiler.reports import Report, remember
 from torch_graft.compiler.tracing import Traced
@@ -15,7 +17,8 @@ Run = Callable[[list[Any]], list[Any]]
 
 
 def compiled(traced: Traced) -> Run:
-    """The graph as a function of lists. Raises where the compiler does not take it, or fails."""
+    """The graph as a function of lists; that of a backward graph empties its list. Raises where the
+    compiler does not take it, or fails."""
     begin = time.perf_counter()
     try:
         if traced.refusal is not None:
@@ -34,9 +37,32 @@ def _compiled(traced: Traced, begin: float) -> Run:
     index = device.index or 0
     with unset_fake_temporarily():
         tensors = {name: one.to(device) for name, one in externals.items()}
-        prologue, rest, taken = _C.compiler_lower(text, traced.part != "inference", index)
+        prologue, rest, taken, strides = _C.compiler_lower(
+            text, traced.part != "inference", index, traced.lays_out
+        )
         main = _C.CompiledGraph(rest, index, tensors)
         before = None if prologue is None else _C.CompiledGraph(prologue, index, tensors)
+    if traced.part == "forward" and traced.lays_out:
+        _report_strides(strides)
     graphs = [main] if before is None else [main, before]
     remember(Report(traced.part, graphs, time.perf_counter() - begin))
+    if traced.part == "backward":
+        return main.run_and_give
     return main.run if before is None else _C.PreparedGraph(before.run, main.run, taken)
+
+
+def _report_strides(strides: list[list[int] | None]) -> None:
+    """AOTAutograd hands them on to whoever compiles the backward graph."""
+    context: Any = torch._guards.TracingContext.try_get()
+    if context is not None and context.output_strides is not None:
+        context.output_strides[:] = strides
+
+
+def boxed(run: Run) -> Run:
+    """run as AOTAutograd calls what takes a list and may empty it."""
+
+    def call(given: list[Any]) -> list[Any]:
+        return run(given)
+
+    call._boxed_call = True  # type: ignore[attr-defined]
+    return call

@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from torch_graft.attaching import attached_name
-from torch_graft.compiler.assembling import compiled
+from torch_graft.compiler.assembling import boxed, compiled
 from torch_graft.compiler.tracing import Runnable, Traced, backend
 
 
@@ -43,6 +43,9 @@ def build(traced: Traced) -> Runnable:
         warnings.warn(f"torch.compile runs this {traced.part} graph without compiling it: {error}",
                       stacklevel=2)  # fmt: skip
         return traced.module
+
+    if traced.part == "backward":
+        return boxed(run)
 
     def call(*given: Any) -> list[Any]:
         return run(list(given))

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from torch_graft.compiler.assembling import compiled
+from torch_graft.compiler.assembling import boxed, compiled
 from torch_graft.compiler.tracing import Traced, backend
 
 Run = Callable[..., Any]
@@ -57,7 +57,7 @@ def _build(built: Built, traced: Traced) -> Run:
         built.inputs = len(traced.module.graph.find_nodes(op="placeholder"))
         [output] = traced.module.graph.find_nodes(op="output")
         built.outputs = len(output.args[0])
-    return functools.partial(_gathered, run)
+    return boxed(run) if traced.part == "backward" else functools.partial(_gathered, run)
 
 
 def _bare() -> bool:

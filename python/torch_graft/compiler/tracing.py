@@ -23,12 +23,14 @@ class Traced(NamedTuple):
     """One graph of AOTAutograd. part: forward, backward or inference.
 
     Of written and refusal one is set: a graph that is refused stays eager, which is module.
+    lays_out: what it saves for another graph may lie in memory otherwise than PyTorch has it.
     """
 
     part: str
     module: fx.GraphModule
     written: GraphText | None
     refusal: Refusal | None
+    lays_out: bool
 
 
 Build = Callable[[Traced], Runnable]
@@ -36,7 +38,8 @@ Build = Callable[[Traced], Runnable]
 
 def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]:
     """What torch.compile(backend=...) takes. build makes of each graph what is called with the
-    graph's inputs in their order and returns its outputs in theirs."""
+    graph's inputs in their order and returns its outputs in theirs; of a backward graph also what
+    takes them in one list, which it may empty, and says so by _boxed_call."""
 
     def compile_graph(module: fx.GraphModule, examples: Sequence[Any]) -> Runnable:
         from torch._dynamo.backends.common import aot_autograd
@@ -48,7 +51,7 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
                       if isinstance(one, torch.nn.Parameter)}  # fmt: skip
 
         def compiler(part: str) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]:
-            return lambda graph, _: _built(build, part, graph, parameters)
+            return lambda graph, given: _built(build, part, graph, given, parameters)
 
         compiled: Runnable = aot_autograd(
             fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
@@ -60,21 +63,43 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
     return compile_graph
 
 
-def _built(build: Build, part: str, module: fx.GraphModule, parameters: set[int]) -> Runnable:
+def _built(
+    build: Build, part: str, module: fx.GraphModule, given: Sequence[Any], parameters: set[int]
+) -> Runnable:
     from torch._functorch._aot_autograd.utils import make_boxed_func
 
+    if part == "backward":
+        _take_as_saved(module, given)
     parts = None if part == "backward" else split(module)
     if parts is not None:
         module = parts.device
     try:
-        traced = Traced(
-            part, module, write(module, part, _boundary(part, module, parameters)), None
-        )
-    except Refusal as refusal:
-        traced = Traced(part, module, None, refusal)
-    run = build(traced)
+        written, refusal = write(module, part, _boundary(part, module, parameters)), None
+    except Refusal as error:
+        written, refusal = None, error
+    run = build(Traced(part, module, written, refusal, parts is None or part == "inference"))
+    if getattr(run, "_boxed_call", False):
+        return run
     boxed: Runnable = make_boxed_func(run if parts is None else parts.joined(run))
     return boxed
+
+
+def _take_as_saved(module: fx.GraphModule, given: Sequence[Any]) -> None:
+    """The forward graph lays out what it saves as it likes. The graph was traced before that was
+    known, and goes on with copies in the layout that it was traced with."""
+    inputs = module.graph.find_nodes(op="placeholder")
+    first = next(node for node in module.graph.nodes if node.op != "placeholder")
+    for node, saved in zip(inputs, given, strict=True):
+        traced = node.meta.get("val")
+        if not isinstance(saved, torch.Tensor) or saved is traced:
+            continue
+        with module.graph.inserting_before(first):
+            copy = module.graph.call_function(
+                torch.ops.aten.clone.default, (node,), {"memory_format": torch.contiguous_format}
+            )
+        copy.meta["val"], node.meta["val"] = traced, saved
+        node.replace_all_uses_with(copy, delete_user_cb=lambda user, copy=copy: user is not copy)
+    module.recompile()
 
 
 def _boundary(part: str, module: fx.GraphModule, parameters: set[int]) -> Boundary:
