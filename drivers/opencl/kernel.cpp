@@ -59,7 +59,8 @@ graft_kernel_s::~graft_kernel_s() { cl().ReleaseKernel(handle); }
 
 std::unique_ptr<graft_kernel_s> graft_kernel_s::again() const {
   cl_program program = nullptr;
-  cl_int code = cl().GetKernelInfo(handle, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr);
+  cl_int code =
+      cl().GetKernelInfo(handle, CL_KERNEL_PROGRAM, sizeof(cl_program), &program, nullptr);
   if (code != CL_SUCCESS) return nullptr;
   const cl_kernel made = cl().CreateKernel(program, name.c_str(), &code);
   if (code != CL_SUCCESS) return nullptr;
