@@ -8,7 +8,8 @@
 
 namespace graft::compiler {
 
-// One piece. bytes may be 0: the address is 0 then.
+// One piece, which the host gives when it is made (and may refuse by throwing) and takes back when
+// it dies, in the stream's order both. bytes may be 0: the address is 0 then.
 class Arena {
  public:
   Arena(ExecutionHost& host, Stream& stream, uint64_t bytes)
@@ -26,7 +27,8 @@ class Arena {
   Stream& stream_;
 };
 
-// Pieces that come and go in between, by number. addresses: memory for as many of them; borrowed.
+// Pieces that come and go in between, by number; those that are left go when it dies. addresses:
+// one for each number, 0 while it has no memory; borrowed, so that calls allocate nothing.
 class PassingBuffers {
  public:
   PassingBuffers(ExecutionHost& host, Stream& stream, std::vector<graft_address>* addresses)
@@ -37,9 +39,11 @@ class PassingBuffers {
   PassingBuffers(const PassingBuffers&) = delete;
   PassingBuffers& operator=(const PassingBuffers&) = delete;
 
+  // Throws what the host throws. REQUIRES: the buffer has no memory.
   graft_address begin(size_t buffer, uint64_t bytes) {
     return addresses_[buffer] = bytes == 0 ? 0 : host_.allocate(bytes, stream_);
   }
+  // Nothing happens to a buffer without memory.
   void end(size_t buffer) {
     const graft_address address = std::exchange(addresses_[buffer], 0);
     if (address != 0) host_.release(address, stream_);

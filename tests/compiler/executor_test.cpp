@@ -9,102 +9,17 @@
 #include "compiler/passes.h"
 #include "kernels/axes.h"
 #include "kernels/library.h"
-#include "tests/compiler/device_host.h"
-#include "tests/compiler/graph_text.h"
 #include "tests/compiler/random_graph.h"
-#include "tests/compiler/reference.h"
-#include "tests/kernels/device_tensor.h"
+#include "tests/compiler/reference_host.h"
 
 namespace graft::compiler::test {
 namespace {
 
 using graft::test::device;
-using graft::test::DeviceTensor;
-using graft::test::stream;
-
-std::vector<int64_t> sizes_of(const TensorView& view) {
-  return {view.sizes, view.sizes + view.rank};
-}
-
-// Elements of a float32 view in any layout.
-std::vector<double> elements(const TensorView& view) {
-  std::vector<float> memory(extent_bytes(view) / 4);
-  if (memory.empty()) return {};
-  stream().read(memory.data(), view.address, memory.size() * 4);
-  std::vector<double> data;
-  for (int64_t i = 0; i < view.count(); ++i) {
-    int64_t rest = i, at = 0;
-    for (int k = view.rank; k-- > 0; rest /= view.sizes[k])
-      at += rest % view.sizes[k] * view.strides[k];
-    data.push_back(memory[static_cast<size_t>(at)]);
-  }
-  return data;
-}
-
-// External nodes run in the plain reference, as graphs of one node.
-class TestHost : public DeviceHost {
- public:
-  void run(const ExternalCall& call, Stream& on) override {
-    std::string text, arguments;
-    Tensors inputs;
-    for (size_t i = 0; i < call.operands.size(); ++i) {
-      const std::string name = "i" + std::to_string(i);
-      inputs[name] = elements(call.operands[i]);
-      text += "input %" + name + ": " + type_of(call.operands[i]) + " activation" +
-              (!call.node.writes.empty() && i == 0 ? " mutated\n" : "\n");
-      arguments += (i == 0 ? "%" : ", %") + name;
-    }
-    for (const Argument& argument : call.node.arguments) {
-      if (argument.kind != Argument::Kind::kValue) {
-        arguments += ", " + print_argument(call.graph, argument);
-      }
-    }
-    text += "node %r: " + type_of(call.results[0]) + " = " + call.node.op + "(" + arguments + ")";
-    if (!call.node.writes.empty()) text += " writes %i0 views %i0";
-    const auto results = reference(graph_of(text + "\noutput %r\n"), inputs);
-    const std::vector<float> data(results[0].begin(), results[0].end());
-    ASSERT_TRUE(call.results[0].contiguous());
-    if (data.empty()) return;
-    on.copy(call.results[0].address, reinterpret_cast<uint64_t>(data.data()), data.size() * 4,
-            GRAFT_HOST_TO_DEVICE);
-    on.synchronize();
-  }
-
- private:
-  static std::string type_of(const TensorView& view) {
-    std::string text = "float32[";
-    for (int64_t size : sizes_of(view))
-      text += (text.back() == '[' ? "" : ", ") + std::to_string(size);
-    return text + "]";
-  }
-};
 
 struct Ran {
   std::vector<std::vector<double>> results;
   size_t launches = 0, externals = 0, libraries = 0;
-};
-
-// A call's inputs, in memory of their own.
-struct Given {
-  Given(const Graph& graph, const Tensors& inputs) {
-    for (ValueId id : graph.inputs) {
-      const Value& value = graph.values[id];
-      ExecutionInput argument;
-      if (value.kind == InputKind::kScalar) {
-        argument.scalar = Scalar::of(value.type.dtype, inputs.at(value.name)[0]);
-      } else {
-        std::vector<int64_t> sizes;
-        for (const Size& size : value.type.sizes) sizes.push_back(graph.hint(size));
-        tensors.push_back(std::make_unique<DeviceTensor>(sizes, value.type.dtype));
-        argument.view = tensors.back()->set(inputs.at(value.name)).view();
-        if (value.mutated) mutated.push_back(tensors.back().get());
-      }
-      arguments.push_back(argument);
-    }
-  }
-  std::vector<std::unique_ptr<DeviceTensor>> tensors;
-  std::vector<DeviceTensor*> mutated;
-  std::vector<ExecutionInput> arguments;
 };
 
 // Four times, on other memory each: once as a first run, once noted, twice from the notes.
@@ -338,52 +253,6 @@ TEST(Executor, SymbolsChangeBetweenRuns) {
   DeviceTensor large({5001, 20}, GRAFT_FLOAT32);
   argument.view = large.view();
   EXPECT_TRUE(has(message([&] { executor.run({&argument, 1}, {}, {&y, 1}); }), "s is 5001"));
-}
-
-// Gives the memory of inputs back: what is past is overwritten.
-class GivingHost : public TestHost {
- public:
-  explicit GivingHost(const Given& given) : given_(given) {}
-  bool gives_inputs() const override { return true; }
-  void input_past(size_t index) override {
-    past.push_back(index);
-    const TensorView& view = given_.arguments[index].view;
-    const uint32_t nan = 0x7fc00000;
-    stream().fill(view.address, static_cast<uint64_t>(view.count()) * 4, &nan, 4);
-  }
-  graft_address output(size_t index, uint64_t bytes, Stream& on) override {
-    past_at_output = past;
-    return TestHost::output(index, bytes, on);
-  }
-  std::vector<size_t> past, past_at_output;
-
- private:
-  const Given& given_;
-};
-
-TEST(Executor, MemoryOfInputsGoesBackWithinTheRun) {
-  const std::string image = "float32[1024, 2100]";
-  const Graph graph = graph_of("input %x: " + image + " activation\ninput %y: " + image +
-                               " activation\ninput %z: float32[1] activation\n"
-                               "node %s: float32[1024, 1] = aten.sum.dim_IntList(%x, [-1], true)\n"
-                               "node %n: float32[1024, 1] = aten.neg.default(%s)\n"
-                               "node %d: " +
-                               image +
-                               " = aten.add.Tensor(%y, %n)\n"
-                               "node %v: float32[1] = aten.view.default(%z, [1]) views %z\n"
-                               "output %d\noutput %v alias %z\n");
-  Tensors inputs;
-  for (const char* name : {"x", "y"}) inputs[name].assign(1024 * 2100, *name == 'x' ? 0.5 : 3);
-  inputs["z"] = {7};
-  const Given given(graph, inputs);
-  GivingHost host(given);
-  Executor executor(graph, host, stream());
-  std::vector<TensorView> views(graph.outputs.size());
-  executor.run(given.arguments, {}, views);
-  EXPECT_EQ(host.past_at_output, std::vector<size_t>{0});
-  EXPECT_EQ(host.past, (std::vector<size_t>{0, 1}));  // z lives on in the second output
-  EXPECT_EQ(elements(views[0]), std::vector<double>(1024 * 2100, 3 - 1050));
-  EXPECT_EQ(elements(views[1]), std::vector<double>{7});
 }
 
 TEST(Executor, FuzzAgainstTheReference) {
