@@ -111,6 +111,7 @@ void CompiledGraph::take(std::span<const GraphValue> inputs) {
                             scratch_.tensors.size()));
   }
   for (size_t i = 0; i < scratch_.tensors.size(); ++i) {
+    scratch_.storages.push_back(scratch_.tensors[i].storage());
     scratch_.given.push_back(input(i, scratch_.tensors[i]));
   }
   scratch_.views.resize(graph_.outputs.size());
@@ -138,13 +139,9 @@ void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphVal
     scratch_.clear();
   });
   take(inputs);
-  if (given != nullptr) {
-    given->clear();
-  } else {
-    // Another thread may give a tensor other memory meanwhile.
-    for (const at::Tensor& one : scratch_.tensors) scratch_.storages.push_back(one.storage());
-  }
-  own.host.begin(&scratch_.generators, given == nullptr ? nullptr : &scratch_.tensors);
+  if (given != nullptr) given->clear();
+  own.host.begin(&scratch_.generators, given == nullptr ? nullptr : &scratch_.tensors,
+                 &scratch_.storages);
   own.executor.run(scratch_.given, scratch_.integers, scratch_.views);
   results->clear();
   for (size_t i = 0; i < graph_.outputs.size(); ++i) {

@@ -70,7 +70,10 @@ graft_address GraphHost::output(size_t index, uint64_t bytes, Stream&) {
   return address;
 }
 
-void GraphHost::input_past(size_t index) { (*given_)[index].reset(); }
+void GraphHost::input_past(size_t index) {
+  (*given_)[index].reset();
+  (*storages_)[index] = c10::Storage();
+}
 
 TensorView GraphHost::constant(const compiler::Value& value) {
   const auto found = externals_.find(value.external);

@@ -34,10 +34,12 @@ class GraphHost final : public compiler::ExecutionHost {
   // The memory of an output of this run; null where none was made.
   c10::Storage storage(size_t output) const;
   // Before a run. generators: those of the call, for random nodes that name one; borrowed. given:
-  // the memory of the call's inputs, where nobody needs it any more; emptied as the run goes along.
-  void begin(const std::vector<at::Generator>* generators, std::vector<at::Tensor>* given) {
+  // the call's inputs, where nobody needs them any more: emptied as the run goes along, and so are
+  // their storages.
+  void begin(const std::vector<at::Generator>* generators, std::vector<at::Tensor>* given,
+             std::vector<c10::Storage>* storages) {
     generators_ = generators;
-    given_ = given;
+    given_ = given, storages_ = storages;
   }
   // After a run, also one that failed.
   void forget_outputs() { outputs_.clear(); }
@@ -53,6 +55,7 @@ class GraphHost final : public compiler::ExecutionHost {
   const std::map<std::string, at::Tensor> externals_;
   const std::vector<at::Generator>* generators_ = nullptr;
   std::vector<at::Tensor>* given_ = nullptr;
+  std::vector<c10::Storage>* storages_ = nullptr;
   std::vector<c10::DataPtr> held_;
   std::vector<c10::Storage> outputs_;  // by index; null where none was made
   std::unordered_map<const compiler::Node*, ExternalNode> nodes_;
