@@ -85,8 +85,9 @@ test-sanitizers: .venv/packages.stamp
 	tools/test-cpp asan-ubsan $(SEED)
 	tools/test-cpp tsan $(SEED)
 
-# The last lines are pytest's. The second pass repeats, in the same random order, what touches the device;
-# the conformance runner, the tools, the bench, the ranks of torch.distributed, graphs as text and OpenCL are tested once.
+# The last lines are pytest's. The second pass repeats, in the same random order, what touches the device; the conformance
+# runner, the tools, the bench, the ranks of torch.distributed, graphs as text, OpenCL, the pages and users' scripts are tested
+# once, and so are whole compiled networks, whose parts the other tests of optimized modules run in both modes.
 test-python: test-python-async test-python-opencl test-python-inline
 
 test-python-async: .venv/graft.stamp
@@ -118,7 +119,7 @@ test-python-opencl: .venv/graft.stamp
 
 test-python-inline: .venv/graft.stamp
 	GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python tests/drivers \
-	  --ignore-glob='*/test_distributed*.py' --ignore-glob='*/test_compiler_*.py' --ignore-glob='*/test_opencl_*.py'
+	  $(patsubst %,--ignore-glob='*/test_%.py',distributed* compiler_* opencl_* docs user_scripts compiled_networks compile_backend)
 
 clean:
 	rm -rf build .venv/graft.stamp
