@@ -96,7 +96,7 @@ class ProductJoining {
   }
 
   ValueId concatenated(const std::vector<Product>& products, ValueId Product::*which,
-                       const char* name, std::vector<Size> sizes) {
+                       const char* name, const std::vector<Size>& sizes) {
     Argument list;
     list.kind = Argument::Kind::kList;
     for (const Product& one : products) list.list.push_back(Argument::of(one.*which));
@@ -132,7 +132,7 @@ class ProductJoining {
   Size take(NodeId id, ValueId whole, const Size& from) {
     const ValueId result = graph_.nodes[id].results[0];
     const std::vector<Size> sizes = type(result).sizes;
-    const Size to = from + sizes[1];
+    Size to = from + sizes[1];
     const ValueId part = rewriter_.add("aten.slice.Tensor",
                                        {Argument::of(whole), Argument::of_integer(Size(1)),
                                         Argument::of_integer(from), Argument::of_integer(to)},
