@@ -113,9 +113,10 @@ std::vector<uint16_t> shortened(const std::vector<float>& x) {
   return result;
 }
 
-// Half of the distance between numbers of the type at a number.
+// Half of the distance between numbers of the type at a number; 0 where there is none.
 double rounding(double at, uint32_t dtype) {
-  return dtype == GRAFT_FLOAT32 || at == 0 ? 0 : std::ldexp(1, std::ilogb(at) - 8);
+  if (dtype == GRAFT_FLOAT32 || at == 0 || !std::isfinite(at)) return 0;
+  return std::ldexp(1, std::ilogb(at) - 8);
 }
 
 struct Case {
