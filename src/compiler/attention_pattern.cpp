@@ -192,13 +192,6 @@ class AttentionPattern {
     return made;
   }
 
-  static Argument list_of(const std::vector<Size>& sizes) {
-    Argument list;
-    list.kind = Argument::Kind::kList;
-    for (const Size& size : sizes) list.list.push_back(Argument::of_integer(size));
-    return list;
-  }
-
   // [batch * heads, ...] as [batch, heads, ...].
   ValueId parted(ValueId of, const Found& found, const char* name) {
     const bool whole = found.scores.size() == 3;

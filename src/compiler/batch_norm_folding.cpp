@@ -140,11 +140,8 @@ class BatchNormFolding {
     const TensorType channel = graph_.values[vector].type;
     std::vector<Size> to(rank, Size(1));
     to[dimension] = channel.sizes[0];
-    Argument sizes;
-    sizes.kind = Argument::Kind::kList;
-    for (const Size& size : to) sizes.list.push_back(Argument::of_integer(size));
-    const ValueId view =
-        rewriter_.add("aten.view.default", {Argument::of(vector), sizes}, name, channel.dtype, to);
+    const ValueId view = rewriter_.add("aten.view.default", {Argument::of(vector), list_of(to)},
+                                       name, channel.dtype, to);
     graph_.nodes[graph_.values[view].node].views = vector;
     return view;
   }

@@ -26,6 +26,9 @@ class CapturedRun {
  public:
   // Of scratch memory, as the caching allocator's.
   static constexpr uint64_t kScratchAlignment = 512;
+  static constexpr uint64_t in_scratch(uint64_t bytes) {
+    return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+  }
 
   // Forgets everything; the run that comes is noted. bases: its memory; bytes 0 is nothing.
   void begin(std::span<const BaseMemory> bases);

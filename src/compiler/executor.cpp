@@ -5,14 +5,12 @@
 
 #include <algorithm>
 
-#include "compiler/captured_run.h"
 #include "compiler/constant_bytes.h"
-#include "compiler/external_step.h"
 #include "compiler/group_kernel.h"
-#include "compiler/kernel_launch.h"
-#include "compiler/library_step.h"
 #include "compiler/run_memory.h"
+#include "compiler/step.h"
 #include "compiler/step_memory.h"
+#include "compiler/stretch.h"
 #include "compiler/ungrouping.h"
 #include "compiler/value_places.h"
 #include "compiler/verifier.h"
@@ -27,26 +25,8 @@ namespace {
 constexpr uint64_t kAlignment = 64;
 
 // From so many bytes of inputs on their memory goes back while a run lasts, and its own memory
-// comes and goes with the steps. Such a run is not noted.
+// comes and goes with the stretches.
 constexpr uint64_t kWorthGiving = 8u << 20;
-
-// Runs of certain sizes before one is noted: the first compiles kernels and fills caches. Notes of
-// runs whose memory then came in ever new ways are not made for ever.
-constexpr int kRunsBefore = 1, kMostMisfits = 4, kMostNotes = 8;
-
-// One of the three.
-struct Step {
-  std::vector<NodeId> nodes;
-  uint32_t unit = 0;  // its position in the order
-  std::optional<KernelLaunch> kernel;
-  std::optional<LibraryStep> library;
-  std::optional<ExternalStep> external;
-
-  bool repeats() const {
-    if (external) return external->repeats();
-    return kernel ? !kernel->takes_numbers() : !library->takes_numbers();
-  }
-};
 
 }  // namespace
 
@@ -101,12 +81,12 @@ class Executor::Frame {
     if (host_.gives_inputs() && given_bytes_ >= kWorthGiving) {
       run_giving(inputs);
     } else {
-      constexpr uint64_t kTo = CapturedRun::kScratchAlignment;
-      const uint64_t own = (placement_.total + kTo - 1) / kTo * kTo;
-      const Arena arena(host_, stream_, own + captured_.scratch_bytes());
+      const uint64_t own = CapturedRun::in_scratch(placement_.total);
+      const Arena arena(host_, stream_, own + whole_.scratch_bytes());
       find_addresses(inputs, arena.address);
-      find_bases(arena.address);
-      run_steps(arena.address + own);
+      bases_.assign(1, {arena.address, placement_.total});
+      find_bases(Home::kArena);
+      run_steps(&whole_, arena.address + own);
     }
     for (size_t i = 0; i < results.size(); ++i) {
       if (graph_.outputs[i].value != kNone) results[i] = views_[graph_.outputs[i].value];
@@ -115,9 +95,7 @@ class Executor::Frame {
 
   size_t launches() const {
     size_t count = 0;
-    for (const Step& step : steps_) {
-      count += step.library ? step.library->launches() - 1 : step.kernel.has_value();
-    }
+    for (const Step& step : steps_) count += step.launches();
     return count;
   }
   size_t libraries() const {
@@ -134,7 +112,7 @@ class Executor::Frame {
     return count;
   }
   int64_t integer(size_t output) const { return at(graph_.outputs.at(output).integer); }
-  uint64_t arena_bytes() const { return placement_.total + captured_.scratch_bytes(); }
+  uint64_t arena_bytes() const { return placement_.total + whole_.scratch_bytes(); }
 
  private:
   [[noreturn]] void unsupported(const std::string& what, const char* why) const {
@@ -237,19 +215,24 @@ class Executor::Frame {
     for (const Size& bytes : step_memory_.activations) {
       given_bytes_ += static_cast<uint64_t>(std::max<int64_t>(at(bytes), 0));
     }
+    if (given_bytes_ >= kWorthGiving) cut_into_stretches();
     for (ValueId id : sized_constants_) write_constant(id);
     const auto size = [this](const Size& given) { return at(given); };
-    for (Step& step : steps_) {
-      if (step.kernel)
-        step.kernel->arrange(size);
-      else if (step.library)
-        step.library->prepare(graph_, views_, stream_, size);
-      else
-        step.external->prepare(size);
-    }
-    captured_.clear();
-    until_note_ = kRunsBefore, notes_ = 0;
+    for (Step& step : steps_) step.prepare(graph_, views_, stream_, size);
+    whole_.forget();
+    whole_.end = steps_.size();
     sized_ = true;
+  }
+
+  void cut_into_stretches() {
+    std::vector<uint64_t> given(graph_.inputs.size(), 0);
+    for (size_t i = 0; i < given.size(); ++i) {
+      const ValueId id = graph_.inputs[i];
+      if (graph_.values[id].kind == InputKind::kActivation) given[i] = extent_bytes(views_[id]);
+    }
+    std::vector<uint32_t> units;
+    for (const Step& step : steps_) units.push_back(step.unit);
+    stretches_ = cut(step_memory_, placement_, given, units);
   }
 
   void find_addresses(std::span<const ExecutionInput> inputs, graft_address arena) {
@@ -283,75 +266,71 @@ class Executor::Frame {
     place.address = host_.output(place.index, extent_bytes(views_[id]), stream_);
   }
 
-  // Memory comes with the step that first needs it and goes after the last one, also the inputs'.
+  // Memory comes with the stretch that first needs it and goes after the last one, also the
+  // inputs'.
   void run_giving(std::span<const ExecutionInput> inputs) {
     passing_.assign(plan_.buffers.size(), 0);
     PassingBuffers passing(host_, stream_, &passing_);
     find_inputs(inputs);
     for (ValueId id = 0; id < places_.size(); ++id) {
       const Home home = places_[id].home;
+      if (home == Home::kArena || home == Home::kOutput) places_[id].address = 0;
       if (home == Home::kInput || home == Home::kConstant) places_.show(id, views_);
     }
-    size_t next = 0;
-    for (uint32_t unit = 0; unit < step_memory_.steps.size(); ++unit) {
-      const StepMemory::Step& memory = step_memory_.steps[unit];
-      for (uint32_t output : memory.outputs) {
-        const ValueId id = plan_.outputs[output].value;
-        make_output(id);
+    for (Stretch& stretch : stretches_) {
+      const std::span steps(step_memory_.steps.begin() + stretch.first_unit,
+                            step_memory_.steps.begin() + stretch.past_units);
+      for (const StepMemory::Step& memory : steps) begin_memory(memory, &passing);
+      const Arena scratch(host_, stream_, stretch.scratch_bytes());
+      bases_.clear();
+      find_bases(Home::kNowhere);
+      run_steps(&stretch, scratch.address);
+      for (const StepMemory::Step& memory : steps) end_memory(memory, &passing);
+    }
+  }
+
+  void begin_memory(const StepMemory::Step& memory, PassingBuffers* passing) {
+    for (uint32_t output : memory.outputs) {
+      const ValueId id = plan_.outputs[output].value;
+      make_output(id);
+      places_.show(id, views_);
+    }
+    for (uint32_t buffer : memory.buffers) {
+      const graft_address address = passing->begin(buffer, placement_.bytes[buffer]);
+      for (ValueId id : plan_.buffers[buffer].values) {
+        places_[id].address = address;
         places_.show(id, views_);
       }
-      for (uint32_t buffer : memory.buffers) {
-        const graft_address address = passing.begin(buffer, placement_.bytes[buffer]);
-        for (ValueId id : plan_.buffers[buffer].values) {
-          places_[id].address = address;
-          places_.show(id, views_);
-        }
-      }
-      if (next < steps_.size() && steps_[next].unit == unit) run_step(next++, false);
-      for (uint32_t buffer : memory.past_buffers) passing.end(buffer);
-      for (uint32_t input : memory.past_inputs) host_.input_past(input);
     }
   }
 
-  // The memory that commands of this run may name.
-  void find_bases(graft_address arena) {
-    bases_.assign(1, {arena, placement_.total});
+  void end_memory(const StepMemory::Step& memory, PassingBuffers* passing) {
+    for (uint32_t buffer : memory.past_buffers) {
+      passing->end(buffer);
+      for (ValueId id : plan_.buffers[buffer].values) places_[id].address = 0;
+    }
+    for (uint32_t input : memory.past_inputs) {
+      host_.input_past(input);
+      places_[graph_.inputs[input]].address = 0;
+    }
+  }
+
+  // Adds the memory that commands of the steps to come may name, but for that of one home.
+  void find_bases(Home without) {
     for (ValueId id = 0; id < places_.size(); ++id) {
-      const Home home = places_[id].home;
-      if (home == Home::kNowhere || home == Home::kArena) continue;
-      bases_.push_back({places_[id].address, extent_bytes(views_[id])});
+      const auto& [home, index, address, offset] = places_[id];
+      if (home == Home::kNowhere || home == without) continue;
+      const bool arena = home == Home::kArena;
+      bases_.push_back({address, arena ? placement_.bytes[index] : extent_bytes(views_[id])});
     }
   }
 
-  void run_steps(graft_address scratch) {
+  void run_steps(Stretch* stretch, graft_address scratch) {
     const bool whole = stream_.memory_pool() != 0 || commands_are_traced();
-    const bool again = !whole && captured_.fits(bases_);
-    const bool note = !whole && !again && until_note_ == 0 && notes_ < kMostNotes;
-    if (again) captured_.move_to(bases_, scratch);
-    if (note) captured_.begin(bases_);
-    for (size_t i = 0; i < steps_.size();) {
-      const size_t next = again ? captured_.give(i, stream_) : i;
-      if (next == i) run_step(i, note);
-      i = std::max(i + 1, next);
-    }
-    if (note) captured_.end(stream_.device()), ++notes_;
-    until_note_ = again || note ? kMostMisfits : std::max(0, until_note_ - 1);
-  }
-
-  void run_step(size_t i, bool note) {
-    Step& step = steps_[i];
-    const auto run = [&] {
-      if (step.kernel)
-        step.kernel->launch(stream_, views_, numbers_);
-      else if (step.library)
-        step.library->run(stream_, views_, numbers_);
-      else
-        step.external->run(host_, stream_, views_, numbers_);
-    };
-    if (note && step.repeats())
-      captured_.note(i, stream_, run);
-    else
-      run();
+    stretch->run(
+        stream_, whole, bases_, scratch,
+        [this](size_t i) { steps_[i].run(host_, stream_, views_, numbers_); },
+        [this](size_t i) { return steps_[i].repeats(); });
   }
 
   Graph graph_;
@@ -374,8 +353,8 @@ class Executor::Frame {
   uint64_t given_bytes_ = 0;  // of inputs that may go before the run ends
   std::vector<graft_address> passing_;
   std::vector<BaseMemory> bases_;
-  CapturedRun captured_;
-  int until_note_ = 0, notes_ = 0;
+  Stretch whole_;                   // all steps
+  std::vector<Stretch> stretches_;  // of runs that give memory back as they go along
 };
 
 Executor::Executor(const Graph& graph, ExecutionHost& host, Stream& stream)

@@ -46,6 +46,11 @@ GRAFT_EXPORT ValueId operand(const Node& node, size_t position);  // kNone: no t
 // A number as an argument: float, constant integer or bool. False for anything else.
 GRAFT_EXPORT bool number_of(const Argument& argument, double* out);
 
+// Whether it was given, and true.
+inline bool is_true(const Argument* given) {
+  return given != nullptr && given->kind == Argument::Kind::kBool && given->truth;
+}
+
 // What the op table's row is fed with for one node.
 struct RowUse {
   const Op* row = nullptr;

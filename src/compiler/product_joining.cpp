@@ -88,13 +88,6 @@ class ProductJoining {
     return turns ? weight : kNone;
   }
 
-  static Argument list_of(const std::vector<Size>& sizes) {
-    Argument list;
-    list.kind = Argument::Kind::kList;
-    for (const Size& size : sizes) list.list.push_back(Argument::of_integer(size));
-    return list;
-  }
-
   ValueId concatenated(const std::vector<Product>& products, ValueId Product::*which,
                        const char* name, const std::vector<Size>& sizes) {
     Argument list;

@@ -39,6 +39,14 @@ class Rewriter {
   std::vector<NodeId> order_;
 };
 
+// Sizes as an argument.
+inline Argument list_of(const std::vector<Size>& sizes) {
+  Argument list;
+  list.kind = Argument::Kind::kList;
+  for (const Size& size : sizes) list.list.push_back(Argument::of_integer(size));
+  return list;
+}
+
 // The value in a dtype: itself, or a cast of it.
 inline ValueId cast_to(const Graph& graph, Rewriter& rewriter, ValueId value, graft_dtype dtype,
                        const char* word) {

@@ -13,13 +13,6 @@ bool reshapes(const Node& node) {
          node.op == "aten.reshape.default";
 }
 
-Argument list_of(const std::vector<Size>& sizes) {
-  Argument list;
-  list.kind = Argument::Kind::kList;
-  for (const Size& size : sizes) list.list.push_back(Argument::of_integer(size));
-  return list;
-}
-
 class ViewSinking {
  public:
   explicit ViewSinking(Graph& graph) : graph_(graph), effects_(graph), rewriter_(graph) {}

@@ -79,13 +79,10 @@ class NormOperands {
   bool fits_ = true;
 };
 
-bool truth(const Argument* given) {
-  return given != nullptr && given->kind == Argument::Kind::kBool && given->truth;
-}
-
 DirectNode norm_node(const Graph& graph, const Node& node) {
   double momentum = 0, epsilon = 0;
-  if (node.arguments.size() != 8 || node.results.size() != 5 || !truth(&node.arguments[5])) {
+  if (node.arguments.size() != 8 || node.results.size() != 5 ||
+      !compiler::is_true(&node.arguments[5])) {
     return {};
   }
   if (!compiler::number_of(node.arguments[6], &momentum)) return {};
@@ -119,7 +116,7 @@ DirectNode norm_gradient_node(const Graph& graph, const Node& node) {
   double epsilon = 0;
   if (node.arguments.size() != 10 || node.results.size() != 3) return {};
   if (!compiler::number_of(node.arguments[8], &epsilon)) return {};
-  const bool train = truth(&node.arguments[7]);
+  const bool train = compiler::is_true(&node.arguments[7]);
   const auto weight = index_of(node, 2), mean = index_of(node, train ? 5 : 3),
              spread = index_of(node, train ? 6 : 4);
   if (!mean || !spread) return {};
@@ -176,7 +173,7 @@ DirectNode convolution_gradient_node(const Graph& graph, const Node& node) {
       !compiler::number_of(node.arguments[9], &groups)) {
     return {};
   }
-  found.transposed = truth(&node.arguments[7]);
+  found.transposed = compiler::is_true(&node.arguments[7]);
   found.groups = static_cast<int64_t>(groups);
   return [found, tag = op_tag("aten::convolution_backward")](const ExternalCall& call,
                                                              Stream& stream) {

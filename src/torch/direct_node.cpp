@@ -28,10 +28,6 @@ using compiler::ValueId;
 
 constexpr size_t kSeed = 6, kOffset = 7;  // results of attention, for its dropout
 
-bool truth(const Argument* given) {
-  return given != nullptr && given->kind == Argument::Kind::kBool && given->truth;
-}
-
 bool is_used(const Graph& graph, ValueId value) {
   bool used = std::any_of(graph.outputs.begin(), graph.outputs.end(),
                           [&](const compiler::Output& output) { return output.value == value; });
@@ -47,7 +43,7 @@ DirectNode dropout_node(const Graph& graph, const Node& node, c10::DeviceIndex d
   const ValueId input = compiler::operand(node, 0);
   const Argument* given = argument(node, 1, "p");
   if (input == kNone || given == nullptr || !compiler::number_of(*given, &p)) return {};
-  if (!truth(argument(node, 2, "train")) || node.results.size() != 2) return {};
+  if (!compiler::is_true(argument(node, 2, "train")) || node.results.size() != 2) return {};
   if (node.results[0] == kNone || node.results[1] == kNone) return {};
   const graft_dtype dtype = graph.values[input].type.dtype;
   if (!is_floating(dtype) || graph.values[node.results[0]].type.dtype != dtype) return {};
@@ -101,7 +97,7 @@ DirectNode attention_node(const Graph& graph, const Node& node) {
   if (given != nullptr && given->kind == Argument::Kind::kNone) given = nullptr;
   const bool scaled = given != nullptr;
   if (scaled && !compiler::number_of(*given, &scale)) return {};
-  const bool causal = truth(argument(node, 5, "is_causal"));
+  const bool causal = compiler::is_true(argument(node, 5, "is_causal"));
   std::vector<size_t> numbers;
   for (size_t i : {kSeed, kOffset}) {
     if (node.results[i] != kNone && is_used(graph, node.results[i])) numbers.push_back(i);

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "compiler/passes.h"
 #include "tests/compiler/reference_host.h"
 
 namespace graft::compiler::test {
@@ -11,11 +14,15 @@ namespace {
 // Gives the memory of inputs back: what is past is overwritten.
 class GivingHost : public TestHost {
  public:
-  explicit GivingHost(const Given& given) : given_(given) {}
+  // The inputs of the run that comes.
+  void begin(const Given& given) {
+    given_ = &given;
+    past.clear(), past_at_output.clear();
+  }
   bool gives_inputs() const override { return true; }
   void input_past(size_t index) override {
     past.push_back(index);
-    const TensorView& view = given_.arguments[index].view;
+    const TensorView& view = given_->arguments[index].view;
     const uint32_t nan = 0x7fc00000;
     stream().fill(view.address, static_cast<uint64_t>(view.count()) * 4, &nan, 4);
   }
@@ -26,7 +33,7 @@ class GivingHost : public TestHost {
   std::vector<size_t> past, past_at_output;
 
  private:
-  const Given& given_;
+  const Given* given_ = nullptr;
 };
 
 TEST(StepMemory, InputsGoBackWithinTheRun) {
@@ -44,7 +51,8 @@ TEST(StepMemory, InputsGoBackWithinTheRun) {
   for (const char* name : {"x", "y"}) inputs[name].assign(1024 * 2100, *name == 'x' ? 0.5 : 3);
   inputs["z"] = {7};
   const Given given(graph, inputs);
-  GivingHost host(given);
+  GivingHost host;
+  host.begin(given);
   Executor executor(graph, host, stream());
   std::vector<TensorView> views(graph.outputs.size());
   executor.run(given.arguments, {}, views);
@@ -52,6 +60,42 @@ TEST(StepMemory, InputsGoBackWithinTheRun) {
   EXPECT_EQ(host.past, (std::vector<size_t>{0, 1}));  // z lives on in the second output
   EXPECT_EQ(elements(views[0]), std::vector<double>(1024 * 2100, 3 - 1050));
   EXPECT_EQ(elements(views[1]), std::vector<double>{7});
+}
+
+// Two stretches, of three commands and of one, are noted and given again at other addresses.
+TEST(StepMemory, StretchesAreGivenAgain) {
+  Graph graph = graph_of(
+      "input %x: float32[1024, 2100] activation\ninput %y: float32[1024, 2100] activation\n"
+      "input %v: float32[2100, 8] parameter\ninput %w: float32[8, 2100] parameter\n"
+      "node %p: float32[1024, 8] = aten.mm.default(%x, %v)\n"
+      "node %q: float32[1024, 8] = aten.tanh.default(%p)\n"
+      "node %r: float32[1024, 8] = aten.neg.default(%p)\n"
+      "node %s: float32[1024, 8] = aten.mul.Tensor(%q, %r)\n"
+      "node %m: float32[1024, 2100] = aten.mm.default(%s, %w)\n"
+      "node %d: float32[1024, 2100] = aten.sub.Tensor(%y, %m)\noutput %d\n");
+  run_passes(graph, inference_passes());
+  GivingHost host;
+  Executor executor(graph, host, stream());
+  const bool graphs =
+      graft::test::device().driver().extension<graft_graphs_table>("graft.graphs", 1) != nullptr;
+  std::vector<std::unique_ptr<Given>> calls;
+  for (uint64_t round = 0; round < 5; ++round) {
+    const Tensors inputs = random_inputs(graph, round);
+    host.begin(*calls.emplace_back(std::make_unique<Given>(graph, inputs)));
+    std::vector<TensorView> views(1);
+    const CommandCounts before = stream().counts();
+    executor.run(calls.back()->arguments, {}, views);
+    const CommandCounts after = stream().counts();
+    EXPECT_TRUE(graft::test::near(elements(views[0]), reference(graph, inputs)[0], 1e-4, 1e-4))
+        << "run " << round;
+    EXPECT_EQ(host.past_at_output.front(), 0u);
+    EXPECT_EQ(std::ranges::count(host.past, 1), 1);
+    if (round >= 2 && graphs) {
+      EXPECT_EQ(after.graphs - before.graphs, 1u) << "run " << round;
+      EXPECT_EQ(after.in_graphs - before.in_graphs, 3u) << "run " << round;
+      EXPECT_EQ(after.launches - before.launches, 1u) << "run " << round;
+    }
+  }
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ graft_driver_table base;
   BUG(one_handle, stream_native_handle, "stream: two streams have two native handles")    \
   BUG(throwing, host_callback, "stream: host_callback runs once, in order")               \
   BUG(greatest_sum, extension, "graft.collectives: reductions of two ranks")              \
+  BUG(blas_ceiling, extension, "graft.blas: each epilogue is as PyTorch computes it")     \
   BUG(first_bases, extension,                                                             \
       "graft.graphs: commands run in order, at the addresses of each launch")             \
   BUG(private_import, memory_import, "export: another process sees the bytes and changes them")
@@ -76,6 +77,28 @@ graft_status first_bases(const char* name, uint32_t version, const void** out_ta
   if (status != GRAFT_OK || std::strcmp(name, "graft.graphs") != 0) return status;
   base_graphs = mine = *static_cast<const graft_graphs_table*>(*out_table);
   mine.graph_launch = launch_there;
+  *out_table = &mine;
+  return GRAFT_OK;
+}
+
+graft_blas_table base_blas;
+
+// Lets twice as much through as the minimum should.
+graft_status plan_higher(graft_device device, const graft_matmul* matmul,
+                         graft_plan_needs* out_needs, graft_plan* out_plan) {
+  graft_matmul higher = *matmul;
+  for (uint32_t i = 0; i < higher.epilogue_count; ++i) {
+    if (higher.epilogues[i].kind == GRAFT_EPILOGUE_MINIMUM) higher.epilogues[i].value *= 2;
+  }
+  return base_blas.matmul_plan(device, &higher, out_needs, out_plan);
+}
+
+graft_status blas_ceiling(const char* name, uint32_t version, const void** out_table) {
+  static graft_blas_table mine;
+  const graft_status status = base.extension(name, version, out_table);
+  if (status != GRAFT_OK || std::strcmp(name, "graft.blas") != 0) return status;
+  base_blas = mine = *static_cast<const graft_blas_table*>(*out_table);
+  mine.matmul_plan = plan_higher;
   *out_table = &mine;
   return GRAFT_OK;
 }

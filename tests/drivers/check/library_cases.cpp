@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
+#include <limits>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "check/cases.h"
@@ -58,7 +60,8 @@ void require_floats(Session& session, graft_stream stream, graft_address address
   for (size_t i = 0; i < wanted.size(); ++i) {
     float got = 0;
     std::memcpy(&got, bytes.data() + i * sizeof(float), sizeof got);
-    session.require(std::abs(got - wanted[i]) <= 1e-3f * (1 + std::abs(wanted[i])),
+    const bool nan = std::isnan(got) && std::isnan(wanted[i]);
+    session.require(nan || std::abs(got - wanted[i]) <= 1e-3f * (1 + std::abs(wanted[i])),
                     what + ": element " + std::to_string(i) + " is " + std::to_string(got) +
                         " instead of " + std::to_string(wanted[i]));
   }
@@ -85,8 +88,67 @@ graft_plan_needs empty_needs() {
   return needs;
 }
 
-void check_matmul(Session& session, int64_t m, int64_t n, int64_t k, bool transposed_b) {
+// x after one step, as include/graft/extensions.h says.
+double after(const graft_epilogue& step, double x, double operand) {
+  switch (step.kind) {
+    case GRAFT_EPILOGUE_SCALE:
+      return x * step.value;
+    case GRAFT_EPILOGUE_BIAS:
+      return x + operand;
+    case GRAFT_EPILOGUE_RELU:
+      return x < 0 ? 0 : x;
+    case GRAFT_EPILOGUE_GELU:
+      return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
+    case GRAFT_EPILOGUE_GELU_TANH:
+      return x * 0.5 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+    case GRAFT_EPILOGUE_SILU:
+      return x / (1 + std::exp(-x));
+    case GRAFT_EPILOGUE_MINIMUM:
+      return x > step.value ? step.value : x;
+    case GRAFT_EPILOGUE_CHANNEL_SCALE:
+      return x * operand;
+    default:
+      throw std::logic_error("a step that the check does not know");
+  }
+}
+
+bool takes_vector(const graft_epilogue& step) {
+  return step.kind == GRAFT_EPILOGUE_BIAS || step.kind == GRAFT_EPILOGUE_CHANNEL_SCALE;
+}
+
+// a: one element is nan, so that its whole row is.
+std::vector<float> plain_matmul(const graft_matmul& matmul, const std::vector<float>& a,
+                                const std::vector<float>& b,
+                                const std::vector<std::vector<float>>& vectors) {
+  const int64_t m = matmul.c.sizes[0], n = matmul.c.sizes[1], k = matmul.a.sizes[1];
+  std::vector<float> wanted;
+  for (int64_t i = 0; i < m * n; ++i) {
+    const int64_t row = i / n, column = i % n;
+    double sum = 0;
+    for (int64_t x = 0; x < k; ++x) {
+      sum += a[static_cast<size_t>(row * k + x)] *
+             b[static_cast<size_t>(x * matmul.b.strides[0] + column * matmul.b.strides[1])];
+    }
+    for (size_t step = 0; step < vectors.size(); ++step) {
+      const std::vector<float>& vector = vectors[step];
+      const float operand = vector.empty() ? 0 : vector[static_cast<size_t>(column)];
+      sum = after(matmul.epilogues[step], sum, operand);
+    }
+    wanted.push_back(static_cast<float>(sum));
+  }
+  return wanted;
+}
+
+struct MatmulCase {
+  int64_t m, n, k;
+  bool transposed_b;
+};
+
+// optional: a library that does not know the steps may refuse the plan.
+void check_matmul(Session& session, const MatmulCase& sizes,
+                  const std::vector<graft_epilogue>& steps, bool optional) {
   const auto& blas = library<graft_blas_table>(session, "graft.blas");
+  const auto [m, n, k, transposed_b] = sizes;
   graft_matmul matmul{};
   matmul.struct_size = sizeof matmul;
   matmul.a = float_tensor({m, k});
@@ -96,40 +158,56 @@ void check_matmul(Session& session, int64_t m, int64_t n, int64_t k, bool transp
     matmul.b.strides[1] = k;
   }
   matmul.c = float_tensor({m, n});
-  matmul.epilogue_count = 2;
-  matmul.epilogues[0] = {GRAFT_EPILOGUE_BIAS, GRAFT_FLOAT32, 0};
-  matmul.epilogues[1] = {GRAFT_EPILOGUE_RELU, GRAFT_FLOAT32, 0};
+  matmul.epilogue_count = static_cast<uint32_t>(steps.size());
+  std::copy(steps.begin(), steps.end(), matmul.epilogues);
   graft_plan_needs needs = empty_needs();
   graft_plan plan = nullptr;
-  session.expect(blas.matmul_plan(session.device, &matmul, &needs, &plan), GRAFT_OK, "matmul_plan");
-  const auto a = numbers(static_cast<size_t>(m * k), 1);
+  const graft_status status = blas.matmul_plan(session.device, &matmul, &needs, &plan);
+  if (optional && status == GRAFT_UNSUPPORTED) return;
+  session.expect(status, GRAFT_OK, "matmul_plan");
+  auto a = numbers(static_cast<size_t>(m * k), 1);
+  a[0] = std::numeric_limits<float>::quiet_NaN();
   const auto b = numbers(static_cast<size_t>(k * n), 2);
-  const auto bias = numbers(static_cast<size_t>(n), 3);
-  std::vector<float> wanted(static_cast<size_t>(m * n));
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      float sum = bias[static_cast<size_t>(j)];
-      for (int64_t x = 0; x < k; ++x) {
-        sum += a[static_cast<size_t>(i * k + x)] *
-               b[static_cast<size_t>(x * matmul.b.strides[0] + j * matmul.b.strides[1])];
-      }
-      wanted[static_cast<size_t>(i * n + j)] = std::max(sum, 0.0f);
-    }
-  }
+  std::vector<std::vector<float>> vectors(steps.size());
   graft_stream stream = session.stream();
+  std::vector<graft_address> operands(steps.size(), 0);
+  std::string names;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    names += (i == 0 ? " " : ", ") + std::to_string(steps[i].kind);
+    if (!takes_vector(steps[i])) continue;
+    vectors[i] = numbers(static_cast<size_t>(n), 3 + static_cast<int>(i));
+    operands[i] = upload(session, stream, vectors[i]);
+  }
+  const auto wanted = plain_matmul(matmul, a, b, vectors);
   const graft_address c = upload(session, stream, std::vector<float>(wanted.size(), -1.0f));
   execute(session, blas, stream, plan, needs,
-          {upload(session, stream, a), upload(session, stream, b), c},
-          {upload(session, stream, bias), 0});
-  require_floats(session, stream, c, wanted, "matmul with bias and relu");
+          {upload(session, stream, a), upload(session, stream, b), c}, operands);
+  require_floats(session, stream, c, wanted, "matmul with the epilogues" + names);
 }
 
 }  // namespace
 
 DRIVER_CASE(matmul, "graft.blas: matmul with bias and relu", "extension", kOpen) {
-  check_matmul(session, 5, 7, 9, false);
-  check_matmul(session, 64, 33, 128, false);
-  check_matmul(session, 33, 64, 16, true);
+  const std::vector<graft_epilogue> steps = {{GRAFT_EPILOGUE_BIAS, GRAFT_FLOAT32, 0},
+                                             {GRAFT_EPILOGUE_RELU, GRAFT_FLOAT32, 0}};
+  for (const MatmulCase& sizes :
+       {MatmulCase{5, 7, 9, false}, MatmulCase{64, 33, 128, false}, MatmulCase{33, 64, 16, true}}) {
+    check_matmul(session, sizes, steps, false);
+  }
+}
+
+DRIVER_CASE(epilogues, "graft.blas: each epilogue is as PyTorch computes it", "extension", kOpen) {
+  const graft_epilogue scale{GRAFT_EPILOGUE_SCALE, GRAFT_FLOAT32, 0.01};
+  const graft_epilogue bias{GRAFT_EPILOGUE_BIAS, GRAFT_FLOAT32, 0};
+  const graft_epilogue channels{GRAFT_EPILOGUE_CHANNEL_SCALE, GRAFT_FLOAT32, 0};
+  const graft_epilogue relu{GRAFT_EPILOGUE_RELU, GRAFT_FLOAT32, 0};
+  const graft_epilogue minimum{GRAFT_EPILOGUE_MINIMUM, GRAFT_FLOAT32, 6};
+  std::vector<std::vector<graft_epilogue>> lists = {
+      {channels}, {minimum}, {relu, minimum}, {minimum, relu}, {channels, bias, relu}};
+  for (uint32_t kind : {GRAFT_EPILOGUE_GELU, GRAFT_EPILOGUE_GELU_TANH, GRAFT_EPILOGUE_SILU}) {
+    lists.push_back({scale, {kind, GRAFT_FLOAT32, 0}});
+  }
+  for (const auto& steps : lists) check_matmul(session, {5, 7, 9, false}, steps, true);
 }
 
 DRIVER_CASE(convolution, "graft.dnn: convolution with stride and padding", "extension", kOpen) {

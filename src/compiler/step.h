@@ -1,0 +1,56 @@
+// src/compiler/step.h: what an executor enqueues at once: a kernel, a library call or a node.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "compiler/execution_host.h"
+#include "compiler/external_step.h"
+#include "compiler/kernel_launch.h"
+#include "compiler/library_step.h"
+
+namespace graft::compiler {
+
+// One of the three.
+struct Step {
+  std::vector<NodeId> nodes;
+  uint32_t unit = 0;  // its position in the order
+  std::optional<KernelLaunch> kernel;
+  std::optional<LibraryStep> library;
+  std::optional<ExternalStep> external;
+
+  // For the sizes of the runs that come. size: gives the value of a Size.
+  void prepare(const Graph& graph, std::span<const TensorView> views, Stream& stream,
+               const std::function<int64_t(const Size&)>& size) {
+    if (kernel)
+      kernel->arrange(size);
+    else if (library)
+      library->prepare(graph, views, stream, size);
+    else
+      external->prepare(size);
+  }
+
+  // views, numbers: by value.
+  void run(ExecutionHost& host, Stream& stream, std::span<TensorView> views,
+           std::span<const Scalar> numbers) {
+    if (kernel)
+      kernel->launch(stream, views, numbers);
+    else if (library)
+      library->run(stream, views, numbers);
+    else
+      external->run(host, stream, views, numbers);
+  }
+
+  // Whether a run's commands may be given again in the next one.
+  bool repeats() const {
+    if (external) return external->repeats();
+    return kernel ? !kernel->takes_numbers() : !library->takes_numbers();
+  }
+
+  // Generated kernels.
+  size_t launches() const { return library ? library->launches() - 1 : kernel.has_value(); }
+};
+
+}  // namespace graft::compiler
