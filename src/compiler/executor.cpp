@@ -215,7 +215,10 @@ class Executor::Frame {
     for (const Size& bytes : step_memory_.activations) {
       given_bytes_ += static_cast<uint64_t>(std::max<int64_t>(at(bytes), 0));
     }
-    if (given_bytes_ >= kWorthGiving) cut_into_stretches();
+    if (given_bytes_ >= kWorthGiving) {
+      cut_into_stretches({});
+      measured_ = false;
+    }
     for (ValueId id : sized_constants_) write_constant(id);
     const auto size = [this](const Size& given) { return at(given); };
     for (Step& step : steps_) step.prepare(graph_, views_, stream_, size);
@@ -224,7 +227,8 @@ class Executor::Frame {
     sized_ = true;
   }
 
-  void cut_into_stretches() {
+  // scratch: by unit, or nothing.
+  void cut_into_stretches(std::span<const uint64_t> scratch) {
     std::vector<uint64_t> given(graph_.inputs.size(), 0);
     for (size_t i = 0; i < given.size(); ++i) {
       const ValueId id = graph_.inputs[i];
@@ -232,7 +236,7 @@ class Executor::Frame {
     }
     std::vector<uint32_t> units;
     for (const Step& step : steps_) units.push_back(step.unit);
-    stretches_ = cut(step_memory_, placement_, given, units);
+    stretches_ = cut(step_memory_, placement_, given, scratch, units);
   }
 
   void find_addresses(std::span<const ExecutionInput> inputs, graft_address arena) {
@@ -287,6 +291,17 @@ class Executor::Frame {
       run_steps(&stretch, scratch.address);
       for (const StepMemory::Step& memory : steps) end_memory(memory, &passing);
     }
+    if (!measured_ && stretches_.front().noted()) measure();
+  }
+
+  // Makes long stretches of units that were each noted alone, now that their scratch memory is
+  // known.
+  void measure() {
+    std::vector<uint64_t> scratch;
+    for (const Stretch& unit : stretches_) scratch.push_back(unit.scratch_bytes());
+    cut_into_stretches(scratch);
+    for (Stretch& stretch : stretches_) stretch.note_next();
+    measured_ = true;
   }
 
   void begin_memory(const StepMemory::Step& memory, PassingBuffers* passing) {
@@ -355,6 +370,7 @@ class Executor::Frame {
   std::vector<BaseMemory> bases_;
   Stretch whole_;                   // all steps
   std::vector<Stretch> stretches_;  // of runs that give memory back as they go along
+  bool measured_ = false;           // whether they are as long as may be
 };
 
 Executor::Executor(const Graph& graph, ExecutionHost& host, Stream& stream)

@@ -27,6 +27,10 @@ class Stretch {
     until_note_ = kRunsBefore, notes_ = 0;
   }
 
+  bool noted() const { return notes_ > 0; }
+  // For steps that have run with these sizes before: the next run is noted.
+  void note_next() { until_note_ = 0; }
+
   // Enqueues the steps. run_step(step) runs one; repeats(step): whether its commands may be given
   // again. whole: nothing is noted, and nothing given again. bases: the memory that the steps may
   // name.
@@ -61,8 +65,10 @@ class Stretch {
 // Cuts a run whose memory comes before the first unit of a stretch and goes after its last one:
 // each is as long as it may be with a peak not more than a 256th above that of units which take and
 // give memory one by one. placement: the bytes that the run's memory takes. given: by input, the
-// bytes that go back when it is past. units: the unit of each step, ascending.
+// bytes that go back when it is past. scratch: by unit; where nothing is known, empty: each unit is
+// a stretch then. units: the unit of each step, ascending.
 std::vector<Stretch> cut(const StepMemory& memory, const Placement& placement,
-                         std::span<const uint64_t> given, std::span<const uint32_t> units);
+                         std::span<const uint64_t> given, std::span<const uint64_t> scratch,
+                         std::span<const uint32_t> units);
 
 }  // namespace graft::compiler

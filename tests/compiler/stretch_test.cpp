@@ -10,13 +10,13 @@ constexpr uint64_t kPiece = CapturedRun::kScratchAlignment;
 
 // A unit that begins pieces of memory, and after which others go: buffers, and of an input.
 struct Unit {
-  uint64_t begun, past, input;
+  uint64_t begun, past, input, scratch = 0;
 };
 
 std::vector<uint32_t> ends(const std::vector<Unit>& units) {
   StepMemory memory;
   Placement placement;
-  std::vector<uint64_t> given;
+  std::vector<uint64_t> given, scratch;
   std::vector<uint32_t> steps;
   for (uint32_t i = 0; i < units.size(); ++i) {
     StepMemory::Step& step = memory.steps.emplace_back();
@@ -26,11 +26,12 @@ std::vector<uint32_t> ends(const std::vector<Unit>& units) {
     placement.bytes.push_back(units[i].past * kPiece);
     step.past_inputs.push_back(i);
     given.push_back(units[i].input * kPiece);
+    scratch.push_back(units[i].scratch * kPiece);
     steps.push_back(i);
   }
   std::vector<uint32_t> found;
   size_t next = 0;
-  for (const Stretch& stretch : cut(memory, placement, given, steps)) {
+  for (const Stretch& stretch : cut(memory, placement, given, scratch, steps)) {
     EXPECT_EQ(stretch.first, next);
     EXPECT_EQ(stretch.first_unit, next);
     EXPECT_EQ(stretch.end, stretch.past_units);
@@ -53,6 +54,23 @@ TEST(Stretch, MemoryThatMustGoFirstEndsAStretch) {
   EXPECT_EQ(ends({{3, 3, 0}, {3, 3, 0}, {3, 3, 0}}), (std::vector<uint32_t>{1, 2, 3}));
   // The second fits beside the first, the third does not.
   EXPECT_EQ(ends({{2, 2, 0}, {1, 1, 0}, {3, 3, 0}}), (std::vector<uint32_t>{2, 3}));
+}
+
+TEST(Stretch, ScratchMemoryLastsAsLongAsItsStretch) {
+  // The second unit's own two pieces would stand beside the third's three.
+  EXPECT_EQ(ends({{1, 1, 0}, {1, 1, 0, 2}, {3, 3, 0}}), (std::vector<uint32_t>{1, 2, 3}));
+  EXPECT_EQ(ends({{1, 0, 0, 4}, {1, 0, 0, 1}, {1, 0, 0, 2}}), (std::vector<uint32_t>{1, 3}));
+}
+
+TEST(Stretch, UnitsOfWhichNothingIsKnownAreAlone) {
+  StepMemory memory;
+  memory.steps.resize(3);
+  const uint32_t steps[] = {0, 2};  // the second unit is a view
+  const auto stretches = cut(memory, {}, {}, {}, steps);
+  ASSERT_EQ(stretches.size(), 3u);
+  EXPECT_EQ(stretches[1].first, stretches[1].end);
+  EXPECT_EQ(stretches[2].first, 1u);
+  EXPECT_EQ(stretches[2].end, 2u);
 }
 
 }  // namespace
