@@ -25,11 +25,7 @@ class BatchNormFolding {
       Norm norm;
       if (matches(id, &norm)) {
         rewriter_.begin(id);
-        if (is_half(graph_.values[norm.input].type.dtype)) {
-          attach(id, norm);
-        } else {
-          fold(id, norm);
-        }
+        attach(id, norm);
         ++changes;
       }
       rewriter_.keep(id);
@@ -74,21 +70,16 @@ class BatchNormFolding {
     if (transposed == nullptr || transposed->truth) return false;
     if (effects_.users[norm->input].size() != 1 || effects_.escapes(norm->input)) return false;
     if (graph_.values[norm->input].type != graph_.values[node.results[0]].type) return false;
-    return usable(convolution, *norm, graph_.values[norm->input].type.dtype);
+    return usable(*norm, graph_.values[norm->input].type.dtype);
   }
 
-  bool usable(const Node& convolution, const Norm& norm, graft_dtype dtype) const {
+  bool usable(const Norm& norm, graft_dtype dtype) const {
+    if (!is_half(dtype) && dtype != GRAFT_FLOAT32 && dtype != GRAFT_FLOAT64) return false;
     for (ValueId value : {norm.weight, norm.bias, norm.mean, norm.variance}) {
       if (value == kNone) continue;
       const graft_dtype given = graph_.values[value].type.dtype;
       if (!lasting(value)) return false;
       if (given != dtype && !(is_half(dtype) && given == GRAFT_FLOAT32)) return false;
-    }
-    if (is_half(dtype)) return true;
-    if (dtype != GRAFT_FLOAT32 && dtype != GRAFT_FLOAT64) return false;
-    for (ValueId value : {operand(convolution, 1), operand(convolution, 2)}) {
-      if (value == kNone) continue;
-      if (!lasting(value) || graph_.values[value].type.dtype != dtype) return false;
     }
     return true;
   }
@@ -153,25 +144,9 @@ class BatchNormFolding {
     node.results.resize(1);
   }
 
-  void fold(NodeId id, const Norm& norm) {
-    const Node convolution = graph_.nodes[graph_.values[norm.input].node];
-    const ValueId weight = operand(convolution, 1);
-    const TensorType filters = graph_.values[weight].type;
-    const auto [scale, offset] = affine(norm, operand(convolution, 2));
-    const ValueId factor = spread(scale, filters.sizes.size(), 0, "factor");
-    const ValueId scaled = binary("aten.mul.Tensor", weight, factor, "weight", filters);
-    graph_.values[scaled].type.strides = filters.strides;
-
-    Node& folded = graph_.nodes[id];
-    folded.op = convolution.op;
-    folded.arguments = convolution.arguments;
-    folded.arguments[1] = Argument::of(scaled);
-    folded.arguments[2] = Argument::of(offset);
-    keep_first_result(folded);
-  }
-
-  // Scaled halves would be rounded once more than eager rounds anything. So the convolution stays,
-  // and its norm becomes two float32 steps behind it, which a library does before it rounds.
+  // The convolution stays as it is, and its norm becomes two steps behind it, which a library does
+  // before it rounds: scaled weights would lie in memory beside the model's own, and scaled halves
+  // would be rounded once more than eager rounds anything.
   void attach(NodeId id, const Norm& norm) {
     const NodeId convolution = graph_.values[norm.input].node;
     ValueId bias = operand(graph_.nodes[convolution], 2);
@@ -186,20 +161,24 @@ class BatchNormFolding {
     const ValueId factor = spread(scale, rank, 1, "factor");
     const ValueId addend = spread(offset, rank, 1, "addend");
     TensorType exact = image;
-    exact.dtype = GRAFT_FLOAT32;
+    exact.dtype = graph_.values[scale].type.dtype;
     ValueId value = wide(norm.input);
     graph_.values[value].type = exact;
-    for (const auto& [op, other] :
-         {std::pair{"aten.mul.Tensor", factor}, {"aten.add.Tensor", addend}}) {
-      value = binary(op, value, other, "exact", exact);
+    value = binary("aten.mul.Tensor", value, factor, "exact", exact);
+    graph_.values[value].type = exact;
+    Node& last = graph_.nodes[id];
+    if (is_half(image.dtype)) {
+      value = binary("aten.add.Tensor", value, addend, "exact", exact);
       graph_.values[value].type = exact;
+      Argument dtype = Argument::of_word(graft::name_of(image.dtype));
+      dtype.name = "dtype";
+      last.op = "aten._to_copy.default";
+      last.arguments = {Argument::of(value), dtype};
+    } else {
+      last.op = "aten.add.Tensor";
+      last.arguments = {Argument::of(value), Argument::of(addend)};
     }
-    Argument dtype = Argument::of_word(graft::name_of(image.dtype));
-    dtype.name = "dtype";
-    Node& rounded = graph_.nodes[id];
-    rounded.op = "aten._to_copy.default";
-    rounded.arguments = {Argument::of(value), dtype};
-    keep_first_result(rounded);
+    keep_first_result(last);
   }
 
   Graph& graph_;

@@ -26,7 +26,7 @@ constexpr uint64_t kAlignment = 64;
 
 // From so many bytes of inputs on their memory goes back while a run lasts, and its own memory
 // comes and goes with the stretches.
-constexpr uint64_t kWorthGiving = 8u << 20;
+constexpr uint64_t kWorthGiving = 256u << 10;
 
 }  // namespace
 

@@ -68,26 +68,26 @@ const std::string kConvolution =
     "1], "
     "false, [0, 0], 1) at \"m.py:1\"\n";
 
-TEST(BatchNormFolding, ScalesTheWeights) {
+TEST(BatchNormFolding, BecomesAFactorAndAnAddendBehindTheConvolution) {
   const std::string norm =
       "node %y: float32[1, 16, 6, 6], %s: float32[0], %i: float32[0] = "
       "aten._native_batch_norm_legit_no_training.default(%c, %g, %b, %m, %v, 0.1, 1e-05) at "
       "\"m.py:2\"\n";
-  const std::string head = kConvolution.substr(0, kConvolution.find("node"));
   EXPECT_EQ(
       after(fold_batch_norms, kConvolution + norm + "output %y\n"),
-      head +
+      kConvolution +
           "node %y_variance: float32[16] = aten.add.Scalar(%v, 1e-05) at \"m.py:2\"\n"
           "node %y_scale: float32[16] = aten.rsqrt.default(%y_variance) at \"m.py:2\"\n"
           "node %y_scale_1: float32[16] = aten.mul.Tensor(%y_scale, %g) at \"m.py:2\"\n"
           "node %y_offset: float32[16] = aten.neg.default(%m) at \"m.py:2\"\n"
           "node %y_offset_1: float32[16] = aten.mul.Tensor(%y_offset, %y_scale_1) at \"m.py:2\"\n"
           "node %y_bias: float32[16] = aten.add.Tensor(%y_offset_1, %b) at \"m.py:2\"\n"
-          "node %y_factor: float32[16, 1, 1, 1] = aten.view.default(%y_scale_1, [16, 1, 1, 1]) "
+          "node %y_factor: float32[1, 16, 1, 1] = aten.view.default(%y_scale_1, [1, 16, 1, 1]) "
           "views %y_scale_1 at \"m.py:2\"\n"
-          "node %y_weight: float32[16, 3, 3, 3] = aten.mul.Tensor(%w, %y_factor) at \"m.py:2\"\n"
-          "node %y: float32[1, 16, 6, 6] = aten.convolution.default(%x, %y_weight, %y_bias, "
-          "[1, 1], [0, 0], [1, 1], false, [0, 0], 1) at \"m.py:2\"\n"
+          "node %y_addend: float32[1, 16, 1, 1] = aten.view.default(%y_bias, [1, 16, 1, 1]) "
+          "views %y_bias at \"m.py:2\"\n"
+          "node %y_exact: float32[1, 16, 6, 6] = aten.mul.Tensor(%c, %y_factor) at \"m.py:2\"\n"
+          "node %y: float32[1, 16, 6, 6] = aten.add.Tensor(%y_exact, %y_addend) at \"m.py:2\"\n"
           "output %y\n");
 }
 
@@ -100,7 +100,7 @@ const std::string kHalves =
     "input %m: float32[16] buffer\n"
     "input %v: bfloat16[16] buffer\n";
 
-TEST(BatchNormFolding, OfHalvesBecomesFloat32StepsBehindTheConvolution) {
+TEST(BatchNormFolding, OfHalvesIsComputedInFloat32) {
   const std::string image = "bfloat16[1, 16, 6, 6](576, 1, 96, 16)";
   const std::string exact = "float32[1, 16, 6, 6](576, 1, 96, 16)";
   const std::string options = ", [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n";

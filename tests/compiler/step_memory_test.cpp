@@ -62,8 +62,8 @@ TEST(StepMemory, InputsGoBackWithinTheRun) {
   EXPECT_EQ(elements(views[1]), std::vector<double>{7});
 }
 
-// A first run, one that notes each unit, one that notes two stretches, of three commands and of
-// one, and two where these are given again at other addresses.
+// A first run, one that notes each unit, one that notes two stretches, and two where these are
+// given again at other addresses. How many commands a product is depends on the library.
 TEST(StepMemory, StretchesAreGivenAgain) {
   Graph graph = graph_of(
       "input %x: float32[1024, 2100] activation\ninput %y: float32[1024, 2100] activation\n"
@@ -80,6 +80,7 @@ TEST(StepMemory, StretchesAreGivenAgain) {
   const bool graphs =
       graft::test::device().driver().extension<graft_graphs_table>("graft.graphs", 1) != nullptr;
   std::vector<std::unique_ptr<Given>> calls;
+  uint64_t commands = 0;  // of the first run, which gives them one by one
   for (uint64_t round = 0; round < 5; ++round) {
     const Tensors inputs = random_inputs(graph, round);
     host.begin(*calls.emplace_back(std::make_unique<Given>(graph, inputs)));
@@ -91,10 +92,12 @@ TEST(StepMemory, StretchesAreGivenAgain) {
         << "run " << round;
     EXPECT_EQ(host.past_at_output.front(), 0u);
     EXPECT_EQ(std::ranges::count(host.past, 1), 1);
+    const uint64_t alone = after.launches - before.launches;
+    if (round == 0) commands = alone;
     if (round >= 3 && graphs) {
-      EXPECT_EQ(after.graphs - before.graphs, 1u) << "run " << round;
-      EXPECT_EQ(after.in_graphs - before.in_graphs, 3u) << "run " << round;
-      EXPECT_EQ(after.launches - before.launches, 1u) << "run " << round;
+      EXPECT_GE(after.graphs - before.graphs, 1u) << "run " << round;
+      EXPECT_EQ(after.graphs - before.graphs + alone, 2u) << "run " << round;
+      EXPECT_EQ(after.in_graphs - before.in_graphs + alone, commands) << "run " << round;
     }
   }
 }
