@@ -10,8 +10,11 @@ namespace {
 // Kernels and libraries are chosen by how far an address is aligned, up to a line of the cache.
 constexpr uint64_t kAlignment = 64;
 
-// Bases of the commands: what the temporaries lie in, addresses that stay, and the caller's.
-constexpr uint32_t kScratch = 0, kLasting = 1, kFirst = 2;
+// Bases of the commands: the arena, addresses that stay, and the caller's.
+constexpr uint32_t kArena = 0, kLasting = 1, kFirst = 2;
+
+// Moments of a unit, in which temporaries of one step follow each other.
+constexpr uint32_t kMoments = 1024;
 
 bool holds(graft_address begin, uint64_t bytes, graft_address address) {
   return address >= begin && address - begin < bytes;
@@ -54,13 +57,17 @@ std::optional<RelativeAddress> CapturedRun::locate(const Part& part, size_t comm
     const CommandCapture::Temporary& one = part.temporaries[i];
     if (command < one.first || command >= one.last) continue;
     if (!holds(one.address, one.bytes, address)) continue;
-    const size_t place = part.first_place + i;
-    const uint64_t begin = place < placement_.offsets.size() ? placement_.offsets[place] : 0;
-    return RelativeAddress{kScratch, begin + (address - one.address)};
+    RelativeAddress begin = i < part.places.size() ? part.places[i] : RelativeAddress{kArena, 0};
+    begin.offset += address - one.address;
+    return begin;
   }
   for (const auto& [begin, bytes] : part.lasting) {
     if (holds(begin, bytes, address)) return RelativeAddress{kLasting, address};
   }
+  return in_a_base(address);
+}
+
+std::optional<RelativeAddress> CapturedRun::in_a_base(graft_address address) const {
   auto after = std::ranges::upper_bound(sorted_, address, {},
                                         [&](uint32_t base) { return seen_[base].address; });
   while (after != sorted_.begin()) {
@@ -84,7 +91,14 @@ void CapturedRun::keep(size_t step, CommandCapture& capture) {
              std::move(capture.checks),
              std::move(capture.temporaries),
              std::move(capture.lasting),
-             0};
+             {},
+             {}};
+  for (const CommandCapture::Temporary& one : alone.temporaries) {
+    const size_t last = std::max(one.first + 1, one.last) - 1;
+    alone.lifetimes.push_back({step,
+                               static_cast<uint32_t>(std::min<size_t>(one.first, kMoments - 1)),
+                               static_cast<uint32_t>(std::min<size_t>(last, kMoments - 1))});
+  }
   if (!make_relative(&alone)) return;
   if (parts_.empty() || parts_.back().end != step) return parts_.push_back(std::move(alone));
   Part& part = parts_.back();
@@ -97,27 +111,47 @@ void CapturedRun::keep(size_t step, CommandCapture& capture) {
   }
   part.checks.insert(part.checks.end(), alone.checks.begin(), alone.checks.end());
   part.lasting.insert(part.lasting.end(), alone.lasting.begin(), alone.lasting.end());
+  part.lifetimes.insert(part.lifetimes.end(), alone.lifetimes.begin(), alone.lifetimes.end());
 }
 
-void CapturedRun::place_temporaries() {
+void CapturedRun::place_temporaries(const RunMemory* memory) {
   MemoryPlan plan;
-  size_t before = 0;  // commands of the parts before
-  for (Part& part : parts_) {
-    part.first_place = plan.buffers.size();
-    for (const CommandCapture::Temporary& one : part.temporaries) {
-      PlannedBuffer buffer;
-      buffer.first = static_cast<uint32_t>(before + one.first);
-      buffer.last = static_cast<uint32_t>(before + std::max(one.first + 1, one.last) - 1);
-      plan.buffers.push_back(std::move(buffer));
-      placement_.bytes.push_back(one.bytes);
-    }
-    before += part.commands.size();
+  if (memory != nullptr) {
+    plan = memory->plan;
+    placement_ = memory->placement;
   }
-  place(plan, kScratchAlignment, &placement_);
+  for (PlannedBuffer& buffer : plan.buffers) {
+    buffer.first *= kMoments;
+    buffer.last = buffer.last * kMoments + kMoments - 1;
+  }
+  for (PlannedOutput& output : plan.outputs) output.first *= kMoments;
+  const auto others = static_cast<uint32_t>(plan.buffers.size());
+  for (const Part& part : parts_) {
+    for (size_t i = 0; i < part.temporaries.size(); ++i) {
+      const Lifetime& lives = part.lifetimes[i];
+      const uint32_t unit =
+          memory != nullptr ? memory->units[lives.step] : static_cast<uint32_t>(lives.step);
+      PlannedBuffer buffer;
+      buffer.first = unit * kMoments + lives.first;
+      buffer.last = unit * kMoments + lives.last;
+      plan.buffers.push_back(std::move(buffer));
+      placement_.bytes.push_back(part.temporaries[i].bytes);
+    }
+  }
+  place_more(plan, kScratchAlignment, others, &placement_);
+  uint32_t next = others;
+  for (Part& part : parts_) {
+    for (size_t i = 0; i < part.temporaries.size(); ++i, ++next) {
+      const uint32_t host = placement_.hosts[next];
+      const uint64_t offset = placement_.offsets[next];
+      const auto within = host == kNone ? std::nullopt : in_a_base(memory->outputs[host] + offset);
+      part.places.push_back(within.value_or(RelativeAddress{kArena, offset}));
+    }
+  }
 }
 
-void CapturedRun::end(const Device& device) {
-  place_temporaries();
+void CapturedRun::end(const Device& device, const RunMemory* memory) {
+  place_temporaries(memory);
   for (Part& part : parts_) {
     make_relative(&part);
     part.commands.make_graph(device);
@@ -136,8 +170,8 @@ bool CapturedRun::fits(std::span<const BaseMemory> bases) const {
   });
 }
 
-void CapturedRun::move_to(std::span<const BaseMemory> bases, graft_address scratch) {
-  addresses_[kScratch] = scratch;
+void CapturedRun::move_to(std::span<const BaseMemory> bases, graft_address arena) {
+  addresses_[kArena] = arena;
   for (size_t i = 0; i < bases.size(); ++i) addresses_[kFirst + i] = bases[i].address;
   for (Part& part : parts_) part.commands.move_to(addresses_);
 }

@@ -19,9 +19,17 @@ struct BaseMemory {
   uint64_t bytes = 0;
 };
 
+// What lies in the arena and the outputs of a noted run, and when: what its steps took from the
+// allocator lies in between then.
+struct RunMemory {
+  const MemoryPlan& plan;                  // times are units
+  const Placement& placement;              // of the plan
+  std::span<const uint32_t> units;         // by step
+  std::span<const graft_address> outputs;  // by output of the plan
+};
+
 // One run's commands, for runs with the same sizes. What the steps took from the allocator lies in
-// one piece of scratch memory then, and what they asked of the host is not asked again. Not
-// thread-safe.
+// memory of the run then, and what they asked of the host is not asked again. Not thread-safe.
 class CapturedRun {
  public:
   // Of scratch memory, as the caching allocator's.
@@ -43,26 +51,32 @@ class CapturedRun {
   }
 
   // After the last step. Where the driver has graphs, each piece of consecutive steps becomes one.
-  void end(const Device& device);
+  // memory: of all steps; null: they have no arena, and nothing may lie in their outputs.
+  void end(const Device& device, const RunMemory* memory);
 
   // Forgets everything; nothing is noted.
   void clear();
 
-  // Bytes of scratch memory that the commands need.
-  uint64_t scratch_bytes() const { return placement_.total; }
+  // Bytes of the arena, with what the steps took from the allocator; 0 before end().
+  uint64_t arena_bytes() const { return placement_.total; }
 
   // Whether the commands hold for other bases: of the same number, aligned alike, and where memory
   // overlapped it does so in the same way. False before end() and when no step was kept.
   bool fits(std::span<const BaseMemory> bases) const;
 
-  // Sets the addresses of the commands. REQUIRES: fits(bases).
-  void move_to(std::span<const BaseMemory> bases, graft_address scratch);
+  // Sets the addresses of the commands. arena: of arena_bytes(). REQUIRES: fits(bases).
+  void move_to(std::span<const BaseMemory> bases, graft_address arena);
 
   // Enqueues the commands of step, and of those after it as far as they are known; gives the step
   // that comes next: step itself where it was not kept.
   size_t give(size_t step, Stream& stream);
 
  private:
+  // When a temporary lives: commands of one step, both included.
+  struct Lifetime {
+    size_t step = 0;
+    uint32_t first = 0, last = 0;
+  };
   // Consecutive steps.
   struct Part {
     size_t first = 0, end = 0;  // steps
@@ -70,7 +84,8 @@ class CapturedRun {
     std::vector<std::pair<Stream::Check, void*>> checks;
     std::vector<CommandCapture::Temporary> temporaries;
     std::vector<std::pair<graft_address, uint64_t>> lasting;
-    size_t first_place = 0;  // of the temporaries, in placement_
+    std::vector<Lifetime> lifetimes;      // by temporary
+    std::vector<RelativeAddress> places;  // by temporary, from end() on
   };
   // A base that begins within another one.
   struct Overlap {
@@ -79,9 +94,10 @@ class CapturedRun {
 
   void keep(size_t step, CommandCapture& capture);
   void find_overlaps();
-  void place_temporaries();
+  void place_temporaries(const RunMemory* memory);
   std::optional<RelativeAddress> locate(const Part& part, size_t command,
                                         graft_address address) const;
+  std::optional<RelativeAddress> in_a_base(graft_address address) const;
   bool make_relative(Part* part) const;
 
   bool ended_ = false;
@@ -89,8 +105,8 @@ class CapturedRun {
   std::vector<BaseMemory> seen_;  // the bases of the noted run
   std::vector<uint32_t> sorted_;  // those with memory, by address
   std::vector<Overlap> overlaps_;
-  std::vector<graft_address> addresses_;  // kScratch, kLasting, then the bases
-  Placement placement_;                   // of all parts' temporaries in scratch memory
+  std::vector<graft_address> addresses_;  // kArena, kLasting, then the bases
+  Placement placement_;                   // of the run's memory and all parts' temporaries
 };
 
 }  // namespace graft::compiler

@@ -8,21 +8,18 @@
 #include "compiler/constant_bytes.h"
 #include "compiler/group_kernel.h"
 #include "compiler/run_memory.h"
+#include "compiler/sized_run.h"
 #include "compiler/step.h"
 #include "compiler/step_memory.h"
-#include "compiler/stretch.h"
 #include "compiler/ungrouping.h"
 #include "compiler/value_places.h"
 #include "compiler/verifier.h"
 #include "kernels/axes.h"
-#include "runtime/dtype.h"
 #include "runtime/error.h"
 
 namespace graft::compiler {
 
 namespace {
-
-constexpr uint64_t kAlignment = 64;
 
 // From so many bytes of inputs on their memory goes back while a run lasts, and its own memory
 // comes and goes with the stretches.
@@ -54,7 +51,7 @@ class Executor::Frame {
       add_step(effects, units.nodes(order[i]), order[i] < graph_.groups.size());
       if (steps_.size() > before) steps_.back().unit = i;
     }
-    views_.resize(graph_.values.size());
+    for (const Step& step : steps_) step_units_.push_back(step.unit);
     numbers_.resize(graph_.values.size());
     make_constants(effects);
   }
@@ -62,8 +59,10 @@ class Executor::Frame {
   ~Frame() {
     for (ValueId id : graph_.constants) {
       const bool own = graph_.values[id].external.empty() && places_[id].address != 0;
-      if (own) host_.release(places_[id].address, stream_);
+      const bool sized = std::ranges::find(sized_constants_, id) != sized_constants_.end();
+      if (own && !sized) host_.release(places_[id].address, stream_);
     }
+    for (const SizedRun& run : sizes_) release_constants(run);
   }
 
   void run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
@@ -74,22 +73,17 @@ class Executor::Frame {
           fmt::format("graph {} takes {} tensors and gives {}, not {} and {}", graph_.name,
                       graph_.inputs.size(), graph_.outputs.size(), inputs.size(), results.size()));
     }
-    if (symbols_.bind(inputs, integers) || !sized_) resize();
+    if (symbols_.bind(inputs, integers) || now_ == nullptr) resize();
     for (size_t i = 0; i < inputs.size(); ++i) {
-      ValuePlaces::check_input(graph_, i, views_[graph_.inputs[i]], inputs[i]);
+      ValuePlaces::check_input(graph_, i, now_->views[graph_.inputs[i]], inputs[i]);
     }
-    if (host_.gives_inputs() && given_bytes_ >= kWorthGiving) {
+    if (host_.gives_inputs() && now_->given_bytes >= kWorthGiving) {
       run_giving(inputs);
     } else {
-      const uint64_t own = CapturedRun::in_scratch(placement_.total);
-      const Arena arena(host_, stream_, own + whole_.scratch_bytes());
-      find_addresses(inputs, arena.address);
-      bases_.assign(1, {arena.address, placement_.total});
-      find_bases(Home::kArena);
-      run_steps(&whole_, arena.address + own);
+      run_whole(inputs);
     }
     for (size_t i = 0; i < results.size(); ++i) {
-      if (graph_.outputs[i].value != kNone) results[i] = views_[graph_.outputs[i].value];
+      if (graph_.outputs[i].value != kNone) results[i] = now_->views[graph_.outputs[i].value];
     }
   }
 
@@ -112,7 +106,9 @@ class Executor::Frame {
     return count;
   }
   int64_t integer(size_t output) const { return at(graph_.outputs.at(output).integer); }
-  uint64_t arena_bytes() const { return placement_.total + whole_.scratch_bytes(); }
+  uint64_t arena_bytes() const {
+    return now_ == nullptr ? 0 : std::max(now_->placement.total, now_->whole.arena_bytes());
+  }
 
  private:
   [[noreturn]] void unsupported(const std::string& what, const char* why) const {
@@ -166,77 +162,71 @@ class Executor::Frame {
       }
       if (is_number(value) && !outside_[id]) continue;
       if (value.type.extent().is_constant())
-        write_constant(id);
+        places_[id].address = written_constant(id);
       else
         sized_constants_.push_back(id);
     }
   }
 
-  void write_constant(ValueId id) {
+  // In memory of its own; 0 where it has no element.
+  graft_address written_constant(ValueId id) {
     const Value& value = graph_.values[id];
-    if (places_[id].address != 0) host_.release(places_[id].address, stream_);
-    places_[id].address = 0;
     const auto bytes =
         constant_bytes(value, static_cast<uint64_t>(std::max<int64_t>(at(value.type.extent()), 0)));
-    if (bytes.empty()) return;
-    places_[id].address = host_.allocate(bytes.size(), stream_);
-    stream_.copy(places_[id].address, reinterpret_cast<uint64_t>(bytes.data()), bytes.size(),
+    if (bytes.empty()) return 0;
+    const graft_address address = host_.allocate(bytes.size(), stream_);
+    stream_.copy(address, reinterpret_cast<uint64_t>(bytes.data()), bytes.size(),
                  GRAFT_HOST_TO_DEVICE);
     stream_.synchronize();
+    return address;
+  }
+
+  void release_constants(const SizedRun& run) {
+    for (graft_address address : run.constants) {
+      if (address != 0) host_.release(address, stream_);
+    }
   }
 
   int64_t at(const Size& size) const { return symbols_.at(size); }
 
   void resize() {
-    sized_ = false;
-    for (ValueId id = 0; id < graph_.values.size(); ++id) {
-      const TensorType& type = graph_.values[id].type;
-      TensorView& view = views_[id];
-      view.dtype = type.dtype;
-      view.rank = static_cast<int>(type.sizes.size());
-      for (int i = 0; i < view.rank; ++i) {
-        view.sizes[i] = at(type.sizes[static_cast<size_t>(i)]);
-        view.strides[i] = at(type.strides[static_cast<size_t>(i)]);
-      }
-      if (const auto& offset = places_.offset(id)) {
-        places_[id].offset = static_cast<uint64_t>(at(*offset)) * graft::size_of(type.dtype);
-      }
+    now_ = nullptr;
+    SizedRun* run = sizes_.find(symbols_.values());
+    if (run == nullptr) run = add_size();
+    for (ValueId id = 0; id < places_.size(); ++id) places_[id].offset = run->offsets[id];
+    for (size_t i = 0; i < run->constants.size(); ++i) {
+      places_[sized_constants_[i]].address = run->constants[i];
     }
-    placement_.bytes.clear();
-    for (const PlannedBuffer& buffer : plan_.buffers) {
-      placement_.bytes.push_back(static_cast<uint64_t>(at(buffer.bytes)));
+    now_ = run;
+  }
+
+  SizedRun* add_size() {
+    SizedRun run = sized_run(graph_, places_, plan_, step_memory_, symbols_);
+    run.whole.end = steps_.size();
+    if (run.given_bytes >= kWorthGiving) cut_into_stretches(&run, {});
+    try {
+      for (ValueId id : sized_constants_) run.constants.push_back(written_constant(id));
+    } catch (...) {
+      release_constants(run);
+      throw;
     }
-    placement_.room.clear();
-    for (const PlannedOutput& output : plan_.outputs) {
-      placement_.room.push_back(static_cast<uint64_t>(at(output.bytes)));
+    std::list<SizedRun> dropped;
+    SizedRun& kept = sizes_.add(std::move(run), &dropped);
+    for (const SizedRun& old : dropped) {
+      release_constants(old);
+      if (prepared_for_ == &old) prepared_for_ = nullptr;
     }
-    place(plan_, kAlignment, &placement_);
-    given_bytes_ = 0;
-    for (const Size& bytes : step_memory_.activations) {
-      given_bytes_ += static_cast<uint64_t>(std::max<int64_t>(at(bytes), 0));
-    }
-    if (given_bytes_ >= kWorthGiving) {
-      cut_into_stretches({});
-      measured_ = false;
-    }
-    for (ValueId id : sized_constants_) write_constant(id);
-    const auto size = [this](const Size& given) { return at(given); };
-    for (Step& step : steps_) step.prepare(graph_, views_, stream_, size);
-    whole_.forget();
-    whole_.end = steps_.size();
-    sized_ = true;
+    return &kept;
   }
 
   // scratch: by unit, or nothing.
-  void cut_into_stretches(std::span<const uint64_t> scratch) {
+  void cut_into_stretches(SizedRun* run, std::span<const uint64_t> scratch) {
     std::vector<uint64_t> given(graph_.inputs.size(), 0);
     for (size_t i = 0; i < given.size(); ++i) {
       const ValueId id = graph_.inputs[i];
-      if (graph_.values[id].kind == InputKind::kActivation) given[i] = extent_bytes(views_[id]);
+      if (graph_.values[id].kind == InputKind::kActivation) given[i] = extent_bytes(run->views[id]);
     }
-    std::vector<uint32_t> units;
-    for (const Step& step : steps_) units.push_back(step.unit);
-    stretches_ = cut(step_memory_, placement_, given, scratch, units);
+    run->stretches = cut(step_memory_, run->placement, given, scratch, step_units_);
   }
 
   void find_addresses(std::span<const ExecutionInput> inputs, graft_address arena) {
@@ -247,12 +237,12 @@ class Executor::Frame {
     for (ValueId id = 0; id < places_.size(); ++id) {
       Place& place = places_[id];
       if (place.home != Home::kArena) continue;
-      const uint32_t host = placement_.hosts[place.index];
+      const uint32_t host = now_->placement.hosts[place.index];
       const graft_address base = host == kNone ? arena : places_[plan_.outputs[host].value].address;
-      place.address = base + placement_.offsets[place.index];
+      place.address = base + now_->placement.offsets[place.index];
     }
     for (ValueId id = 0; id < places_.size(); ++id) {
-      if (places_[id].home != Home::kNowhere) places_.show(id, views_);
+      if (places_[id].home != Home::kNowhere) places_.show(id, now_->views);
     }
   }
 
@@ -267,7 +257,20 @@ class Executor::Frame {
 
   void make_output(ValueId id) {
     Place& place = places_[id];
-    place.address = host_.output(place.index, extent_bytes(views_[id]), stream_);
+    place.address = host_.output(place.index, extent_bytes(now_->views[id]), stream_);
+  }
+
+  void run_whole(std::span<const ExecutionInput> inputs) {
+    const Arena arena(host_, stream_, arena_bytes());
+    find_addresses(inputs, arena.address);
+    bases_.assign(1, {arena.address, now_->placement.total});
+    find_bases(Home::kArena);
+    outputs_.clear();
+    for (const PlannedOutput& output : plan_.outputs) {
+      outputs_.push_back(places_[output.value].address);
+    }
+    const RunMemory memory{plan_, now_->placement, step_units_, outputs_};
+    run_steps(&now_->whole, arena.address, &memory);
   }
 
   // Memory comes with the stretch that first needs it and goes after the last one, also the
@@ -279,42 +282,42 @@ class Executor::Frame {
     for (ValueId id = 0; id < places_.size(); ++id) {
       const Home home = places_[id].home;
       if (home == Home::kArena || home == Home::kOutput) places_[id].address = 0;
-      if (home == Home::kInput || home == Home::kConstant) places_.show(id, views_);
+      if (home == Home::kInput || home == Home::kConstant) places_.show(id, now_->views);
     }
-    for (Stretch& stretch : stretches_) {
+    for (Stretch& stretch : now_->stretches) {
       const std::span steps(step_memory_.steps.begin() + stretch.first_unit,
                             step_memory_.steps.begin() + stretch.past_units);
       for (const StepMemory::Step& memory : steps) begin_memory(memory, &passing);
-      const Arena scratch(host_, stream_, stretch.scratch_bytes());
+      const Arena scratch(host_, stream_, stretch.arena_bytes());
       bases_.clear();
       find_bases(Home::kNowhere);
-      run_steps(&stretch, scratch.address);
+      run_steps(&stretch, scratch.address, nullptr);
       for (const StepMemory::Step& memory : steps) end_memory(memory, &passing);
     }
-    if (!measured_ && stretches_.front().noted()) measure();
+    if (!now_->measured && now_->stretches.front().noted()) measure();
   }
 
   // Makes long stretches of units that were each noted alone, now that their scratch memory is
   // known.
   void measure() {
     std::vector<uint64_t> scratch;
-    for (const Stretch& unit : stretches_) scratch.push_back(unit.scratch_bytes());
-    cut_into_stretches(scratch);
-    for (Stretch& stretch : stretches_) stretch.note_next();
-    measured_ = true;
+    for (const Stretch& unit : now_->stretches) scratch.push_back(unit.arena_bytes());
+    cut_into_stretches(now_, scratch);
+    for (Stretch& stretch : now_->stretches) stretch.note_next();
+    now_->measured = true;
   }
 
   void begin_memory(const StepMemory::Step& memory, PassingBuffers* passing) {
     for (uint32_t output : memory.outputs) {
       const ValueId id = plan_.outputs[output].value;
       make_output(id);
-      places_.show(id, views_);
+      places_.show(id, now_->views);
     }
     for (uint32_t buffer : memory.buffers) {
-      const graft_address address = passing->begin(buffer, placement_.bytes[buffer]);
+      const graft_address address = passing->begin(buffer, now_->placement.bytes[buffer]);
       for (ValueId id : plan_.buffers[buffer].values) {
         places_[id].address = address;
-        places_.show(id, views_);
+        places_.show(id, now_->views);
       }
     }
   }
@@ -336,16 +339,26 @@ class Executor::Frame {
       const auto& [home, index, address, offset] = places_[id];
       if (home == Home::kNowhere || home == without) continue;
       const bool arena = home == Home::kArena;
-      bases_.push_back({address, arena ? placement_.bytes[index] : extent_bytes(views_[id])});
+      bases_.push_back(
+          {address, arena ? now_->placement.bytes[index] : extent_bytes(now_->views[id])});
     }
   }
 
-  void run_steps(Stretch* stretch, graft_address scratch) {
+  void run_steps(Stretch* stretch, graft_address arena, const RunMemory* memory) {
     const bool whole = stream_.memory_pool() != 0 || commands_are_traced();
     stretch->run(
-        stream_, whole, bases_, scratch,
-        [this](size_t i) { steps_[i].run(host_, stream_, views_, numbers_); },
+        stream_, whole, bases_, arena, memory, [this](size_t i) { run_step(&steps_[i]); },
         [this](size_t i) { return steps_[i].repeats(); });
+  }
+
+  void run_step(Step* step) {
+    if (prepared_for_ != now_) {
+      prepared_for_ = nullptr;
+      const auto size = [this](const Size& given) { return at(given); };
+      for (Step& one : steps_) one.prepare(graph_, now_->views, stream_, size);
+      prepared_for_ = now_;
+    }
+    step->run(host_, stream_, now_->views, numbers_);
   }
 
   Graph graph_;
@@ -356,21 +369,18 @@ class Executor::Frame {
   std::vector<ValueId> root_;
   ValuePlaces places_;
   std::vector<Step> steps_;
-  std::vector<ValueId> sized_constants_;  // whose sizes are symbols: written when these change
+  std::vector<uint32_t> step_units_;      // by step
+  std::vector<ValueId> sized_constants_;  // whose sizes are symbols
   std::vector<bool> outside_;             // by value: something but a generated kernel may see it
+  SizedRuns sizes_;
 
   // Of the run.
-  bool sized_ = false;  // what depends on symbols is up to date
   SymbolValues symbols_;
-  std::vector<TensorView> views_;  // by value
-  std::vector<Scalar> numbers_;    // by value: the call's scalars
-  Placement placement_;
-  uint64_t given_bytes_ = 0;  // of inputs that may go before the run ends
-  std::vector<graft_address> passing_;
+  SizedRun* now_ = nullptr;                 // of sizes_
+  const SizedRun* prepared_for_ = nullptr;  // what the steps are set up for
+  std::vector<Scalar> numbers_;             // by value: the call's scalars
+  std::vector<graft_address> passing_, outputs_;
   std::vector<BaseMemory> bases_;
-  Stretch whole_;                   // all steps
-  std::vector<Stretch> stretches_;  // of runs that give memory back as they go along
-  bool measured_ = false;           // whether they are as long as may be
 };
 
 Executor::Executor(const Graph& graph, ExecutionHost& host, Stream& stream)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 
 #include "compiler/fusion.h"
@@ -140,17 +141,22 @@ bool put_into_an_output(const MemoryPlan& plan, uint64_t alignment, uint32_t buf
 }  // namespace
 
 void place(const MemoryPlan& plan, uint64_t alignment, Placement* out) {
-  const size_t count = plan.buffers.size();
-  out->offsets.assign(count, 0);
-  out->hosts.assign(count, kNone);
-  out->order.resize(count);
-  for (uint32_t i = 0; i < count; ++i) out->order[i] = i;
-  std::sort(out->order.begin(), out->order.end(), [&](uint32_t a, uint32_t b) {
-    return out->bytes[a] != out->bytes[b] ? out->bytes[a] > out->bytes[b] : a < b;
-  });
   out->total = 0;
   out->placed.resize(plan.outputs.size() + 1);
   for (std::vector<uint32_t>& placed : out->placed) placed.clear();
+  place_more(plan, alignment, 0, out);
+}
+
+void place_more(const MemoryPlan& plan, uint64_t alignment, uint32_t first, Placement* out) {
+  const size_t count = plan.buffers.size();
+  out->offsets.resize(count);
+  out->hosts.resize(count);
+  out->placed.resize(plan.outputs.size() + 1);
+  out->order.resize(count - first);
+  std::iota(out->order.begin(), out->order.end(), first);
+  std::sort(out->order.begin(), out->order.end(), [&](uint32_t a, uint32_t b) {
+    return out->bytes[a] != out->bytes[b] ? out->bytes[a] > out->bytes[b] : a < b;
+  });
   for (const uint32_t buffer : out->order) {
     if (put_into_an_output(plan, alignment, buffer, out)) continue;
     put(out, buffer, kNone, first_gap(plan, *out, buffer, out->placed[0], alignment));

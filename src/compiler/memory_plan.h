@@ -51,6 +51,9 @@ MemoryPlan plan_memory(const Graph& graph, const Effects& effects, const Units& 
 // multiples of the alignment, a power of two.
 void place(const MemoryPlan& plan, uint64_t alignment, Placement* out);
 
+// The same for buffers from first on; those before it, and the arena, stay where place() put them.
+void place_more(const MemoryPlan& plan, uint64_t alignment, uint32_t first, Placement* out);
+
 // Throws Error INTERNAL, naming two values, when buffers that live at one step overlap, when one is
 // not aligned or leaves the arena or its output.
 void check(const Graph& graph, const MemoryPlan& plan, const Placement& placement,

@@ -18,14 +18,8 @@ class Stretch {
   size_t first = 0, end = 0;                // steps
   uint32_t first_unit = 0, past_units = 0;  // the units that they belong to
 
-  // Bytes of scratch memory that the next run() needs.
-  uint64_t scratch_bytes() const { return captured_.scratch_bytes(); }
-
-  // For other sizes.
-  void forget() {
-    captured_.clear();
-    until_note_ = kRunsBefore, notes_ = 0;
-  }
+  // Bytes of the arena that the next run() needs for what is noted.
+  uint64_t arena_bytes() const { return captured_.arena_bytes(); }
 
   bool noted() const { return notes_ > 0; }
   // For steps that have run with these sizes before: the next run is noted.
@@ -33,13 +27,13 @@ class Stretch {
 
   // Enqueues the steps. run_step(step) runs one; repeats(step): whether its commands may be given
   // again. whole: nothing is noted, and nothing given again. bases: the memory that the steps may
-  // name.
+  // name. memory: CapturedRun::end()'s.
   template <class RunStep, class Repeats>
-  void run(Stream& stream, bool whole, std::span<const BaseMemory> bases, graft_address scratch,
-           RunStep&& run_step, Repeats&& repeats) {
+  void run(Stream& stream, bool whole, std::span<const BaseMemory> bases, graft_address arena,
+           const RunMemory* memory, RunStep&& run_step, Repeats&& repeats) {
     const bool again = !whole && captured_.fits(bases);
     const bool note = !whole && !again && until_note_ == 0 && notes_ < kMostNotes;
-    if (again) captured_.move_to(bases, scratch);
+    if (again) captured_.move_to(bases, arena);
     if (note) captured_.begin(bases);
     for (size_t i = first; i < end;) {
       const size_t next = again ? captured_.give(i, stream) : i;
@@ -49,7 +43,7 @@ class Stretch {
         run_step(i);
       i = std::max(i + 1, next);
     }
-    if (note) captured_.end(stream.device()), ++notes_;
+    if (note) captured_.end(stream.device(), memory), ++notes_;
     until_note_ = again || note ? kMostMisfits : std::max(0, until_note_ - 1);
   }
 

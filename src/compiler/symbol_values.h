@@ -26,6 +26,9 @@ class SymbolValues {
   // the next call then counts as different.
   bool bind(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers);
 
+  // By symbol, of the last call. REQUIRES: bind() came back.
+  std::span<const int64_t> values() const { return values_; }
+
   // A size in the last call. REQUIRES: bind() came back.
   int64_t at(const Size& size) const;
 

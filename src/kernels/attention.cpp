@@ -7,6 +7,8 @@
 #include "kernels/arguments.h"
 #include "kernels/attention_kernel.h"
 #include "kernels/attention_plan.h"
+#include "kernels/axes.h"
+#include "kernels/copy.h"
 #include "kernels/fill.h"
 #include "kernels/matmul.h"
 #include "kernels/softmax.h"
@@ -103,9 +105,33 @@ uint64_t attention_increment(const Attention& call) {
   return lines * (static_cast<uint64_t>(call.key.sizes[2]) / 2 + 2);
 }
 
+namespace {
+
+// Half types, in float32: as PyTorch's own composition does.
+void attention_of_halves(Stream& stream, const TensorView& output, const TensorView& logsumexp,
+                         Attention call) {
+  const auto bytes_of = [](const TensorView& view) {
+    return static_cast<uint64_t>(view.count()) * size_of(GRAFT_FLOAT32);
+  };
+  const Workspace query(stream, bytes_of(call.query)), key(stream, bytes_of(call.key)),
+      value(stream, bytes_of(call.value)), result(stream, bytes_of(output));
+  const auto widen = [&](TensorView* view, const Workspace& memory) {
+    const TensorView wide = contiguous_like(*view, memory.address(), GRAFT_FLOAT32);
+    copy(stream, wide, *view);
+    *view = wide;
+  };
+  widen(&call.query, query), widen(&call.key, key), widen(&call.value, value);
+  const TensorView wide = contiguous_like(output, result.address(), GRAFT_FLOAT32);
+  attention(stream, wide, logsumexp, call);
+  copy(stream, output, wide);
+}
+
+}  // namespace
+
 void attention(Stream& stream, const TensorView& output, const TensorView& logsumexp,
                const Attention& call) {
   if (tiled_attention(stream, output, logsumexp, call)) return;
+  if (is_half(call.query.dtype)) return attention_of_halves(stream, output, logsumexp, call);
   const AttentionPlan plan(call);
   const bool whole = plan.whole({&output}), drops = call.dropout > 0;
   StagedOutput result(stream, output, plan.stages(whole, output));

@@ -12,7 +12,8 @@ namespace graft {
 
 // Queries [batch, heads, rows, depth]; keys [batch, key heads, columns, depth]; values [batch, key
 // heads, columns, value depth]; heads is a multiple of key heads (query head h belongs to key head
-// h / group). All of one dtype, float32 or float64 (half types: tiles_attention()), any strides.
+// h / group). All of one dtype, any strides: float32, float64, and a half type in the forward pass
+// (in the backward pass where tiles_attention()).
 struct Attention {
   TensorView query, key, value;
   // Added to the scores; any floating dtype, [batch, heads, rows, columns], stride 0 to repeat.
@@ -27,7 +28,8 @@ struct Attention {
 };
 
 // output = dropout(softmax(scale * query key^T + bias)) value; logsumexp [batch, heads, rows],
-// contiguous, is that of the rows' scores. A row that sees nothing gives zeros, and -inf.
+// contiguous, is that of the rows' scores, in float32 for the half types, which are computed in it.
+// A row that sees nothing gives zeros, and -inf.
 // Scores exist for one block of rows and heads at a time, so memory grows with rows + columns.
 // After Rabe and Staats, "Self-attention does not need O(n^2) memory" (2021), and FlashAttention
 // (Dao et al., 2022), whose recomputation of the blocks the gradient takes.

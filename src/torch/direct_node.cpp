@@ -79,9 +79,11 @@ bool takes_attention(const Graph& graph, const Node& node) {
   double dropout = 0;
   const Argument* given = argument(node, 4, "dropout_p");
   if (given != nullptr && (!compiler::number_of(*given, &dropout) || dropout != 0)) return false;
+  const graft_dtype dtype = graph.values[node.results[0]].type.dtype;
+  if (dtype != GRAFT_FLOAT32 && !is_half(dtype)) return false;
   for (size_t i = 0; i < 3; ++i) {
     const ValueId value = compiler::operand(node, i);
-    if (value == kNone || graph.values[value].type.dtype != GRAFT_FLOAT32) return false;
+    if (value == kNone || graph.values[value].type.dtype != dtype) return false;
     if (graph.values[value].type.sizes.size() != 4) return false;
   }
   const ValueId bias = compiler::operand(node, 3);

@@ -38,10 +38,6 @@ struct Operands {
            const Optional& bias, double dropout, bool causal, std::optional<double> scale)
       : query(query), key(key), value(value) {
     see();
-    if (!tiles_attention(stream_of(query).device(), call)) {
-      this->query = widened(query), this->key = widened(key), this->value = widened(value);
-      see();
-    }
     call.scale = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(3))));
     call.causal = causal;
     call.dropout = dropout;
@@ -51,6 +47,13 @@ struct Operands {
     call.bias = &bias_view;
   }
   Operands(const Operands&) = delete;
+
+  // For the gradients, whose kernels take half types on some devices only.
+  void widen() {
+    if (tiles_attention(stream_of(query).device(), call)) return;
+    query = widened(query), key = widened(key), value = widened(value);
+    see();
+  }
 
   // For the gradients: what the forward call gave.
   void keep(const at::Tensor& output, const at::Tensor& logsumexp) {
@@ -166,16 +169,16 @@ GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable)(
     std::optional<double> scale) {
   Operands operands(query, key, value, attn_bias, dropout_p, is_causal, scale);
   const int64_t batch = query.size(0), heads = query.size(1), rows = query.size(2);
-  const at::Tensor output = empty_output(query, value.size(3), operands.query.options());
+  const at::Tensor output = empty_output(query, value.size(3), query.options());
   const at::Tensor logsumexp =
-      at::empty({batch, heads, rows}, operands.query.options().dtype(operands.sums_type()));
+      at::empty({batch, heads, rows}, query.options().dtype(operands.sums_type()));
   if (dropout_p > 0) {
     const auto [seed, offset] =
         next_philox(std::nullopt, query.device(), attention_increment(operands.call));
     operands.call.philox = {seed, offset};
   }
   attention(stream_of(query), view_of(output), view_of(logsumexp), operands.call);
-  return {output.to(query.scalar_type()),
+  return {output,
           logsumexp,
           at::Tensor(),
           at::Tensor(),
@@ -199,6 +202,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(
         repeated_philox(restored(philox_seed), restored(philox_offset), query.device());
     operands.call.philox = {seed, offset};
   }
+  operands.widen();
   operands.keep(out, logsumexp);
   const at::Tensor above = grad_out.to(operands.query.scalar_type());
   const at::Tensor grad_query = at::empty_like(operands.query),
