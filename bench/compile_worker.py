@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from typing import Any
 
@@ -78,6 +79,7 @@ def costs(device: str, call: Any) -> dict[str, float]:
     """Launches (a graph is one), kernels (also those inside of graphs) and the peak of memory of one
     warm call."""
     module = torch.get_device_module(device)
+    gc.collect()  # tensors in cycles of objects that compiling left
     torch.accelerator.reset_peak_memory_stats()
     before = module.statistics()
     call()

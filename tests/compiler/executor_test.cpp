@@ -255,6 +255,37 @@ TEST(Executor, SymbolsChangeBetweenRuns) {
   EXPECT_TRUE(has(message([&] { executor.run({&argument, 1}, {}, {&y, 1}); }), "s is 5001"));
 }
 
+// Sizes that come back are given again; of more than are kept, those that came last.
+TEST(Executor, RunsOfSeveralSizesAreNotedEach) {
+  Graph graph = compiled(
+      "symbol s range 1..5000 hint 3 from %x[0]\ninput %x: float32[s, 20] activation\n"
+      "input %w: float32[20, 20] parameter\nconstant %o: float32[s, 20] = [1.0]\n"
+      "node %m: float32[s, 20] = aten.addmm.default(%o, %x, %w)\n"
+      "node %t: float32[s, 1] = aten.sum.dim_IntList(%m, [-1], true)\n"
+      "node %y: float32[s, 20] = aten.div.Tensor(%m, %t)\noutput %y\n");
+  TestHost host;
+  Executor executor(graph, host, stream());
+  const bool graphs = device().driver().extension<graft_graphs_table>("graft.graphs", 1) != nullptr;
+  std::vector<std::unique_ptr<Given>> kept;
+  const auto run = [&](int64_t s) {
+    graph.symbols[0].hint = s;
+    const Tensors inputs = random_inputs(graph, static_cast<unsigned>(kept.size()));
+    const Given& given = *kept.emplace_back(std::make_unique<Given>(graph, inputs));
+    TensorView y;
+    const CommandCounts before = stream().counts();
+    executor.run(given.arguments, {}, {&y, 1});
+    const CommandCounts after = stream().counts();
+    EXPECT_TRUE(graft::test::near(elements(y), reference(graph, inputs)[0], 1e-4, 1e-4)) << s;
+    return after.graphs > before.graphs && after.launches == before.launches;
+  };
+  for (int round = 0; round < 4; ++round) {
+    for (int64_t s : {3, 700, 1}) EXPECT_EQ(run(s), graphs && round >= 2) << s << " " << round;
+  }
+  for (int64_t s = 10; s < 24; ++s) run(s);
+  EXPECT_EQ(run(1), graphs);
+  EXPECT_FALSE(run(3));
+}
+
 TEST(Executor, FuzzAgainstTheReference) {
   auto wrong = [](const std::string& body) {
     const Graph before = graph_of(body);

@@ -244,6 +244,29 @@ TEST(Scheduling, LowersThePeak) {
   EXPECT_EQ(planned(graph).placement.total, 4096u * 4 + 2 * 64);
 }
 
+TEST(MemoryPlan, WhatComesLaterLiesInGaps) {
+  MemoryPlan plan;
+  const auto add = [&](Placement* to, uint64_t bytes, uint32_t first, uint32_t last) {
+    plan.buffers.push_back({{}, Size(0), first, last});
+    to->bytes.push_back(bytes);
+  };
+  plan.outputs.push_back({0, Size(0), 8});
+  Placement placement;
+  placement.room = {100};
+  add(&placement, 512, 0, 4);
+  add(&placement, 256, 0, 9);
+  place(plan, 64, &placement);
+  EXPECT_EQ(placement.total, 768u);
+  add(&placement, 512, 5, 6);  // where the first one was
+  add(&placement, 100, 5, 7);  // in the output, before it is written
+  add(&placement, 64, 5, 8);   // not any more when it is
+  add(&placement, 128, 1, 1);  // nowhere
+  place_more(plan, 64, 2, &placement);
+  EXPECT_EQ(placement.offsets, (std::vector<uint64_t>{0, 512, 0, 0, 768, 768}));
+  EXPECT_EQ(placement.hosts, (std::vector<uint32_t>{kNone, kNone, kNone, 0, kNone, kNone}));
+  EXPECT_EQ(placement.total, 896u);
+}
+
 TEST(Scheduling, KeepsEffectsInOrder) {
   const std::string text =
       "input %m: float32[8] buffer mutated\n"

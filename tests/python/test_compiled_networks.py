@@ -80,6 +80,20 @@ def check_reports(parts: list[str]) -> None:
         assert not counts.eager, one
 
 
+# Fifty batch norms over few numbers each make much of the last bit of a sum: one relu more or less is
+# open, and equally good orders of summing are far apart. Such networks are as far from float64 as
+# eager is: over seeds and batches 0.81 to 1.12 times as far, and eager on the CPU 0.89 to 1.03 times.
+AMPLIFYING = {"ResNet-50"}
+
+
+def error_of(seen: list[torch.Tensor], exact: list[torch.Tensor]) -> float:
+    """The mean of the tensors' errors, each relative to its own size."""
+    pairs = [(one.detach().cpu().double(), true.double())
+             for one, true in zip(seen, exact, strict=True)]  # fmt: skip
+    found = [float((one - true).norm() / true.norm()) for one, true in pairs if true.any()]
+    return sum(found) / len(found)
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_inference_is_eagers(name: str, way: str, device: str) -> None:
@@ -95,9 +109,17 @@ def test_inference_is_eagers(name: str, way: str, device: str) -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_training_is_eagers(name: str, way: str, device: str) -> None:
     model, other, inputs = made(name, "training", device)
+    exact = copy.deepcopy(model).cpu().double()
     call = WAYS[way](other, "training")
-    close(stepped(other, call, inputs), stepped(model, model, inputs), name)
+    ours, eager = stepped(other, call, inputs), stepped(model, model, inputs)
     check_reports(["forward", "backward"])
+    if name in AMPLIFYING:
+        wide = tuple(one.cpu().double() for one in inputs)
+        true = stepped(exact, exact, wide)
+        close(ours[:1], eager[:1], name, coarse=True)
+        assert error_of(ours, true) <= 1.3 * error_of(eager, true)
+    else:
+        close(ours, eager, name)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -13,7 +13,6 @@ from torch import nn
 
 from test_compiled_networks import launches_of
 from test_compiler_graphs import close
-from torch_graft.compiler import tracing
 
 
 @pytest.fixture(autouse=True)
@@ -83,8 +82,7 @@ def test_a_retained_graph_keeps_what_it_saved(device: str) -> None:
         assert torch.equal(a, b)
 
 
-def test_saved_images_are_channels_last(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing, "LAYS_OUT_TRAINING", True)
+def test_saved_images_are_channels_last(device: str) -> None:
     torch.manual_seed(0)
     model = images().to(device)
     other, x = copy.deepcopy(model), torch.randn(4, 3, 20, 18, device=device)

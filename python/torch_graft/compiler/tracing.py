@@ -18,9 +18,6 @@ from torch_graft.compiler.writer import Boundary, GraphText, write
 
 Runnable = Callable[..., Any]
 
-# Whether training graphs lay images out channels-last. Not by default: see docs/compile-speed.md.
-LAYS_OUT_TRAINING = False
-
 
 class Traced(NamedTuple):
     """One graph of AOTAutograd. part: forward, backward or inference.
@@ -80,7 +77,7 @@ def _built(
         written, refusal = write(module, part, _boundary(part, module, parameters)), None
     except Refusal as error:
         written, refusal = None, error
-    lays_out = part == "inference" or (LAYS_OUT_TRAINING and parts is None)
+    lays_out = part == "inference" or parts is None
     run = build(Traced(part, module, written, refusal, lays_out))
     if getattr(run, "_boxed_call", False):
         return run
