@@ -87,24 +87,7 @@ class Executor::Frame {
     }
   }
 
-  size_t launches() const {
-    size_t count = 0;
-    for (const Step& step : steps_) count += step.launches();
-    return count;
-  }
-  size_t libraries() const {
-    return static_cast<size_t>(std::count_if(steps_.begin(), steps_.end(),
-                                             [](const Step& s) { return s.library.has_value(); }));
-  }
-  size_t externals() const {
-    return static_cast<size_t>(std::count_if(steps_.begin(), steps_.end(),
-                                             [](const Step& s) { return s.external.has_value(); }));
-  }
-  size_t compiled() const {
-    size_t count = 0;
-    for (const Step& step : steps_) count += step.external ? 0 : step.nodes.size();
-    return count;
-  }
+  StepCounts counts() const { return count_steps(steps_); }
   int64_t integer(size_t output) const { return at(graph_.outputs.at(output).integer); }
   uint64_t arena_bytes() const {
     return now_ == nullptr ? 0 : std::max(now_->placement.total, now_->whole.arena_bytes());
@@ -393,10 +376,10 @@ void Executor::run(std::span<const ExecutionInput> inputs, std::span<const int64
 }
 
 int64_t Executor::integer(size_t output) const { return frame_->integer(output); }
-size_t Executor::launches() const { return frame_->launches(); }
-size_t Executor::compiled() const { return frame_->compiled(); }
-size_t Executor::libraries() const { return frame_->libraries(); }
-size_t Executor::externals() const { return frame_->externals(); }
+size_t Executor::launches() const { return frame_->counts().launches; }
+size_t Executor::compiled() const { return frame_->counts().compiled; }
+size_t Executor::libraries() const { return frame_->counts().libraries; }
+size_t Executor::externals() const { return frame_->counts().externals; }
 uint64_t Executor::arena_bytes() const { return frame_->arena_bytes(); }
 
 }  // namespace graft::compiler

@@ -62,8 +62,6 @@ class Splitter {
 
   bool is_early(const Node& node) {
     if (node.has_effect() || node.results.empty() || has_symbol(node.arguments)) return false;
-    // Rows of a table: reading them again costs what reading a kept copy costs.
-    if (node.op == "aten.embedding.default") return false;
     bool early = true;
     each_value(node.arguments, [&](ValueId value) { early = early && lasts_[value]; });
     for (ValueId result : node.results) {

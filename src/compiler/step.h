@@ -53,4 +53,20 @@ struct Step {
   size_t launches() const { return library ? library->launches() - 1 : kernel.has_value(); }
 };
 
+// What Executor says of itself, by the same names.
+struct StepCounts {
+  size_t launches = 0, libraries = 0, compiled = 0, externals = 0;
+};
+
+inline StepCounts count_steps(std::span<const Step> steps) {
+  StepCounts counts;
+  for (const Step& step : steps) {
+    counts.launches += step.launches();
+    counts.libraries += step.library.has_value();
+    counts.externals += step.external.has_value();
+    counts.compiled += step.external ? 0 : step.nodes.size();
+  }
+  return counts;
+}
+
 }  // namespace graft::compiler
