@@ -95,7 +95,9 @@ void check(const graft_matmul& m) {
 
 }  // namespace
 
-std::unique_ptr<LibraryPlan> plan_matmul(const graft_matmul& m) {
+std::unique_ptr<LibraryPlan> plan_matmul(const graft_matmul& m) { return plan_product(m, false); }
+
+std::unique_ptr<LibraryPlan> plan_product(const graft_matmul& m, bool reads_addend) {
   check(m);
   auto plan = std::make_unique<LibraryPlan>();
   graft_tensor a = with_plain_strides(m.a), b = with_plain_strides(m.b);
@@ -112,8 +114,8 @@ std::unique_ptr<LibraryPlan> plan_matmul(const graft_matmul& m) {
   Slot from_a = input(*plan, a_index, a), from_b = input(*plan, b_index, b);
   Slot given_c = plan->tensor(2, laid_out(c));
   Slot to_c = is_row_major(c) ? given_c : plan->scratch(dense(c));
-  Epilogues epilogues =
-      translate({m.epilogues, m.epilogue_count}, c, {c.rank - 1, c.rank}, m.math_mode);
+  Epilogues epilogues = translate({m.epilogues, m.epilogue_count}, c,
+                                  {c.rank - 1, c.rank, reads_addend}, m.math_mode);
 
   memory::desc none;
   Description description = choose(wants_gemm(a, b, c), [&] {

@@ -8,8 +8,9 @@
 
 namespace graft::host {
 
-// Throws Unsupported or dnnl::error.
+// Both throw Unsupported or dnnl::error. reads_addend: ResultShape's.
 std::unique_ptr<LibraryPlan> plan_matmul(const graft_matmul& matmul);
+std::unique_ptr<LibraryPlan> plan_product(const graft_matmul& matmul, bool reads_addend);
 
 }  // namespace graft::host
 
