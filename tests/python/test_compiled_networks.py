@@ -88,7 +88,7 @@ AMPLIFYING = {"ResNet-50"}
 
 def error_of(seen: list[torch.Tensor], exact: list[torch.Tensor]) -> float:
     """The mean of the tensors' errors, each relative to its own size."""
-    pairs = [(one.detach().cpu().double(), true.double())
+    pairs = [(one.detach().cpu().double(), true.detach().double())
              for one, true in zip(seen, exact, strict=True)]  # fmt: skip
     found = [float((one - true).norm() / true.norm()) for one, true in pairs if true.any()]
     return sum(found) / len(found)
