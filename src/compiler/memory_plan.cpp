@@ -147,6 +147,19 @@ void place(const MemoryPlan& plan, uint64_t alignment, Placement* out) {
   place_more(plan, alignment, 0, out);
 }
 
+Placement placed(const MemoryPlan& plan, uint64_t alignment,
+                 const std::function<int64_t(const Size&)>& size) {
+  Placement placement;
+  for (const PlannedBuffer& buffer : plan.buffers) {
+    placement.bytes.push_back(static_cast<uint64_t>(size(buffer.bytes)));
+  }
+  for (const PlannedOutput& output : plan.outputs) {
+    placement.room.push_back(static_cast<uint64_t>(size(output.bytes)));
+  }
+  place(plan, alignment, &placement);
+  return placement;
+}
+
 void place_more(const MemoryPlan& plan, uint64_t alignment, uint32_t first, Placement* out) {
   const size_t count = plan.buffers.size();
   out->offsets.resize(count);
@@ -211,14 +224,8 @@ uint64_t arena_bytes(const Graph& graph, uint64_t alignment) {
   const Effects effects(graph);
   const Units units(graph, effects);
   const MemoryPlan plan = plan_memory(graph, effects, units, units.sorted());
-  Placement placement;
-  for (const PlannedBuffer& buffer : plan.buffers) {
-    placement.bytes.push_back(static_cast<uint64_t>(graph.hint(buffer.bytes)));
-  }
-  for (const PlannedOutput& output : plan.outputs) {
-    placement.room.push_back(static_cast<uint64_t>(graph.hint(output.bytes)));
-  }
-  place(plan, alignment, &placement);
+  const Placement placement =
+      placed(plan, alignment, [&](const Size& size) { return graph.hint(size); });
   check(graph, plan, placement, alignment);
   return placement.total;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "compiler/liveness.h"
@@ -51,7 +52,11 @@ MemoryPlan plan_memory(const Graph& graph, const Effects& effects, const Units& 
 // multiples of the alignment, a power of two.
 void place(const MemoryPlan& plan, uint64_t alignment, Placement* out);
 
-// The same for buffers from first on; those before it, and the arena, stay where place() put them.
+// place() for the bytes that size gives. Called once for each size that the plan has.
+Placement placed(const MemoryPlan& plan, uint64_t alignment,
+                 const std::function<int64_t(const Size&)>& size);
+
+// place() for buffers from first on; those before it, and the arena, stay where place() put them.
 void place_more(const MemoryPlan& plan, uint64_t alignment, uint32_t first, Placement* out);
 
 // Throws Error INTERNAL, naming two values, when buffers that live at one step overlap, when one is

@@ -11,18 +11,6 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 
-Placement placed(const MemoryPlan& plan, const SymbolValues& symbols) {
-  Placement placement;
-  for (const PlannedBuffer& buffer : plan.buffers) {
-    placement.bytes.push_back(static_cast<uint64_t>(symbols.at(buffer.bytes)));
-  }
-  for (const PlannedOutput& output : plan.outputs) {
-    placement.room.push_back(static_cast<uint64_t>(symbols.at(output.bytes)));
-  }
-  place(plan, kAlignment, &placement);
-  return placement;
-}
-
 }  // namespace
 
 SizedRun sized_run(const Graph& graph, const ValuePlaces& places, const MemoryPlan& plan,
@@ -44,7 +32,7 @@ SizedRun sized_run(const Graph& graph, const ValuePlaces& places, const MemoryPl
       run.offsets[id] = static_cast<uint64_t>(symbols.at(*offset)) * graft::size_of(type.dtype);
     }
   }
-  run.placement = placed(plan, symbols);
+  run.placement = placed(plan, kAlignment, [&](const Size& size) { return symbols.at(size); });
   for (const Size& bytes : memory.activations) {
     run.given_bytes += static_cast<uint64_t>(std::max<int64_t>(symbols.at(bytes), 0));
   }
