@@ -24,6 +24,14 @@ void convert_elements(const dnnl::memory& from, const dnnl::memory& to) {
   }
 }
 
+void copy(const std::optional<Panels>& panels, const dnnl::memory& from, const dnnl::memory& to) {
+  if (panels) {
+    fill(*panels, from.get_data_handle(), to.get_data_handle());
+  } else {
+    convert_elements(from, to);
+  }
+}
+
 }  // namespace
 
 dnnl::engine& engine() {
@@ -61,6 +69,10 @@ void LibraryPlan::add(const dnnl::primitive& primitive,
 }
 
 void LibraryPlan::reorder(Slot from, Slot to) {
+  if (auto copy = panels(desc(from), desc(to))) {
+    steps_.push_back({{}, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, std::move(copy)});
+    return;
+  }
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   dnnl::reorder::primitive_desc description(engine(), desc(from), engine(), desc(to), attributes);
@@ -71,7 +83,9 @@ void LibraryPlan::reorder(Slot from, Slot to) {
   add(dnnl::reorder(description), std::move(arguments));
 }
 
-void LibraryPlan::convert(Slot from, Slot to) { add({}, {{0, from}, {1, to}}); }
+void LibraryPlan::convert(Slot from, Slot to) {
+  add({}, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
 
 void LibraryPlan::execute(const LibraryExecution& execution) const {
   thread_local dnnl::stream stream(engine());
@@ -88,7 +102,7 @@ void LibraryPlan::execute(const LibraryExecution& execution) const {
   std::unordered_map<int, dnnl::memory> arguments;
   for (const Step& step : steps_) {
     if (!step.primitive) {
-      convert_elements(memories[step.arguments[0].second], memories[step.arguments[1].second]);
+      copy(step.panels, memories[step.arguments[0].second], memories[step.arguments[1].second]);
       continue;
     }
     arguments.clear();

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "../library.h"
+#include "panels.h"
 
 namespace graft::host {
 
@@ -52,8 +54,9 @@ struct LibraryPlan {
     uint64_t at;  // index of tensor or operand, offset in the workspace
   };
   struct Step {
-    dnnl::primitive primitive;  // none: a conversion of the first slot to the second
+    dnnl::primitive primitive;  // none: a copy into panels or a conversion, from slot to slot
     std::vector<std::pair<int, Slot>> arguments;
+    std::optional<Panels> panels = {};
   };
 
   Slot add_slot(const dnnl::memory::desc& desc, Place place, uint64_t at);
