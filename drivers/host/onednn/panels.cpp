@@ -6,6 +6,8 @@
 #include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <span>
 
 namespace graft::host {
@@ -17,6 +19,8 @@ constexpr int64_t kLanes = 8;
 // Words of a row that are copied before those of the next rows: what is written to a cache line
 // comes together while the line is in the cache.
 constexpr int64_t kChunk = 512;
+// Of panels: places are numbers of 32 bits.
+constexpr size_t kMostBytes = size_t{1} << 31;
 
 using Vectors = __m256i[kLanes];
 
@@ -39,55 +43,60 @@ using Vectors = __m256i[kLanes];
   for (int i = 0; i < kLanes; ++i) x[i] = y[i];
 }
 
+template <class Number>
+Number load(const std::byte* from, size_t index) {
+  Number result;
+  std::memcpy(&result, from + index * sizeof(Number), sizeof(Number));
+  return result;
+}
+
 // Writes each word of eight rows beside those of the others.
-[[gnu::target("avx2")]] void write_words(const uint32_t* const (&rows)[kLanes],
+[[gnu::target("avx2")]] void write_words(const std::byte* const (&rows)[kLanes],
                                          std::span<const int32_t> places, uint32_t* to) {
   size_t i = 0;
   for (; i + kLanes <= places.size(); i += kLanes) {
     Vectors x;
     for (int row = 0; row < kLanes; ++row)
-      x[row] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[row] + i));
+      x[row] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[row]) + i / kLanes);
     transpose(x);
     for (int k = 0; k < kLanes; ++k)
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + places[i + size_t(k)]), x[k]);
   }
   for (; i < places.size(); ++i)
-    for (int row = 0; row < kLanes; ++row) to[places[i] + row] = rows[row][i];
+    for (int row = 0; row < kLanes; ++row) to[places[i] + row] = load<uint32_t>(rows[row], i);
 }
 
 // Makes words of numbers that lie in runs: a run of their first halves, then one of the second.
-[[gnu::target("avx2")]] void pair(const uint16_t* from, size_t run, std::span<uint32_t> words) {
-  for (; !words.empty(); from += 2 * run, words = words.subspan(run)) {
+[[gnu::target("avx2")]] void pair(const std::byte* from, size_t run, std::span<uint32_t> words) {
+  for (; !words.empty(); from += run * sizeof(uint32_t), words = words.subspan(run)) {
+    const std::byte* second = from + run * sizeof(uint16_t);
     size_t i = 0;
     for (; i + kLanes <= run; i += kLanes) {
-      const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
-      const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + run + i));
+      const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + i / kLanes);
+      const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(second) + i / kLanes);
       auto* to = reinterpret_cast<__m128i*>(&words[i]);
       _mm_storeu_si128(to, _mm_unpacklo_epi16(low, high));
       _mm_storeu_si128(to + 1, _mm_unpackhi_epi16(low, high));
     }
-    for (; i < run; ++i) words[i] = from[i] | uint32_t{from[run + i]} << 16;
+    for (; i < run; ++i)
+      words[i] = load<uint16_t>(from, i) | uint32_t{load<uint16_t>(second, i)} << 16;
   }
 }
 
-// Copies the words that are written to the given places of one panel.
-void fill_chunk(const Panels& p, const uint32_t* from, int64_t first_row,
+// Copies the words that are written to the given places of one panel. from: of the first row.
+void fill_chunk(const Panels& p, const std::byte* from, int64_t first_row,
                 std::span<const int32_t> places, uint32_t* to) {
-  static const uint32_t zeros[kChunk] = {};
+  static const std::byte zeros[kChunk * sizeof(uint32_t)] = {};
+  const int64_t row_bytes = p.row_stride * (p.paired ? 2 : 4);
   uint32_t paired[kLanes][kChunk];
   for (int64_t lane = 0; lane < p.width; lane += kLanes) {
-    const uint32_t* rows[kLanes];
+    const std::byte* rows[kLanes];
     for (int64_t i = 0; i < kLanes; ++i) {
       const int64_t row = first_row + lane + i;
-      if (row >= p.rows) {
-        rows[i] = zeros;
-      } else if (p.apart != 0) {
-        const auto* line = reinterpret_cast<const uint16_t*>(from) + row * p.row_stride;
-        pair(line, size_t(p.apart), {paired[i], places.size()});
-        rows[i] = paired[i];
-      } else {
-        rows[i] = from + row * p.row_stride / (p.paired ? 2 : 1);
-      }
+      rows[i] = row < p.rows ? from + row * row_bytes : zeros;
+      if (p.apart == 0 || row >= p.rows) continue;
+      pair(rows[i], size_t(p.apart), {paired[i], places.size()});
+      rows[i] = reinterpret_cast<const std::byte*>(paired[i]);
     }
     write_words(rows, places, to + lane);
   }
@@ -136,7 +145,8 @@ std::optional<Panels> panels(const memory::desc& from, const memory::desc& to) {
   const auto type = from.get_data_type();
   const bool paired = type == memory::data_type::bf16 || type == memory::data_type::f16;
   if ((!paired && type != memory::data_type::f32) || to.get_data_type() != type ||
-      from.get_inner_nblks() != 0 || !is_panels(to, paired) || !__builtin_cpu_supports("avx2")) {
+      from.get_inner_nblks() != 0 || !is_panels(to, paired) || to.get_size() > kMostBytes ||
+      !__builtin_cpu_supports("avx2")) {
     return std::nullopt;
   }
   const auto padded = to.get_padded_dims(), strides = to.get_strides();
@@ -151,7 +161,7 @@ std::optional<Panels> panels(const memory::desc& from, const memory::desc& to) {
   int64_t apart = 0;
   if (paired) {
     int64_t& steps = words[size_t(pairs)];
-    if (steps % 2 != 0 || given[size_t(rows)] % 2 != 0) return std::nullopt;
+    if (steps % 2 != 0) return std::nullopt;
     steps /= 2;
     if (order[0] != pairs) apart = given[size_t(pairs)];
     if (apart > kChunk || (apart != 0 && order.back() != pairs)) return std::nullopt;
@@ -171,16 +181,16 @@ void fill(const Panels& p, const void* from, void* to) {
   const std::span<const int32_t> words = p.places;
   const size_t chunk = size_t(p.apart == 0 ? kChunk : kChunk / p.apart * p.apart);
   const size_t chunks = (words.size() + chunk - 1) / chunk;
-  tbb::parallel_for(tbb::blocked_range<size_t>(0, size_t(p.count) * chunks),
-                    [&](const auto& range) {
-                      for (size_t i = range.begin(); i < range.end(); ++i) {
-                        const auto panel = int64_t(i / chunks);
-                        const size_t begin = i % chunks * chunk;
-                        fill_chunk(p, static_cast<const uint32_t*>(from) + begin, panel * p.width,
-                                   words.subspan(begin, std::min(chunk, words.size() - begin)),
-                                   static_cast<uint32_t*>(to) + panel * p.stride);
-                      }
-                    });
+  tbb::parallel_for(
+      tbb::blocked_range<size_t>(0, size_t(p.count) * chunks), [&](const auto& range) {
+        for (size_t i = range.begin(); i < range.end(); ++i) {
+          const auto panel = int64_t(i / chunks);
+          const size_t begin = i % chunks * chunk;
+          fill_chunk(p, static_cast<const std::byte*>(from) + begin * sizeof(uint32_t),
+                     panel * p.width, words.subspan(begin, std::min(chunk, words.size() - begin)),
+                     static_cast<uint32_t*>(to) + panel * p.stride);
+        }
+      });
 }
 
 }  // namespace graft::host

@@ -36,24 +36,18 @@ std::vector<uint8_t> reordered(const memory::desc& from, const memory::desc& to,
 
 void expect_equal(const memory::desc& from, const memory::desc& to) {
   const auto copy = panels(from, to);
-  ASSERT_TRUE(copy.has_value());
+  ASSERT_EQ(copy.has_value(), __builtin_cpu_supports("avx2") != 0);
+  if (!copy) return;
   std::vector<uint8_t> data = numbers(from.get_size()), result(to.get_size(), 0xff);
   fill(*copy, data.data(), result.data());
   EXPECT_EQ(result, reordered(from, to, data));
 }
 
-class HostPanels : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "panels take AVX2";
-  }
-};
-
 // Sizes that fill panels and that do not, lines shorter and longer than what is copied at once.
 const memory::dims kSizes[] = {{64, 32, 3, 3}, {50, 38, 3, 2}, {96, 1200, 1, 1},
                                {7, 2, 1, 1},   {32, 64, 5, 5}, {130, 70, 7, 7}};
 
-TEST_F(HostPanels, EqualOneDnnsReorder) {
+TEST(HostPanels, EqualOneDnnsReorder) {
   for (const memory::dims& sizes : kSizes) {
     for (Tag order : {Tag::abcd, Tag::acdb}) {
       SCOPED_TRACE(testing::Message() << sizes[0] << " x " << sizes[1] << " order " << int(order));
@@ -65,7 +59,7 @@ TEST_F(HostPanels, EqualOneDnnsReorder) {
   }
 }
 
-TEST_F(HostPanels, OfOneAndOfThreeDimensions) {
+TEST(HostPanels, OfOneAndOfThreeDimensions) {
   const memory::dims line = {40, 24, 3}, cube = {40, 24, 3, 2, 3};
   expect_equal({line, Type::f32, Tag::abc}, {line, Type::f32, Tag::Acb32a});
   expect_equal({line, Type::bf16, Tag::abc}, {line, Type::bf16, Tag::AcB32a2b});
@@ -73,7 +67,7 @@ TEST_F(HostPanels, OfOneAndOfThreeDimensions) {
   expect_equal({cube, Type::bf16, Tag::abcde}, {cube, Type::bf16, Tag::AcdeB32a2b});
 }
 
-TEST_F(HostPanels, RefuseOtherCopies) {
+TEST(HostPanels, RefuseOtherCopies) {
   const memory::dims sizes = {64, 32, 3, 3}, odd = {64, 3, 3, 3}, apart = {1000, 30, 9, 3};
   const memory::desc plain(sizes, Type::f32, Tag::abcd);
   EXPECT_FALSE(panels(plain, plain));
