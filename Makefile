@@ -96,7 +96,7 @@ test-python-async: .venv/graft.stamp
 
 # A part of the suites on another driver, two devices of PoCL, and of the conformance run.
 OPENCL_SUITES := accelerator autograd compiled_networks default_device dlpack fork fused generator graph_states memory modules \
-  parity_autograd profiler random serialization sparse_devices streams_events training
+  optimize optimized_calls parity_autograd profiler random serialization sparse_devices streams_events training write_epochs
 # Ranks on it: training, and what goes wrong. Where the cache is cold, the collectives of every dtype compile for minutes;
 # whether a gather falls beside a product depends on the load where ranks and PoCL share two cores.
 OPENCL_RANKS := tests/python/test_distributed_training.py tests/python/test_distributed.py \
