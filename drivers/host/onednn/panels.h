@@ -24,7 +24,7 @@ struct Panels {
 // Nothing where it is another kind of copy, or the processor cannot do what fill() does.
 std::optional<Panels> panels(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
 
-// Copies on all threads, as fast as memory is read; oneDNN's reorder takes three to ten times that.
+// Copies on all threads. oneDNN's reorder takes 1.4 to 10 times as long on Zen 4, by shape.
 void fill(const Panels& panels, const void* from, void* to);
 
 }  // namespace graft::host
