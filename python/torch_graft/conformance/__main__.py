@@ -1,5 +1,5 @@
 # python/torch_graft/conformance/__main__.py: the command line: torch-conformance, python -m torch_graft.conformance.
-"""Sub-commands: run (what happens without one), report, site, lint."""
+"""Sub-commands: run (what happens without one), fuzz, report, site, lint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torch_graft.conformance import SetupError, cases
 
-COMMANDS = ("run", "report", "site", "lint")
+COMMANDS = ("run", "fuzz", "report", "site", "lint")
 
 
 def _words(text: str) -> list[str]:
@@ -98,6 +98,10 @@ def _dispatch(arguments: list[str]) -> int:
     rest = arguments[1:] if arguments and arguments[0] in COMMANDS else arguments
     if command == "report":
         return _report(rest)
+    if command == "fuzz":
+        from torch_graft.conformance import fuzz
+
+        return int(fuzz.main(rest))
     if command == "site":
         from torch_graft.conformance import site
 

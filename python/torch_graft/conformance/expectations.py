@@ -4,8 +4,11 @@
 Rows: [[expectation]] with suite, entry, dtype, aspect, device (shell patterns, default "*"), kind
 and reason. Kinds: "skip" (not run), "xfail" (must fail), "values" (only shapes and dtypes are
 compared), "host_arguments" (tensors behind the first argument stay on the CPU), "late_errors" (what
-the CPU refuses at the call may be refused at the next synchronisation, in other words). PyTorch's
-own marks for its CPU tests excuse a failure (no crash) where they give a reason, and demand none.
+the CPU refuses at the call may be refused at the next synchronisation, in other words),
+"device_alone" (the fuzz keeps its calls from the CPU, which they would damage). In the suite "fuzz"
+the entry is a subject, the aspect that of a finding, message a pattern of its text, and "xfail" lists
+a finding without demanding it. PyTorch's own marks for its CPU tests excuse a failure (no crash)
+where they give a reason, and demand none.
 """
 
 from __future__ import annotations
@@ -24,8 +27,8 @@ if TYPE_CHECKING:
     from torch_graft.conformance.session import Outcome
 
 BUILT_IN = Path(__file__).with_name("expectations.toml")
-KINDS = ("skip", "xfail", "values", "host_arguments", "late_errors")
-PATTERNS = ("suite", "entry", "dtype", "aspect", "device")
+KINDS = ("skip", "xfail", "values", "host_arguments", "late_errors", "device_alone")
+PATTERNS = ("suite", "entry", "dtype", "aspect", "device", "message")
 BAD = ("fail", "error", "crash", "hang")
 # Aspect -> the upstream tests whose marks excuse it.
 UPSTREAM = {
@@ -60,6 +63,7 @@ class Row(NamedTuple):
     kind: str
     reason: str
     matches: Callable[[str], object]  # "suite|entry|dtype|aspect"
+    message: str = "*"
 
 
 def _toml(path: Path) -> dict[str, Any]:
@@ -92,7 +96,8 @@ def _rows(path: Path, device: str) -> list[Row]:
         for entry in _patterns(row, "entry"):
             parts = [row.get("suite", "*"), entry, row.get("dtype", "*"), row.get("aspect", "*")]
             pattern = r"\|".join(fnmatch.translate(p)[4:-3] for p in parts)
-            rows.append(Row(row["kind"], row["reason"], re.compile(pattern).fullmatch))
+            rows.append(Row(row["kind"], row["reason"], re.compile(pattern).fullmatch,
+                            row.get("message", "*")))  # fmt: skip
     return rows
 
 
@@ -116,6 +121,19 @@ class Expectations:
 
     def late_errors(self, cell: Cell) -> bool:
         return self._last(cell, ("late_errors",)) is not None
+
+    def device_alone(self, cell: Cell) -> str | None:
+        row = self._last(cell, ("device_alone",))
+        return row.reason if row else None
+
+    def excuse(self, cell: Cell, message: str) -> str | None:
+        """The reason of the row that lists a finding of the fuzz with such a message."""
+        for row in reversed(self.rows):
+            if row.kind != "xfail" or not row.matches("|".join(cell)):
+                continue
+            if fnmatch.fnmatchcase(message, row.message):
+                return row.reason
+        return None
 
     def _last(self, cell: Cell, kinds: tuple[str, ...]) -> Row | None:
         key = "|".join(cell)
@@ -150,6 +168,8 @@ def upstream_mark(cell: Cell, device: str) -> str | None:
     """PyTorch's own reason why its CPU test of this aspect is skipped or fails."""
     import torch
 
+    if cell.suite not in UPSTREAM:
+        return None
     info = cases.entries(cell.suite)[cell.entry]
     dtype = getattr(torch, cell.dtype, None)
     for test in UPSTREAM[cell.suite].get(cell.aspect, []):

@@ -102,6 +102,10 @@ class Session:
 
         suites = {"op": operators, "module": modules, "optim": optimizers}
         try:
+            if cell.suite == "fuzz":
+                from torch_graft.conformance import fuzz_calls, fuzz_judge
+
+                return fuzz_judge.run(self, cell, fuzz_calls.subject(cell.entry))
             suites[cell.suite].run(self, cell, cases.entries(cell.suite)[cell.entry])
         except NotApplicable as reason:
             return Outcome("skip", reason=f"not applicable: {reason}")

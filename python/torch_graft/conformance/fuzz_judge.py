@@ -1,0 +1,296 @@
+# python/torch_graft/conformance/fuzz_judge.py: runs the calls of a plan on the CPU and the device, and judges them.
+"""The CPU comes first: what it cannot run in its time and memory is drawn again.
+
+A call may kill or hang its process on either side; sample numbers tell the pool where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import resource
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+
+from torch_graft.conformance import compare, samples, ties
+from torch_graft.conformance.cases import Cell
+from torch_graft.conformance.checks import is_random, one_line, seed
+from torch_graft.conformance.fuzz_calls import DRAWS, SUITE, Call, Entry, Overload, Plan, Subject
+from torch_graft.conformance.fuzz_values import environment
+from torch_graft.conformance.session import Outcome, Session
+
+CPU_SECONDS = 3  # of processor time, then the process ends: the CPU itself hangs
+CPU_SLOW = 1.0  # a call that takes longer is drawn again
+MEMORY = 1 << 30  # bytes that the CPU may take beside what it has
+HOME = torch.device("cpu")
+NO_MEMORY = re.compile(r"can't allocate memory|bad_alloc|MemoryError|out of memory|alloc_cpu", re.I)
+NO_KERNEL = re.compile(r"Could not run '|is not implemented for .*CPU|no kernel image")
+NARROW = re.compile(r"not (?:implemented|supported) for '?\"?(?:Half|BFloat16|ComplexHalf|Float8|UInt(?:16|32|64)|torch\.(?:float16|bfloat16))")
+UNTYPED = re.compile(r"^\w+::\w+\(\) (?:Expected a value|expected at most|is missing|got)")
+FOREIGN = ("to('meta')", ".cpu()")
+
+
+class Finding(NamedTuple):
+    aspect: str  # survives, values, refuses, accepts; "words" tells of exceptions and is never red
+    status: str
+    message: str
+    number: int
+    call: list[Any]  # packed
+
+
+@dataclass
+class FuzzOutcome(Outcome):
+    """What a plan found; `next` is the first number that has not run."""
+
+    findings: list[Finding] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    next: int = 0
+
+
+class Result(NamedTuple):
+    """What a call gave, and its arguments afterwards."""
+
+    value: Any = None
+    arguments: tuple[Any, ...] = ()
+    error: Exception | None = None
+    built: bool = True
+
+    def compared(self) -> list[Any]:
+        """The result, the tensors among the arguments, and what these are views of."""
+        given = list(compare.leaves(self.arguments))
+        return [self.value, given, [t._base for t in given if t._base is not None]]
+
+
+def place(number: int, attempt: int, there: bool) -> int:
+    """The number that the pool sees while a call runs; read by placed()."""
+    return 2 * (number * DRAWS + attempt) + there
+
+
+def placed(value: int) -> tuple[int, int, bool]:
+    number, attempt = divmod(value // 2, DRAWS)
+    return number, attempt, bool(value % 2)
+
+
+def perform(call: Call, device: torch.device, around: Any, change: Any = lambda v: v) -> Result:
+    """Runs a call; exceptions are part of the result."""
+    names = environment(device)
+    seed()
+    try:
+        for a in call.arguments:
+            names[a.variable] = change(eval(a.text, names))
+        target = eval(call.target, names)
+    except Exception as error:
+        return Result(error=error, built=False)
+    positional = [names[a.variable] for a in call.arguments if not a.keyword]
+    named = {a.name: names[a.variable] for a in call.arguments if a.keyword}
+    given = (*positional, *named.values())
+    try:
+        with around:
+            return Result(target(*positional, **named), given)
+    except Exception as error:
+        return Result(None, given, error)
+
+
+@contextlib.contextmanager
+def _clock(kind: int, seconds: float) -> Any:
+    """The process dies of the timer's signal if the block takes longer."""
+    signal.setitimer(kind, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(kind, 0)
+
+
+def _limit_memory() -> None:
+    """A CPU kernel that would take much memory is refused it, and its call is drawn again."""
+    with open("/proc/self/status") as file:
+        used = next((int(line.split()[1]) for line in file if line.startswith("VmData:")), 0) << 10
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY, hard))
+
+
+def run(session: Session, cell: Cell, what: Subject) -> FuzzOutcome:
+    """The outcome of one cell, whose aspect is the text of its plan."""
+    for name in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(name, signal.SIG_DFL)
+    if not getattr(session, "memory_limited", False):
+        with contextlib.suppress(OSError, ValueError):
+            _limit_memory()
+        session.memory_limited = True
+    plan = Plan.of(cell.aspect)
+    judge = Judge(session, what, plan)
+    with torch.no_grad():
+        for number in range(plan.first, plan.last):
+            judge.found.next = number + 1
+            if not judge.trial(number):
+                judge.found.status = "error"
+                break
+            session.samples += 1
+    return judge.found
+
+
+class Judge:
+    """Runs and judges the calls of one plan."""
+
+    def __init__(self, session: Session, what: Subject, plan: Plan) -> None:
+        self.session = session
+        self.what = what
+        self.plan = plan
+        self.cell = Cell(SUITE, what.name, "any", "values")
+        self.around: Callable[[], Any] = lambda: session.on_device(self.cell)
+        self.found = FuzzOutcome("pass")
+
+    def trial(self, number: int) -> bool:
+        """Draws and runs one call; False when the device no longer works."""
+        for attempt, call in enumerate(self.plan.draws(self.what, number)):
+            if attempt < self.plan.attempt:
+                continue
+            self.session.progress(place(number, attempt, False))
+            home = self._at_home(call) if self.plan.at_home else None
+            if home is None and self.plan.at_home:
+                self.found.counts["drawn again"] += 1
+                continue
+            self.session.progress(place(number, attempt, True))
+            return self._there(number, call, home)
+        self.found.counts["not drawn"] += 1
+        return True
+
+    def _at_home(self, call: Call) -> Result | None:
+        """What the CPU gives; None for a call that is no use."""
+        start = time.perf_counter()
+        with _clock(signal.ITIMER_PROF, CPU_SECONDS):
+            home = perform(call, HOME, contextlib.nullcontext())
+        slow = time.perf_counter() - start > CPU_SLOW
+        text = f"{type(home.error).__name__}: {home.error}" if home.error else ""
+        if slow or not home.built or NO_MEMORY.search(text) or UNTYPED.search(str(home.error)):
+            return None
+        return home
+
+    def _there(self, number: int, call: Call, home: Result | None) -> bool:
+        """Runs the call on the device and judges it; False when the device no longer works."""
+        text = None
+        with _clock(signal.ITIMER_REAL, self.plan.seconds):
+            there = perform(call, self.session.device, self.around())
+            try:
+                self.session.synchronize()
+                if home is not None and home.error is None and there.error is None:
+                    text = self._difference(call, there, home)
+            except Exception as error:
+                there = there._replace(error=there.error or error)
+            works = there.error is None or self.session.usable()
+        if not works:
+            self._add("survives", "error", f"the device no longer works after {one_line(there.error)}",
+                      number, call)  # fmt: skip
+            return False
+        if home is None:
+            self.found.counts["CPU dies"] += 1
+        elif home.error is not None and there.error is not None:
+            self._both_refuse(number, call, home.error, there.error)
+        elif home.error is not None:
+            self._taken(number, call, home.error)
+        elif there.error is not None:
+            self._refused(number, call, there)
+        else:
+            self.found.counts["compared"] += 1
+            if text:
+                self._add("values", "fail", text, number, call)
+        return True
+
+    def _add(self, aspect: str, status: str, message: str, number: int, call: Call) -> None:
+        self.found.findings.append(Finding(aspect, status, message, number, call.packed()))
+
+    def _both_refuse(self, number: int, call: Call, home: Exception, there: Exception) -> None:
+        self.found.counts["refused by both"] += 1
+        inner = "INTERNAL ASSERT" in str(there) and "INTERNAL ASSERT" not in str(home)
+        if type(home) is not type(there) or inner:
+            text = f"{one_line(there, 160)} -- the CPU: {one_line(home, 160)}"
+            self._add("words", "pass", text, number, call)
+
+    def _taken(self, number: int, call: Call, error: Exception) -> None:
+        if NO_KERNEL.search(str(error)) or NARROW.search(str(error)):
+            self.found.counts["the CPU has no kernel"] += 1
+            return
+        self.found.counts["compared"] += 1
+        self._add("refuses", "fail", f"taken; the CPU raises {one_line(error)}", number, call)
+
+    def _refused(self, number: int, call: Call, there: Result) -> None:
+        if any(word in a.text for a in call.arguments for word in FOREIGN):
+            self.found.counts["tensors of two devices refused"] += 1
+            return
+        self.found.counts["compared"] += 1
+        assert there.error is not None
+        how = one_line(there.error) if there.built else f"no argument: {one_line(there.error)}"
+        self._add("accepts", "error", how, number, call)
+
+    def _difference(self, call: Call, there: Result, home: Result) -> str | None:
+        actual, expected = there.compared(), home.compared()
+        if any(t.is_meta for t in (*compare.leaves(actual), *compare.leaves(expected))):
+            return compare.metadata_difference(actual[0], expected[0])
+        text = compare.difference(actual, expected, {})
+        if text is None:
+            return None
+        if not self.session.values_compared(self.cell) or self._random(call):
+            return compare.metadata_difference(actual, expected)
+        if self._near(call, actual, expected) or _undefined(call, expected):
+            return None
+        if _unwritten(call, expected):
+            self.found.counts["memory that the CPU does not write"] += 1
+            return compare.metadata_difference(actual, expected)
+        if ties.same_elements(self._tie_name(), there.value, home.value, _inputs(call)):
+            return None
+        return text
+
+    def _random(self, call: Call) -> bool:
+        if isinstance(self.what, Overload):
+            return self.what.random
+        return is_random(lambda: perform(call, HOME, contextlib.nullcontext()))
+
+    def _tie_name(self) -> str:
+        return self.what.name if isinstance(self.what, Entry) else self.what.name.split("::")[1].split(".")[0]
+
+    def _near(self, call: Call, actual: Any, expected: Any) -> bool:
+        with samples.default_dtype(torch.float64):
+            exact = perform(call, HOME, contextlib.nullcontext(), samples.upcast)
+        if exact.error is not None:
+            return False
+        try:
+            return compare.no_farther(actual, expected, exact.compared(), {})
+        except RuntimeError:
+            return False
+
+
+def _inputs(call: Call) -> tuple[Any, Any, Any]:
+    """The arguments on the CPU, as (first, others, named)."""
+    given = perform(call, HOME, contextlib.nullcontext()).arguments
+    count = sum(not a.keyword for a in call.arguments)
+    names = [a.name for a in call.arguments[count:]]
+    return given[0], given[1:count], dict(zip(names, given[count:], strict=False))
+
+
+def _unwritten(call: Call, expected: Any) -> bool:
+    """Whether the CPU's result has elements that nothing wrote: they change if new memory is filled."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)  # fills what empty() gives
+    try:
+        again = perform(call, HOME, contextlib.nullcontext())
+    finally:
+        torch.use_deterministic_algorithms(before)
+    return again.error is None and compare.difference(again.compared(), expected, {}) is not None
+
+
+def _undefined(call: Call, expected: Any) -> bool:
+    """Whether floating numbers outside an integer's range were converted: C++ leaves that open."""
+    given = perform(call, HOME, contextlib.nullcontext()).arguments
+    whole = any(not (t.dtype.is_floating_point or t.dtype.is_complex or t.dtype == torch.bool)
+                for t in compare.leaves(expected))  # fmt: skip
+    return whole and any(
+        samples.is_strided(t) and t.is_floating_point() and t.numel() > 0
+        and not bool((t.detach().double().abs() < 2**31).all())
+        for t in compare.leaves(given)
+    )  # fmt: skip
