@@ -30,6 +30,17 @@ at::ScalarType statistics_type(const at::Tensor& input, const at::Tensor& weight
   return input.scalar_type();
 }
 
+// What PyTorch's own function checks before it comes here; the others do not.
+void check_channels(const at::Tensor& input, std::initializer_list<at::Tensor> vectors) {
+  TORCH_CHECK(input.dim() >= 2, "expected at least 2 dimensions, but got input of ", input.sizes());
+  for (const at::Tensor& vector : vectors) {
+    if (!vector.defined()) continue;
+    TORCH_CHECK(vector.dim() == 1, "TensorAccessor expected 1 dims but tensor has ", vector.dim());
+    TORCH_CHECK(vector.size(0) == input.size(1), "expected ", input.size(1),
+                " elements, one for each channel of the input, but got ", vector.sizes());
+  }
+}
+
 // The kernels take one number per channel, side by side.
 at::Tensor dense(const at::Tensor& channels) {
   return channels.defined() ? channels.contiguous() : channels;
@@ -43,6 +54,7 @@ void write_back(const at::Tensor& channels, const at::Tensor& dense) {
 Three forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
               const at::Tensor& running_mean, const at::Tensor& running_var, bool training,
               double momentum, double epsilon) {
+  check_channels(input, {weight, bias, running_mean, running_var});
   const at::MemoryFormat format = format_of(input);
   const at::Tensor images = input.contiguous(format);
   at::Tensor output = at::empty(images.sizes(), images.options().memory_format(format));
@@ -115,6 +127,11 @@ Three GRAFT_OPERATOR(native_batch_norm_backward)(
   const at::Tensor mean = dense(or_undefined(train ? save_mean : running_mean));
   const at::Tensor spread = dense(or_undefined(train ? save_invstd : running_var));
   const at::Tensor dense_weight = dense(or_undefined(weight));
+  TORCH_CHECK(mean.defined() && spread.defined(), "batch_norm_backward expects the statistics ",
+              train ? "that the forward saved" : "running_mean and running_var");
+  TORCH_CHECK(grad_out.sizes() == input.sizes(), "expected grad_out of the size ", input.sizes(),
+              ", but got ", grad_out.sizes());
+  check_channels(input, {mean, spread, dense_weight});
   const auto vector = input.options().dtype(mean.scalar_type());
   at::Tensor grad_input, grad_weight, grad_bias;
   if (output_mask[0]) grad_input = at::empty_like(images);

@@ -16,6 +16,12 @@ namespace {
 ConvolutionParameters parameters_of(at::IntArrayRef stride, at::IntArrayRef padding,
                                     at::IntArrayRef dilation, bool transposed, int64_t groups,
                                     int64_t rank) {
+  TORCH_CHECK(rank > 0, "expected an input with spatial dimensions");
+  for (const at::IntArrayRef list : {stride, padding, dilation}) {
+    TORCH_CHECK(list.size() == 1 || static_cast<int64_t>(list.size()) == rank,
+                "expected one number or ", rank, " for stride, padding and dilation, but got ",
+                list);
+  }
   if (rank > 3) throw Error(GRAFT_UNSUPPORTED, "no convolution above three spatial dimensions");
   ConvolutionParameters found;
   // PyTorch writes one number for all dimensions.
@@ -25,6 +31,10 @@ ConvolutionParameters parameters_of(at::IntArrayRef stride, at::IntArrayRef padd
   fill(stride, found.stride);
   fill(padding, found.padding);
   fill(dilation, found.dilation);
+  for (int64_t i = 0; i < rank; ++i) {
+    TORCH_CHECK(found.stride[i] > 0, "non-positive stride is not supported");
+    TORCH_CHECK(found.dilation[i] > 0, "dilation should be greater than zero");
+  }
   found.groups = groups;
   found.transposed = transposed;
   return found;
@@ -52,6 +62,42 @@ void check_types(const at::Tensor& input, const at::Tensor& weight, const at::Te
               input.toString(), ") and bias type (", bias.toString(), ") should be the same");
 }
 
+// at::convolution checks these for whoever comes through it.
+void check_channels(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                    bool transposed, at::IntArrayRef output_padding, int64_t groups) {
+  TORCH_CHECK(groups > 0, "non-positive groups is not supported");
+  TORCH_CHECK(weight.dim() == input.dim(), "Expected ", input.dim(), "-dimensional weight for ",
+              input.dim(), "-dimensional input ", input.sizes(), ", but got ", weight.sizes());
+  const int64_t taken = transposed ? weight.size(0) : weight.size(1) * groups;
+  const int64_t given = transposed ? weight.size(1) * groups : weight.size(0);
+  TORCH_CHECK(input.size(1) == taken && weight.size(0) % groups == 0, "Given groups=", groups,
+              ", weight of size ", weight.sizes(), ", expected input", input.sizes(), " to have ",
+              taken, " channels, but got ", input.size(1), " channels instead");
+  TORCH_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == given),
+              "Given weight of size ", weight.sizes(), ", expected bias to be 1-dimensional with ",
+              given, " elements");
+  TORCH_CHECK(!transposed || static_cast<int64_t>(output_padding.size()) == input.dim() - 2 ||
+                  output_padding.size() == 1,
+              "expected output_padding for ", input.dim() - 2, " dimensions, but got ",
+              output_padding);
+}
+
+std::vector<int64_t> output_sizes(const at::Tensor& input, const at::Tensor& weight,
+                                  const ConvolutionParameters& parameters,
+                                  at::IntArrayRef output_padding) {
+  const auto rank = static_cast<size_t>(input.dim() - 2);
+  const at::IntArrayRef stride(parameters.stride, rank), padding(parameters.padding, rank),
+      dilation(parameters.dilation, rank);
+  if (!parameters.transposed) {
+    return at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation);
+  }
+  const at::DimVector more(rank, output_padding[0]);
+  return at::native::conv_input_size(
+      input.sizes(), weight.sizes(), padding,
+      output_padding.size() == 1 ? at::IntArrayRef(more) : output_padding, stride, dilation,
+      parameters.groups);
+}
+
 }  // namespace
 
 at::Tensor GRAFT_OPERATOR(convolution_overrideable)(
@@ -61,11 +107,8 @@ at::Tensor GRAFT_OPERATOR(convolution_overrideable)(
   check_types(input, weight, or_undefined(bias));
   const auto parameters =
       parameters_of(stride, padding, dilation, transposed, groups, input.dim() - 2);
-  const auto sizes =
-      transposed
-          ? at::native::conv_input_size(input.sizes(), weight.sizes(), padding, output_padding,
-                                        stride, dilation, groups)
-          : at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation);
+  check_channels(input, weight, or_undefined(bias), transposed, output_padding, groups);
+  const auto sizes = output_sizes(input, weight, parameters, output_padding);
   at::Tensor output = at::empty(sizes, input.options().memory_format(format_of(input, weight)));
   if (output.numel() == 0) return output;
   const at::Tensor given = or_undefined(bias);
@@ -79,10 +122,14 @@ at::Tensor GRAFT_OPERATOR(convolution_overrideable)(
 std::tuple<at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(convolution_backward_overrideable)(
     const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
-    at::IntArrayRef, int64_t groups, std::array<bool, 3> output_mask) {
+    at::IntArrayRef output_padding, int64_t groups, std::array<bool, 3> output_mask) {
   check_types(input, weight, grad_output);
   const auto parameters =
       parameters_of(stride, padding, dilation, transposed, groups, input.dim() - 2);
+  check_channels(input, weight, {}, transposed, output_padding, groups);
+  const auto sizes = output_sizes(input, weight, parameters, output_padding);
+  TORCH_CHECK(grad_output.sizes() == at::IntArrayRef(sizes), "expected grad_output of the size ",
+              at::IntArrayRef(sizes), ", but got ", grad_output.sizes());
   const at::MemoryFormat format = format_of(input, weight);
   Stream& stream = stream_of(input);
   const TensorView gradient = view_of(grad_output);

@@ -101,6 +101,15 @@ void logcumsumexp_stub(at::Tensor& result, const at::Tensor& self, int64_t dim) 
 
 void run_extremum(Extremum extremum, const at::Tensor& self, const at::Tensor& values,
                   const at::Tensor& indices, int64_t dim) {
+  // Reached by name alone: cummax and cummin give what fits.
+  TORCH_CHECK(values.sizes() == self.sizes() && indices.sizes() == self.sizes(),
+              "expected values and indices of the sizes ", self.sizes(), ", but got ",
+              values.sizes(), " and ", indices.sizes());
+  TORCH_CHECK(values.scalar_type() == self.scalar_type() && indices.scalar_type() == at::kLong,
+              "expected values of ", self.scalar_type(), " and indices of ", at::kLong,
+              ", but got ", values.scalar_type(), " and ", indices.scalar_type());
+  dim = at::maybe_wrap_dim(dim, self.dim());
+  if (self.numel() == 0) return;
   running_extremum(stream_of(self), extremum, view_of(values), view_of(indices), view_of(self),
                    static_cast<int>(dim));
 }

@@ -33,8 +33,9 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(native_dropout)(const at::Tens
 
 at::Tensor GRAFT_OPERATOR(native_dropout_backward)(const at::Tensor& grad_output,
                                                    const at::Tensor& mask, double scale) {
-  // Integers become floating by the scale, as they do on the CPU.
-  if (!grad_output.is_floating_point() && !grad_output.is_complex()) {
+  // Integers become floating by the scale, as they do on the CPU; other sizes are broadcast.
+  const bool plain = grad_output.sizes() == mask.sizes() && mask.scalar_type() == at::kBool;
+  if (!plain || (!grad_output.is_floating_point() && !grad_output.is_complex())) {
     return grad_output.mul(mask).mul(scale);
   }
   at::Tensor grad_input = at::empty_like(grad_output);

@@ -3,6 +3,7 @@
 #include <ATen/native/SpectralOpsUtils.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -24,13 +25,16 @@ void require_complex(const at::Tensor& self) {
 
 // The CPU refuses half types and calls without dimensions; its words come with the fallback.
 std::vector<int> dims_of(const at::Tensor& self, at::IntArrayRef dims) {
+  std::vector<int> wrapped;
+  for (const int64_t dim : dims) {
+    const auto axis = static_cast<int>(at::maybe_wrap_dim(dim, self.dim()));
+    TORCH_CHECK(std::ranges::find(wrapped, axis) == wrapped.end(), "dim ", axis,
+                " appears multiple times in the list of dims");
+    wrapped.push_back(axis);
+  }
   const auto part = c10::toRealValueType(self.scalar_type());
   if ((part != at::kFloat && part != at::kDouble) || dims.empty() || self.dim() == 0) {
     throw_unfilled();
-  }
-  std::vector<int> wrapped;
-  for (const int64_t dim : dims) {
-    wrapped.push_back(static_cast<int>(at::maybe_wrap_dim(dim, self.dim())));
   }
   return wrapped;
 }

@@ -17,7 +17,14 @@ namespace {
 
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
+// Numbers that functional.grid_sample makes of words.
 GridSampling sampling_of(int64_t mode, int64_t padding, bool align_corners) {
+  using Mode = at::native::detail::GridSamplerInterpolation;
+  using Padding = at::native::detail::GridSamplerPadding;
+  TORCH_CHECK(mode >= 0 && mode <= static_cast<int64_t>(Mode::Bicubic),
+              "grid_sampler(): interpolation_mode must be 0, 1 or 2, but got ", mode);
+  TORCH_CHECK(padding >= 0 && padding <= static_cast<int64_t>(Padding::Reflection),
+              "grid_sampler(): padding_mode must be 0, 1 or 2, but got ", padding);
   return {static_cast<GridSampling::Mode>(mode), static_cast<GridSampling::Padding>(padding),
           align_corners};
 }
@@ -34,14 +41,28 @@ at::Tensor planes(const at::Tensor& tensor) {
   return tensor.contiguous().view({n, c, tensor.numel() / std::max<int64_t>(n * c, 1)});
 }
 
+at::DimVector output_sizes(const at::Tensor& input, const at::Tensor& grid) {
+  at::DimVector sizes{input.size(0), input.size(1)};
+  sizes.append(grid.sizes().begin() + 1, grid.sizes().end() - 1);
+  return sizes;
+}
+
+void check_like_output(const at::Tensor& grad_output, const at::Tensor& input,
+                       const at::Tensor& grid) {
+  const at::DimVector sizes = output_sizes(input, grid);
+  TORCH_CHECK(grad_output.sizes() == sizes && grad_output.scalar_type() == input.scalar_type() &&
+                  grid.scalar_type() == input.scalar_type(),
+              "grid_sampler(): expected grad_output of ", input.scalar_type(), " and size ",
+              at::IntArrayRef(sizes), ", and grid of the same dtype, but got ",
+              grad_output.toString(), grad_output.sizes(), " and ", grid.toString());
+}
+
 at::Tensor forward(const at::Tensor& input, const at::Tensor& grid, int64_t mode, int64_t padding,
                    bool align_corners) {
   at::native::check_grid_sampler_common(input, grid);
   TORCH_CHECK(input.scalar_type() == grid.scalar_type(), "expected scalar type ",
               input.scalar_type(), " but found ", grid.scalar_type());
-  at::DimVector sizes{input.size(0), input.size(1)};
-  sizes.append(grid.sizes().begin() + 1, grid.sizes().end() - 1);
-  const at::Tensor out = at::empty(sizes, input.options());
+  const at::Tensor out = at::empty(output_sizes(input, grid), input.options());
   if (out.numel() == 0) return out;
   grid_sample(stream_of(input), view_of(planes(out)), view_of(input), view_of(flat(grid)),
               sampling_of(mode, padding, align_corners));
@@ -51,6 +72,8 @@ at::Tensor forward(const at::Tensor& input, const at::Tensor& grid, int64_t mode
 Pair backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& grid,
               int64_t mode, int64_t padding, bool align_corners, std::array<bool, 2> wanted) {
   at::native::check_grid_sampler_common(input, grid);
+  check_like_output(grad_output, input, grid);
+  const GridSampling sampling = sampling_of(mode, padding, align_corners);
   at::Tensor grad_input, grad_grid = at::empty(grid.sizes(), grid.options());
   if (wanted[0]) grad_input = at::empty(input.sizes(), input.options());
   if (grad_output.numel() == 0) {
@@ -60,7 +83,7 @@ Pair backward(const at::Tensor& grad_output, const at::Tensor& input, const at::
   const at::Tensor gradient = planes(grad_output), points = flat(grid), slopes = flat(grad_grid);
   const OptionalView input_view(grad_input), grid_view(slopes);
   grid_sample_backward(stream_of(input), input_view.get(), grid_view.get(), view_of(gradient),
-                       view_of(input), view_of(points), sampling_of(mode, padding, align_corners));
+                       view_of(input), view_of(points), sampling);
   return {grad_input, grad_grid};
 }
 

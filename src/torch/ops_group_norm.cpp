@@ -44,6 +44,28 @@ void backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& mean,
   if (to.defined() && !to.is_same(dx)) dx.copy_(to);
 }
 
+// What autograd and native_group_norm guarantee, and a caller by name does not.
+void check_sizes(const at::Tensor& input, const at::Tensor& weight, int64_t n, int64_t channels,
+                 int64_t length, int64_t groups) {
+  TORCH_CHECK(n >= 0 && channels >= 0 && length >= 0 && groups > 0 && channels % groups == 0,
+              "Expected number of channels in input to be divisible by num_groups, but got N = ", n,
+              ", C = ", channels, ", HxW = ", length, " and num_groups = ", groups);
+  TORCH_CHECK(input.numel() == n * channels * length, "Expected input of ", n, " x ", channels,
+              " x ", length, " elements, but got ", input.sizes());
+  TORCH_CHECK(!weight.defined() || weight.numel() == channels,
+              "Expected weight to be a vector of size ", channels, ", but got ", weight.sizes());
+}
+
+void check_gradient(const at::Tensor& grad_out, const at::Tensor& input, const at::Tensor& mean,
+                    const at::Tensor& rstd, const at::Tensor& weight, int64_t n, int64_t channels,
+                    int64_t length, int64_t groups) {
+  check_sizes(input, weight, n, channels, length, groups);
+  TORCH_CHECK(grad_out.numel() == input.numel(), "Expected grad_out of the size ", input.sizes(),
+              ", but got ", grad_out.sizes());
+  TORCH_CHECK(mean.numel() == n * groups && rstd.numel() == n * groups,
+              "Expected mean.numel() == N * group to be true, but got false.");
+}
+
 }  // namespace
 
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
@@ -54,6 +76,7 @@ Three GRAFT_OPERATOR(native_group_norm)(const at::Tensor& input,
                                         const std::optional<at::Tensor>& bias, int64_t n,
                                         int64_t channels, int64_t length, int64_t groups,
                                         double epsilon) {
+  check_sizes(input, or_undefined(weight), n, channels, length, groups);
   return at::native::native_group_norm(input.contiguous(), weight, bias, n, channels, length,
                                        groups, epsilon);
 }
@@ -63,6 +86,7 @@ Three GRAFT_OPERATOR(native_group_norm_backward)(const at::Tensor& grad_out,
                                                  const std::optional<at::Tensor>& weight, int64_t n,
                                                  int64_t channels, int64_t length, int64_t groups,
                                                  std::array<bool, 3> output_mask) {
+  check_gradient(grad_out, input, mean, rstd, or_undefined(weight), n, channels, length, groups);
   return at::native::native_group_norm_backward(grad_out.contiguous(), input.contiguous(), mean,
                                                 rstd, weight, n, channels, length, groups,
                                                 output_mask);

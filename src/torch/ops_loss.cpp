@@ -1,4 +1,5 @@
 // src/torch/ops_loss.cpp: the negative log-likelihood loss of vectors and images.
+#include <ATen/core/Reduction.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
@@ -15,6 +16,25 @@ void check_weight(const at::Tensor& weight, const at::Tensor& input) {
               "expected scalar type ", input.scalar_type(), " but found ", weight.scalar_type());
 }
 
+// Upstream takes every other number for a sum.
+LossReduction reduction_of(int64_t reduction) {
+  const bool known = reduction == at::Reduction::None || reduction == at::Reduction::Mean;
+  return known ? static_cast<LossReduction>(reduction) : LossReduction::kSum;
+}
+
+void check_gradient(const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& target,
+                    const at::Tensor& total_weight, int64_t reduction) {
+  TORCH_CHECK(grad_output.scalar_type() == self.scalar_type(), "expected scalar type ",
+              self.scalar_type(), " but found ", grad_output.scalar_type());
+  TORCH_CHECK(total_weight.numel() == 1,
+              "expected total_weight to be a single element tensor, got: ", total_weight.sizes(),
+              " (", total_weight.numel(), " elements)");
+  const bool per_element = reduction_of(reduction) == LossReduction::kNone;
+  TORCH_CHECK(per_element ? grad_output.sizes() == target.sizes() : grad_output.numel() == 1,
+              "Expected a ", per_element ? "tensor of the target's size " : "single element for ",
+              "grad_output and target ", target.sizes(), ", but got: ", grad_output.sizes());
+}
+
 void forward(const at::Tensor& self, const at::Tensor& target, const at::Tensor& weight,
              int64_t reduction, int64_t ignore_index, const at::Tensor& output,
              const at::Tensor& total_weight) {
@@ -22,7 +42,7 @@ void forward(const at::Tensor& self, const at::Tensor& target, const at::Tensor&
   const at::Tensor scale = weight.defined() ? weight.contiguous() : weight;
   const OptionalView scale_view(scale);
   nll_loss(stream_of(self), view_of(output), view_of(total_weight), view_of(self), view_of(target),
-           scale_view.get(), static_cast<LossReduction>(reduction), ignore_index);
+           scale_view.get(), reduction_of(reduction), ignore_index);
 }
 
 void backward(const at::Tensor& grad_output, const at::Tensor& target, const at::Tensor& weight,
@@ -32,7 +52,7 @@ void backward(const at::Tensor& grad_output, const at::Tensor& target, const at:
   const OptionalView scale_view(scale);
   nll_loss_backward(stream_of(grad_output), view_of(grad_input), view_of(grad_output),
                     view_of(target), scale_view.get(), view_of(total_weight),
-                    static_cast<LossReduction>(reduction), ignore_index);
+                    reduction_of(reduction), ignore_index);
 }
 
 at::Tensor or_undefined(at::OptionalTensorRef tensor) {
@@ -75,7 +95,7 @@ std::tuple<at::Tensor&, at::Tensor&> GRAFT_OPERATOR(nll_loss2d_forward_output)(
     int64_t reduction, int64_t ignore_index, at::Tensor& output, at::Tensor& total_weight) {
   const at::Tensor scale = binding::or_undefined(weight);
   check_images(self, target, scale);
-  const bool per_element = static_cast<LossReduction>(reduction) == LossReduction::kNone;
+  const bool per_element = reduction_of(reduction) == LossReduction::kNone;
   output.resize_(per_element ? target.sizes() : at::IntArrayRef{});
   total_weight.resize_({});
   forward(self, target, scale, reduction, ignore_index, output, total_weight);
@@ -97,6 +117,9 @@ at::Tensor& GRAFT_OPERATOR(nll_loss2d_backward_grad_input)(
     const at::Tensor& total_weight, at::Tensor& grad_input) {
   const at::Tensor scale = binding::or_undefined(weight);
   check_images(self, target, scale);
+  check_gradient(grad_output, self, target, total_weight, reduction);
+  TORCH_CHECK(grad_input.scalar_type() == self.scalar_type(), "expected scalar type ",
+              self.scalar_type(), " but found ", grad_input.scalar_type());
   grad_input.resize_as_(self);
   backward(grad_output, target, scale, reduction, ignore_index, total_weight, grad_input);
   return grad_input;

@@ -17,11 +17,17 @@ struct Lists {
   at::TensorList steps;
 };
 
+void check_one(const at::Tensor& number) {
+  TORCH_CHECK(number.numel() == 1, "a Tensor with ", number.numel(),
+              " elements cannot be converted to Scalar");
+}
+
 // A number that every parameter reads, where it lies on the device.
 class Shared {
  public:
   Shared(const Optional& given, const at::Tensor& like, bool keeps_double) {
     if (!given.has_value() || !given->defined()) return;
+    check_one(*given);
     const bool stays = keeps_double && given->scalar_type() == at::kDouble;
     tensor_ = given->to(like.device(), stays ? at::kDouble : at::kFloat);
     view_ = flat_view(tensor_);
@@ -76,7 +82,10 @@ void run(const char* name, const Lists& lists, OptimizerSettings settings, const
       members.push_back({lists.states[static_cast<size_t>(s)][i], &tensors[i].states[s], true});
     }
     dense.add(name, members);
-    if (counts_steps(settings.rule)) tensors[i].step = flat_view(dense.keep(lists.steps[i]));
+    if (counts_steps(settings.rule)) {
+      check_one(lists.steps[i]);
+      tensors[i].step = flat_view(dense.keep(lists.steps[i]));
+    }
   }
   optimizer_step(stream_of(first), tensors, settings);
   dense.finish();

@@ -47,9 +47,21 @@ at::DimVector padded(const at::Tensor& self, at::IntArrayRef padding) {
   return sizes;
 }
 
-// What upstream checks for gradients that have no meta function.
-void check_gradient(const at::Tensor& grad_output, const at::Tensor& self,
+// What upstream checks for gradients that have no meta function, and what it takes on trust: the
+// number of paddings and of dimensions. planes: the dimensions that are padded.
+void check_gradient(int64_t planes, const at::Tensor& grad_output, const at::Tensor& self,
                     at::IntArrayRef padding) {
+  TORCH_CHECK(static_cast<int64_t>(padding.size()) == 2 * planes, "padding size is expected to be ",
+              2 * planes, ", but got: ", padding.size());
+  TORCH_CHECK(self.dim() == planes + 1 || self.dim() == planes + 2, "Expected ", planes + 1,
+              "D or ", planes + 2, "D input, but got: ", self.sizes());
+  TORCH_CHECK(grad_output.dim() == self.dim() && grad_output.scalar_type() == self.scalar_type(),
+              "grad_output unexpected. Expected: ", self.dim(), " dimensions of ",
+              self.scalar_type(), ", Got: ", grad_output.dim(), " of ", grad_output.scalar_type());
+  TORCH_CHECK(grad_output.sizes().slice(0, self.dim() - planes) ==
+                  self.sizes().slice(0, self.dim() - planes),
+              "grad_output planes unexpected. Expected: ", self.sizes(),
+              ", Got: ", grad_output.sizes());
   const at::DimVector sizes = padded(self, padding);
   static const char* const kNames[] = {"width", "height", "depth"};
   for (size_t i = 0; 2 * i < padding.size(); ++i) {
@@ -59,9 +71,9 @@ void check_gradient(const at::Tensor& grad_output, const at::Tensor& self,
   }
 }
 
-at::Tensor& gradient_into(Make make, const at::Tensor& grad_output, const at::Tensor& self,
-                          at::IntArrayRef padding, at::Tensor& grad_input) {
-  check_gradient(grad_output, self, padding);
+at::Tensor& gradient_into(Make make, int64_t planes, const at::Tensor& grad_output,
+                          const at::Tensor& self, at::IntArrayRef padding, at::Tensor& grad_input) {
+  check_gradient(planes, grad_output, self, padding);
   grad_input.resize_as_(self, self.suggest_memory_format());
   backward(make, grad_output, padding, grad_input);
   return grad_input;
@@ -143,19 +155,19 @@ at::Tensor& GRAFT_OPERATOR(reflection_pad2d_backward_grad_input)(const at::Tenso
                                                                  const at::Tensor& self,
                                                                  at::IntArrayRef padding,
                                                                  at::Tensor& grad_input) {
-  return gradient_into(&reflection_taps, grad_output, self, padding, grad_input);
+  return gradient_into(&reflection_taps, 2, grad_output, self, padding, grad_input);
 }
 at::Tensor& GRAFT_OPERATOR(replication_pad2d_backward_grad_input)(const at::Tensor& grad_output,
                                                                   const at::Tensor& self,
                                                                   at::IntArrayRef padding,
                                                                   at::Tensor& grad_input) {
-  return gradient_into(&replication_taps, grad_output, self, padding, grad_input);
+  return gradient_into(&replication_taps, 2, grad_output, self, padding, grad_input);
 }
 at::Tensor& GRAFT_OPERATOR(replication_pad3d_backward_grad_input)(const at::Tensor& grad_output,
                                                                   const at::Tensor& self,
                                                                   at::IntArrayRef padding,
                                                                   at::Tensor& grad_input) {
-  return gradient_into(&replication_taps, grad_output, self, padding, grad_input);
+  return gradient_into(&replication_taps, 3, grad_output, self, padding, grad_input);
 }
 
 at::Tensor GRAFT_OPERATOR(reflection_pad2d_backward)(const at::Tensor& grad_output,

@@ -17,6 +17,9 @@ void forward(const at::Tensor& input, int64_t dim, const at::Tensor& output, boo
 
 void backward(const at::Tensor& grad, const at::Tensor& output, int64_t dim,
               const at::Tensor& grad_input, bool log) {
+  TORCH_CHECK(output.sizes() == grad.sizes() && output.scalar_type() == grad.scalar_type(),
+              "expected output to be like grad_output, ", grad.toString(), grad.sizes(),
+              ", but got ", output.toString(), output.sizes());
   if (grad_input.numel() == 0) return;
   const int axis = static_cast<int>(at::maybe_wrap_dim(dim, grad.dim()));
   softmax_backward(stream_of(grad), view_of(grad_input), view_of(grad), view_of(output), axis, log);

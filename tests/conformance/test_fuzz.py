@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import planted_calls
 import pytest
 import torch
 
+import planted_calls
 from invocation import environment
 from torch_graft.conformance import compare, fuzz_entries
 from torch_graft.conformance.checks import seed
@@ -92,7 +92,9 @@ def test_graft(tmp_path):
     assert code == 0, out + err
 
 
-@pytest.mark.parametrize("name", ["aten::add.Tensor", "aten::convolution", "cumsum", "aten::addmm.out"])
+@pytest.mark.parametrize(
+    "name", ["aten::add.Tensor", "aten::convolution", "cumsum", "aten::addmm.out"]
+)
 def test_a_seed_names_its_calls(corpus, name):
     plan = Plan(corpus, 7, 0, 5)
     twice = [[str(c) for n in range(5) for c in plan.draws(subject(name), n)] for _ in range(2)]
@@ -101,7 +103,9 @@ def test_a_seed_names_its_calls(corpus, name):
     assert other != twice[0]
 
 
-@pytest.mark.parametrize("name", ["aten::add.Tensor", "cumsum", "aten::_fft_c2c", "aten::random_.from"])
+@pytest.mark.parametrize(
+    "name", ["aten::add.Tensor", "cumsum", "aten::_fft_c2c", "aten::random_.from"]
+)
 def test_a_printed_call_can_be_run(corpus, name):
     cpu, ran = torch.device("cpu"), 0
     for number in range(30):

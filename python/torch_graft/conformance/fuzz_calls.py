@@ -66,7 +66,8 @@ class Subject:
         raise NotImplementedError
 
     @property
-    def random(self) -> bool:
+    def draws_numbers(self) -> bool:
+        """Whether its values are random; False where that is only seen in a run."""
         return False
 
 
@@ -75,17 +76,19 @@ class Overload(Subject):
         super().__init__(name)
         qualified, _, overload = name.partition(".")
         space, _, root = qualified.partition("::")
-        self.target = f"torch.ops.{space}.{root}.{overload or 'default'}"
-        self.schema = torch._C._get_schema(qualified, overload)
+        overload = overload or "default"
+        packet = f"torch.ops.{space}.{root}"
+        plain = not keyword.iskeyword(overload)
+        self.target = f"{packet}.{overload}" if plain else f"getattr({packet}, {overload!r})"
+        self.function = getattr(getattr(getattr(torch.ops, space), root), overload)
+        self.schema = self.function._schema
 
     def arguments(self) -> list[Any]:
         return list(self.schema.arguments)
 
     @property
-    def random(self) -> bool:
-        space, root, overload = self.target.split(".")[2:]
-        function = getattr(getattr(getattr(torch.ops, space), root), overload)
-        return torch.Tag.nondeterministic_seeded in function.tags
+    def draws_numbers(self) -> bool:
+        return torch.Tag.nondeterministic_seeded in self.function.tags
 
     def draw(self, chance: random.Random, corpus: str) -> Call:
         values = Values(chance)
@@ -100,7 +103,7 @@ class Overload(Subject):
             if text is None:
                 continue
             drawn.append(Argument(a.name, text, a.kwarg_only))
-            if "Tensor" == str(a.real_type) and text != "None" and not a.is_out:
+            if str(a.real_type) == "Tensor" and text != "None" and not a.is_out:
                 values.tensors.append(drawn[-1].variable)
         return Call(self.target, drawn)
 
@@ -168,7 +171,11 @@ def _wrong(value: Any, text: str, name: str, values: Values) -> str:
     if values.happens(0.08):
         return str(values.one_of("None", "''", "[]", "-1", "nan", "torch.empty(0, device=d)"))
     if isinstance(value, torch.Tensor):
-        return values.changed(text) if values.happens(0.6) else values.value("Tensor", name, None, True)
+        return (
+            values.changed(text)
+            if values.happens(0.6)
+            else values.value("Tensor", name, None, True)
+        )
     if isinstance(value, bool):
         return repr(not value)
     kinds = {int: "int", float: "float", str: "str", complex: "number", torch.dtype: "ScalarType"}

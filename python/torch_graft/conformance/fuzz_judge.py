@@ -7,6 +7,7 @@ A call may kill or hang its process on either side; sample numbers tell the pool
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import resource
 import signal
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torch_graft.conformance import compare, samples, ties
+from torch_graft.conformance import compare, fuzz_entries, samples, ties
 from torch_graft.conformance.cases import Cell
 from torch_graft.conformance.checks import is_random, one_line, seed
 from torch_graft.conformance.fuzz_calls import DRAWS, SUITE, Call, Entry, Overload, Plan, Subject
@@ -28,11 +29,17 @@ from torch_graft.conformance.session import Outcome, Session
 CPU_SECONDS = 3  # of processor time, then the process ends: the CPU itself hangs
 CPU_SLOW = 1.0  # a call that takes longer is drawn again
 MEMORY = 1 << 30  # bytes that the CPU may take beside what it has
+TIMES = 10  # the tolerances: the fuzz looks for wrong numbers, not for roundings
+FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64,
+            torch.complex128, torch.complex32)  # fmt: skip
 HOME = torch.device("cpu")
 NO_MEMORY = re.compile(r"can't allocate memory|bad_alloc|MemoryError|out of memory|alloc_cpu", re.I)
 NO_KERNEL = re.compile(r"Could not run '|is not implemented for .*CPU|no kernel image")
-NARROW = re.compile(r"not (?:implemented|supported) for '?\"?(?:Half|BFloat16|ComplexHalf|Float8|UInt(?:16|32|64)|torch\.(?:float16|bfloat16))")
+NARROW = re.compile(
+    r"not (?:implemented|supported) for '?\"?(?:Half|BFloat16|ComplexHalf|Float8|UInt(?:16|32|64)|torch\.(?:float16|bfloat16))"
+)
 UNTYPED = re.compile(r"^\w+::\w+\(\) (?:Expected a value|expected at most|is missing|got)")
+UNTYPED_KERNEL = re.compile(r"not implemented for '")
 FOREIGN = ("to('meta')", ".cpu()")
 
 
@@ -51,6 +58,10 @@ class FuzzOutcome(Outcome):
     findings: list[Finding] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     next: int = 0
+
+
+class Elsewhere(Exception):
+    """No tensor of the call lies on the device: the call says nothing of it."""
 
 
 class Result(NamedTuple):
@@ -87,6 +98,9 @@ def perform(call: Call, device: torch.device, around: Any, change: Any = lambda 
         target = eval(call.target, names)
     except Exception as error:
         return Result(error=error, built=False)
+    tensors = [t for a in call.arguments for t in compare.leaves(names[a.variable])]
+    if tensors and all(t.device.type != device.type for t in tensors):
+        return Result(error=Elsewhere("no tensor of the device"), built=False)
     positional = [names[a.variable] for a in call.arguments if not a.keyword]
     named = {a.name: names[a.variable] for a in call.arguments if a.keyword}
     given = (*positional, *named.values())
@@ -107,6 +121,7 @@ def _clock(kind: int, seconds: float) -> Any:
         signal.setitimer(kind, 0)
 
 
+@functools.cache
 def _limit_memory() -> None:
     """A CPU kernel that would take much memory is refused it, and its call is drawn again."""
     with open("/proc/self/status") as file:
@@ -119,10 +134,8 @@ def run(session: Session, cell: Cell, what: Subject) -> FuzzOutcome:
     """The outcome of one cell, whose aspect is the text of its plan."""
     for name in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(name, signal.SIG_DFL)
-    if not getattr(session, "memory_limited", False):
-        with contextlib.suppress(OSError, ValueError):
-            _limit_memory()
-        session.memory_limited = True
+    with contextlib.suppress(OSError, ValueError):
+        _limit_memory()
     plan = Plan.of(cell.aspect)
     judge = Judge(session, what, plan)
     with torch.no_grad():
@@ -145,6 +158,12 @@ class Judge:
         self.cell = Cell(SUITE, what.name, "any", "values")
         self.around: Callable[[], Any] = lambda: session.on_device(self.cell)
         self.found = FuzzOutcome("pass")
+        info = fuzz_entries.entry(what.name) if isinstance(what, Entry) else None
+        self.allowed = {
+            dtype: compare.Tolerance(TIMES * one.relative, TIMES * one.absolute)
+            for dtype in FLOATING
+            for one in [(session.tolerances(info) if info else {}).get(dtype, compare.default_tolerance(dtype))]
+        }  # fmt: skip
 
     def trial(self, number: int) -> bool:
         """Draws and runs one call; False when the device no longer works."""
@@ -184,7 +203,10 @@ class Judge:
             except Exception as error:
                 there = there._replace(error=there.error or error)
             works = there.error is None or self.session.usable()
-        if not works:
+        if isinstance(there.error, Elsewhere):
+            self.found.counts["no tensor of the device"] += 1
+            return True
+        if there.error is not None and not works:
             self._add("survives", "error", f"the device no longer works after {one_line(there.error)}",
                       number, call)  # fmt: skip
             return False
@@ -193,7 +215,7 @@ class Judge:
         elif home.error is not None and there.error is not None:
             self._both_refuse(number, call, home.error, there.error)
         elif home.error is not None:
-            self._taken(number, call, home.error)
+            self._taken(number, call, home.error, there)
         elif there.error is not None:
             self._refused(number, call, there)
         else:
@@ -212,9 +234,14 @@ class Judge:
             text = f"{one_line(there, 160)} -- the CPU: {one_line(home, 160)}"
             self._add("words", "pass", text, number, call)
 
-    def _taken(self, number: int, call: Call, error: Exception) -> None:
-        if NO_KERNEL.search(str(error)) or NARROW.search(str(error)):
+    def _taken(self, number: int, call: Call, error: Exception, there: Result) -> None:
+        text = str(error)
+        if NO_KERNEL.search(text) or NARROW.search(text) or "INTERNAL ASSERT" in text:
             self.found.counts["the CPU has no kernel"] += 1
+            return
+        results = list(compare.leaves(there.value))
+        if UNTYPED_KERNEL.search(text) and results and not any(t.numel() for t in results):
+            self.found.counts["another dtype, but no element"] += 1
             return
         self.found.counts["compared"] += 1
         self._add("refuses", "fail", f"taken; the CPU raises {one_line(error)}", number, call)
@@ -232,9 +259,12 @@ class Judge:
         actual, expected = there.compared(), home.compared()
         if any(t.is_meta for t in (*compare.leaves(actual), *compare.leaves(expected))):
             return compare.metadata_difference(actual[0], expected[0])
-        text = compare.difference(actual, expected, {})
+        text = compare.difference(actual, expected, self.allowed)
         if text is None:
             return None
+        if _overwritten(home.arguments):
+            self.found.counts["an output that is an input"] += 1
+            return compare.metadata_difference(actual, expected)
         if not self.session.values_compared(self.cell) or self._random(call):
             return compare.metadata_difference(actual, expected)
         if self._near(call, actual, expected) or _undefined(call, expected):
@@ -248,11 +278,15 @@ class Judge:
 
     def _random(self, call: Call) -> bool:
         if isinstance(self.what, Overload):
-            return self.what.random
+            return self.what.draws_numbers
         return is_random(lambda: perform(call, HOME, contextlib.nullcontext()))
 
     def _tie_name(self) -> str:
-        return self.what.name if isinstance(self.what, Entry) else self.what.name.split("::")[1].split(".")[0]
+        return (
+            self.what.name
+            if isinstance(self.what, Entry)
+            else self.what.name.split("::")[1].split(".")[0]
+        )
 
     def _near(self, call: Call, actual: Any, expected: Any) -> bool:
         with samples.default_dtype(torch.float64):
@@ -260,7 +294,7 @@ class Judge:
         if exact.error is not None:
             return False
         try:
-            return compare.no_farther(actual, expected, exact.compared(), {})
+            return compare.no_farther(actual, expected, exact.compared(), self.allowed)
         except RuntimeError:
             return False
 
@@ -271,6 +305,12 @@ def _inputs(call: Call) -> tuple[Any, Any, Any]:
     count = sum(not a.keyword for a in call.arguments)
     names = [a.name for a in call.arguments[count:]]
     return given[0], given[1:count], dict(zip(names, given[count:], strict=False))
+
+
+def _overwritten(given: tuple[Any, ...]) -> bool:
+    """Whether two arguments share their memory: what is read after it was written is open."""
+    places = [t.untyped_storage()._cdata for t in compare.leaves(given) if samples.is_strided(t)]
+    return len(places) > len(set(places))
 
 
 def _unwritten(call: Call, expected: Any) -> bool:

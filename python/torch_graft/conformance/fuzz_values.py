@@ -52,7 +52,9 @@ def made(
     return wide.to(kind).to(device)
 
 
-def wild(dtype: str, shape: tuple[int, ...], seed: int = 0, *, device: torch.device) -> torch.Tensor:
+def wild(
+    dtype: str, shape: tuple[int, ...], seed: int = 0, *, device: torch.device
+) -> torch.Tensor:
     """As made, with NaN, infinities, negative zero and large numbers among the elements."""
     values = made(dtype, shape, seed, device=torch.device("cpu"))
     odd = [float("nan"), float("inf"), -float("inf"), -0.0, 6e4, -6e4, 1e-30]
@@ -147,7 +149,9 @@ class Values:
         return f"torch.{self.any_dtype() if hostile or self.happens(0.5) else self.dtype}"
 
     def _layout(self, name: str, hostile: bool) -> str:
-        return str(self.one_of("torch.sparse_coo", "torch.sparse_csr") if hostile else "torch.strided")
+        return str(
+            self.one_of("torch.sparse_coo", "torch.sparse_csr") if hostile else "torch.strided"
+        )
 
     def _device(self, name: str, hostile: bool) -> str:
         return "d"

@@ -1,0 +1,144 @@
+# tests/python/test_hostile_arguments.py: sizes, numbers and lists that fit nothing are refused; no process dies.
+"""Each call ended its process, or gave numbers, before its operator checked what it takes on trust.
+
+They are ATen's own operators, called by name: autograd and torch.nn.functional never pass such
+arguments, but Python can.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+DEVICE = "graft"
+aten = torch.ops.aten
+
+
+def ones(*sizes: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.ones(sizes, dtype=dtype, device=DEVICE)
+
+
+def longs(*sizes: int) -> torch.Tensor:
+    return torch.zeros(sizes, dtype=torch.int64, device=DEVICE)
+
+
+def convolution(input=None, weight=None, bias=None, stride=(1, 1), padding=(0, 0), dilation=(1, 1),
+                transposed=False, output_padding=(0, 0), groups=1):  # fmt: skip
+    input = ones(1, 2, 5, 5) if input is None else input
+    weight = ones(2, 2, 3, 3) if weight is None else weight
+    return aten.convolution_overrideable(input, weight, bias, stride, padding, dilation,
+                                         transposed, output_padding, groups)  # fmt: skip
+
+
+def group_norm_gradient(n=2, channels=4, length=3, groups=2, mean=None):
+    x = ones(2, 4, 3)
+    mean = ones(2, 2) if mean is None else mean
+    return aten.native_group_norm_backward(x, x, mean, ones(2, 2), ones(4), n, channels, length,
+                                           groups, [True] * 3)  # fmt: skip
+
+
+def nll_gradient(grad_output, reduction=1, total=None):
+    total = ones() if total is None else total
+    return aten.nll_loss2d_backward(grad_output, ones(2, 3, 4, 4), longs(2, 4, 4), None, reduction,
+                                    -100, total)  # fmt: skip
+
+
+def sampled(mode=0, padding=0, grad_output=None):
+    grid = torch.zeros(1, 4, 4, 2, device=DEVICE)
+    if grad_output is None:
+        return aten.grid_sampler_2d(ones(1, 2, 3, 3), grid, mode, padding, False)
+    return aten.grid_sampler_2d_backward(grad_output, ones(1, 2, 3, 3), grid, mode, padding, False,
+                                         [True, True])  # fmt: skip
+
+
+REFUSED = {
+    "convolution of a vector": lambda: convolution(weight=ones(3)),
+    "convolution without dilation": lambda: convolution(dilation=(1, 0)),
+    "convolution with a negative stride": lambda: convolution(stride=(-1, 1)),
+    "convolution of other channels": lambda: convolution(weight=ones(2, 5, 3, 3)),
+    "convolution without groups": lambda: convolution(groups=0),
+    "convolution with three strides": lambda: convolution(stride=(1, 1, 1)),
+    "convolution with a long bias": lambda: convolution(bias=ones(3)),
+    "transposed convolution without output padding": lambda: convolution(
+        transposed=True, output_padding=()
+    ),
+    "convolution's gradient of another size": lambda: aten.convolution_backward_overrideable(
+        ones(1, 2, 5, 5), ones(1, 2, 5, 5), ones(2, 2, 3, 3), [1, 1], [0, 0], [1, 1], False, [0, 0],
+        1, [True] * 3,
+    ),
+    "group norm of other sizes": lambda: aten.native_group_norm(ones(2, 3), None, None, 1, 3, 9, 3, 0.1),
+    "group norm's gradient, negative": lambda: group_norm_gradient(length=-1),
+    "group norm's gradient, many groups": lambda: group_norm_gradient(groups=2**31 - 1),
+    "group norm's gradient, short mean": lambda: group_norm_gradient(mean=ones(1)),
+    "batch norm with a short weight": lambda: aten._batch_norm_with_update(
+        ones(3, 2, 4), ones(2), ones(0), ones(2), ones(2), 0.1, 1e-5
+    ),
+    "batch norm's gradient with a short weight": lambda: aten.native_batch_norm_backward(
+        ones(3, 2, 4), ones(3, 2, 4), ones(0), ones(2), ones(2), ones(2), ones(2), True, 1e-5,
+        [True] * 3,
+    ),
+    "batch norm's gradient of another size": lambda: aten.native_batch_norm_backward(
+        ones(1, 2, 4), ones(3, 2, 4), ones(2), ones(2), ones(2), ones(2), ones(2), True, 1e-5,
+        [True] * 3,
+    ),
+    "nll_loss's gradient per element": lambda: nll_gradient(ones(2, 0), 0),
+    "nll_loss's gradient in another dtype": lambda: nll_gradient(ones(dtype=torch.int32)),
+    "nll_loss's total weight": lambda: nll_gradient(ones(), total=ones(2, 3)),
+    "grid_sample in an unknown mode": lambda: sampled(mode=-1),
+    "grid_sample with unknown padding": lambda: sampled(padding=2**31),
+    "grid_sample's gradient in an unknown mode": lambda: sampled(2**62, 0, ones(1, 2, 4, 4)),
+    "grid_sample's gradient of another size": lambda: sampled(0, 0, ones(1, 2, 9, 9)),
+    "cummax into less": lambda: aten._cummax_helper(ones(300), ones(17), longs(), -1),
+    "cummin into floats": lambda: aten._cummin_helper(ones(2), ones(2), ones(2), -1),
+    "cummin of no such dimension": lambda: aten._cummin_helper(ones(2), ones(2), longs(2), 5),
+    "log_softmax's gradient of another size": lambda: aten._log_softmax_backward_data(
+        ones(17), ones(0), 0, torch.float32
+    ),
+    "softmax's gradient of another size": lambda: aten._softmax_backward_data(
+        ones(17), ones(3), 0, torch.float32
+    ),
+    "SGD with an empty rate": lambda: aten._fused_sgd_.tensor_lr(
+        [ones(3)], [ones(3)], [ones(3)], weight_decay=0.0, momentum=0.5, lr=ones(2, 0),
+        dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
+    ),
+    "reflection's gradient of nine paddings": lambda: aten.reflection_pad2d_backward(
+        ones(1), ones(1, 1, 1), [-2, 4, 1000, 2, -1, -1, 4, 0, 2]
+    ),
+    "replication's gradient of five paddings": lambda: aten.replication_pad3d_backward(
+        ones(2), ones(2), [3, 5, 1, 2, 4]
+    ),
+    "replication's gradient of no dimension": lambda: aten.replication_pad3d_backward(
+        ones(0), ones(), [3, 4, -1, 2, -1, 5]
+    ),
+    "fft along one dimension twice": lambda: aten._fft_r2c(ones(4, 4), [1, 1], 0, True),
+    "fft along no such dimension": lambda: aten._fft_r2c(
+        ones(dtype=torch.bfloat16), [-(2**63)], 3, False
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_fits_nothing_is_refused(name):
+    with pytest.raises((RuntimeError, IndexError)):
+        REFUSED[name]()
+    assert (ones(3) + 1).tolist() == [2, 2, 2]
+
+
+def test_any_other_reduction_is_a_sum():
+    """As on the CPU, where a number that is neither 0 nor 1 sums."""
+    target, logs = torch.tensor([1, 0, 2]), torch.randn(3, 4).log_softmax(1)
+    found = aten.nll_loss_backward(
+        ones(), logs.to(DEVICE), target.to(DEVICE), None, 2**31, -100, ones()
+    )
+    expected = aten.nll_loss_backward(
+        torch.ones(()), logs, target, None, 2**31, -100, torch.ones(())
+    )
+    assert found.cpu().equal(expected)
+
+
+def test_the_gradient_of_dropout_broadcasts_its_mask():
+    gradient, mask = torch.randn(5, 4), torch.tensor([True, False, True, True])
+    found = aten.native_dropout_backward(gradient.to(DEVICE), mask.to(DEVICE), 2.0)
+    assert found.cpu().equal(aten.native_dropout_backward(gradient, mask, 2.0))
+    with pytest.raises(RuntimeError, match="must match the size"):
+        aten.native_dropout_backward(ones(5, 4), mask[:3].to(DEVICE), 2.0)
