@@ -51,7 +51,7 @@ REFUSES: dict[str, Condition] = {
     "sinh": lambda x: x.dim() == 0,
     "flip": lambda x, dims: len(dims) == 0,
     "maximum": lambda a, b: a.dtype != b.dtype,
-    "mv": _strided,
+    "neg": _strided,
     "amax": lambda x, *rest: x.dtype == torch.bool,
 }
 WRONG: dict[str, Condition] = {"lgamma": _strided, "fmod": _empty}

@@ -54,7 +54,7 @@ def test_what_is_planted_is_found_and_nothing_else(tmp_path):
     chosen = [*PLANTED, *SOUND]
     patterns = [p for name in chosen for p in (name, f"aten::{name}", f"aten::{name}.*")]
     code, out, err = fuzz(tmp_path, "--plugin", "planted_calls", "--ops", ",".join(patterns),
-                          "--calls", "10", "--least", "120", "--device-seconds", "2")  # fmt: skip
+                          "--calls", "10", "--least", "70", "--device-seconds", "2")  # fmt: skip
     assert code == 1, out + err
     found = red(tmp_path)
     assert found["survives"] == {*planted_calls.CRASHES, *planted_calls.HANGS}
@@ -87,7 +87,7 @@ def test_the_cpu_against_itself_is_green(tmp_path):
 
 @pytest.mark.timeout(600)
 def test_graft(tmp_path):
-    code, out, err = fuzz(tmp_path, "--device", "graft:0", "--calls", "1500", "--least", "1",
+    code, out, err = fuzz(tmp_path, "--device", "graft:0", "--calls", "1500", "--least", "1", "--aspects", "survives",
                           limit=580)  # fmt: skip
     assert code == 0, out + err
 

@@ -40,8 +40,8 @@ TOLD = {  # not red
     "words": "both refuse, with another class of exception",
 }
 CALLS = 50_000
-DEATHS = 12  # of a subject, then the rest of its calls is left out
-HANG = 4  # deaths that a hang counts for
+DEATHS = 4  # of a subject, then the rest of its calls is left out
+HANG = 2  # deaths that a hang counts for
 SHOWN = 5  # calls printed of a group
 EXAMPLES = 60  # groups named on the terminal
 

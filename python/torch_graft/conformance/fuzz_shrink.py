@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch_graft.conformance.fuzz import Found
 
 SIMPLE = ("None", "0", "[]", "made('float32', (2,), 0)")
-MOST = 12  # deaths that are simplified
+MOST = 6  # deaths that are simplified
 LIMIT = 60.0
 
 
