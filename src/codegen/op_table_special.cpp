@@ -36,6 +36,13 @@ Value polygamma(Value a, Value n) {
   return cast(a.type(), select(odd, size, -size));
 }
 
+Value kaiser_window(Value at, Value length, Value beta) {
+  const Value middle = (cast(Type::kF64, length) - 1) * 0.5, wide_beta = cast(Type::kF64, beta);
+  const Value away = (cast(Type::kF64, at) - middle) / middle;
+  const Value share = ir::bessel_i0(wide_beta * sqrt(abs(1 - away * away)));
+  return cast(at.type(), share / ir::bessel_i0(wide_beta));
+}
+
 Value lcm(Value a, Value b) {
   const Value divisor = gcd(a, b);
   const Value multiple = a / divisor * b;  // 0 for a divisor of 0
@@ -83,6 +90,24 @@ Results fraction_and_exponent(Value a) {
   return {select(plain, a, fraction), select(plain, 0, cast(Type::kI32, exponent))};
 }
 
+// a 2^n, rounded once. Two factors bring n into the exponents of normal numbers; those downwards
+// leave a mantissa's bits to the last one, so that no step before it meets a subnormal number.
+Value scaled_by_power_of_two(Value a, Value n) {
+  const Layout layout = layout_of(a);
+  const int most = static_cast<int>(layout.bias) + 1, least = 1 - most;
+  const int down = least + layout.mantissa + 1;
+  Value result = a, left = n;
+  for (int step = 0; step < 2; ++step) {
+    const Value above = left > most, below = left < least;
+    result = result *
+             select(above, std::ldexp(1.0, most), select(below, like(a, std::ldexp(1.0, down)), 1));
+    left = left - select(above, most, select(below, like(a, down), 0));
+  }
+  left = select(left < most, select(left > least, left, least), most);
+  const Value exponent = cast(layout.bits, left) + most;
+  return select(is_nan(n), n, result * bitcast(a.type(), exponent << layout.mantissa));
+}
+
 #define GRAFT_WIDE_ROW(name, stub, function)                                         \
   {                                                                                  \
     name, 1, 0, 1, kFloatTypes, 0, stub,                                             \
@@ -118,6 +143,8 @@ const Op kRows[] = {
     GRAFT_WIDE_ROW("scaled_bessel_k1", "special_scaled_modified_bessel_k1_stub", bessel_k1e),
     GRAFT_WIDE_ROW("spherical_bessel_j0", "special_spherical_bessel_j0_stub", spherical_bessel_j0),
     GRAFT_WIDE_ROW("airy_ai", "special_airy_ai_stub", airy_ai),
+    {"kaiser_window", 1, 2, 1, kFloatTypes, 0, "kaiser_window_stub",
+     [](In x, In s) { return kaiser_window(x[0], s[0], s[1]); }},
     {"trigamma", 1, 0, 1, kFloatTypes, 0, "trigamma_stub",
      [](In x, In) { return trigamma_of_rounded_angles(x[0]); }},
     {"polygamma", 1, 1, 1, kFloatTypes, 0, "", [](In x, In s) { return polygamma(x[0], s[0]); }},
@@ -143,6 +170,7 @@ const Op kRows[] = {
      [](In x, In) { return next_after(x[0], x[1], x[0].type() == Type::kF32 ? 16 : 45); }},
     {"frexp", 1, 0, 2, kFloatTypes, 0, "frexp_stub",
      [](In x, In) { return fraction_and_exponent(x[0]); }},
+    GRAFT_PAIR_ROW("ldexp", "ldexp_stub", scaled_by_power_of_two),
     {"gcd", 2, 0, 1, kIntegerTypes, 0, "gcd_stub", [](In x, In) { return gcd(x[0], x[1]); }},
     {"lcm", 2, 0, 1, kIntegerTypes, 0, "lcm_stub", [](In x, In) { return lcm(x[0], x[1]); }},
     {"complex",

@@ -139,6 +139,7 @@ void run(Stream& stream, IndexKernel::Mode mode, const TensorView& plain, const 
          std::span<const TensorView> indices, std::span<const int64_t> sizes,
          std::span<const int64_t> strides) {
   if (plain.count() == 0 || indices.empty()) return;
+  for (size_t k = 0; k < sizes.size(); ++k) require_elements(sizes[k], static_cast<int>(k));
   if (indices.size() > kMaxIndices) {
     throw Error(GRAFT_UNSUPPORTED,
                 "index: at most " + std::to_string(kMaxIndices) + " index tensors");

@@ -1,9 +1,12 @@
 // src/kernels/checked_index.h: reads indices in kernels, clamps them and reports bad ones.
 #pragma once
 
+#include <string>
+
 #include "codegen/builder.h"
 #include "kernels/arguments.h"
 #include "kernels/error_record.h"
+#include "runtime/error.h"
 #include "runtime/op_tag.h"
 
 namespace graft {
@@ -14,6 +17,14 @@ inline void append_checker(Arguments& arguments, Stream& stream) {
                     GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE);
   const auto code = static_cast<uint64_t>(IndexErrorCode::kOutOfRange);
   arguments.index(static_cast<int64_t>(static_cast<uint64_t>(current_tag()) << 32 | code));
+}
+
+// Before a launch that has any index: in a dimension without elements there is no place to clamp
+// one to. Throws Error.
+inline void require_elements(int64_t size, int dim) {
+  if (size != 0) return;
+  throw Error(GRAFT_INVALID_ARGUMENT,
+              "index is out of bounds for dimension " + std::to_string(dim) + " with size 0");
 }
 
 // The kernel's side. The record is seen as two int64: {code, tag} and index.

@@ -125,6 +125,7 @@ void embedding_bag(Stream& stream, const BagOutputs& outputs, const TensorView& 
   if (bags == 0) return;
   const BagKernel kernel{mode, weights != nullptr, table.dtype, indices.dtype};
   const int64_t count = indices.count();
+  if (count > 0) require_elements(table.sizes[0], 0);
   const WorkSplit split = split_work(bags, (count / bags + 1) * (n + 4));
   Arguments arguments;
   arguments.write(outputs.output).write(outputs.bags).write(outputs.sizes);

@@ -85,6 +85,20 @@ ir::Kernel build_integers(const std::string& name, graft_dtype partial, graft_dt
   return b.finish();
 }
 
+ir::Kernel build_range(const std::string& name, graft_dtype input) {
+  Builder b(name);
+  Part part(b, GRAFT_INT64, nullptr);
+  const Address from = b.read(input);
+  const Value low = b.index(), high = b.index(), bins = b.index();
+  part.each([&](Value i, auto into) {
+    const Value x = cast(Type::kI64, from.load(i));
+    const Value inside = (x >= low) & (x <= high);
+    const Value above = select(inside, x - low, 0);
+    into(ir::minimum(above * bins / (high - low), bins - 1), inside);
+  });
+  return b.finish();
+}
+
 // One dimension's edges and the way to its bins.
 struct Edges {
   Address edges;
@@ -164,6 +178,17 @@ void count_integers(Stream& stream, const TensorView& partial, const TensorView&
       get_kernel(stream.device(), key,
                  [&] { return build_integers(key, partial.dtype, input.dtype, weights); }),
       static_cast<uint64_t>(partial.sizes[0]), arguments.span());
+}
+
+void count_integers_in_range(Stream& stream, const TensorView& partial, const TensorView& input,
+                             int64_t low, int64_t high) {
+  if (partial.count() == 0) return;
+  Arguments arguments;
+  append_part(arguments, partial, nullptr, input.count());
+  arguments.read(input).index(low).index(high).index(partial.sizes[1]);
+  const std::string key = key_of("count_integers_in_range", input.dtype, nullptr);
+  stream.launch(get_kernel(stream.device(), key, [&] { return build_range(key, input.dtype); }),
+                static_cast<uint64_t>(partial.sizes[0]), arguments.span());
 }
 
 void count_in_bins(Stream& stream, const TensorView& partial, const TensorView& input,

@@ -10,7 +10,7 @@
 
 namespace graft {
 
-// Both functions fill partial sums, contiguous [parts, bins]; the sum over parts is the result. How
+// The functions fill partial sums, contiguous [parts, bins]; the sum over parts is the result. How
 // many parts suits count elements depends on the sizes alone, so the sums do, too.
 GRAFT_EXPORT int64_t histogram_parts(int64_t count, int64_t bins);
 
@@ -18,6 +18,11 @@ GRAFT_EXPORT int64_t histogram_parts(int64_t count, int64_t bins);
 // integer dtype within [0, bins). partial is int64 without weights, else of a floating dtype.
 GRAFT_EXPORT void count_integers(Stream& stream, const TensorView& partial, const TensorView& input,
                                  const TensorView* weights);
+
+// partial[part, bin of input[i]] += 1 for even integer bins from low to high; what is outside of
+// them counts nowhere. Contiguous; input is of an integer dtype, partial int64, low < high.
+GRAFT_EXPORT void count_integers_in_range(Stream& stream, const TensorView& partial,
+                                          const TensorView& input, int64_t low, int64_t high);
 
 // How the bin of an element is found among a dimension's edges, which rise. The last bin holds its
 // right edge, too.

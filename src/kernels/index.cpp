@@ -110,6 +110,7 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 void index_select(Stream& stream, const TensorView& output, const TensorView& input, int dim,
                   const TensorView& indices) {
   if (output.count() == 0) return;
+  if (input.rank > 0) require_elements(input.sizes[dim], dim);
   StagedInput from(stream, input, !input.contiguous());
   StagedOutput to(stream, output, !output.contiguous());
   const graft_dtype data = raw_dtype(input.dtype);
@@ -133,6 +134,7 @@ void index_select(Stream& stream, const TensorView& output, const TensorView& in
 void gather(Stream& stream, const TensorView& output, const TensorView& input, int dim,
             const TensorView& index) {
   if (index.count() == 0) return;
+  if (input.rank > 0) require_elements(input.sizes[dim], dim);
   TensorView fixed = input;
   if (input.rank > 0) fixed.strides[dim] = 0;
   const graft_dtype data = raw_dtype(input.dtype);

@@ -198,6 +198,7 @@ void append_strides(Arguments& arguments, const TensorView& view) {
 
 void append_elements(Arguments& arguments, Stream& stream, const Shape& shape,
                      const TensorView& target, int64_t ignore_index) {
+  if (shape.n * shape.plane > 0) require_elements(shape.classes, 1);
   append_checker(arguments, stream);
   arguments.index(shape.n * shape.plane).index(shape.plane).index(shape.classes);
   arguments.index(ignore_index);

@@ -197,6 +197,7 @@ void scatter_wide(Stream& stream, const TensorView& to, int dim, const TensorVie
 void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& index,
              const TensorView& from, ScatterMode mode) {
   if (index.count() == 0) return;
+  if (to.rank > 0) require_elements(to.sizes[dim], dim);
   if (mode == ScatterMode::kAdd && is_half(to.dtype) && index.count() >= to.count() / 4) {
     return scatter_wide(stream, to, dim, index, from);
   }

@@ -1,6 +1,7 @@
 // tests/codegen/op_special_reference_test.cpp: what the rows of special functions should give.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -194,6 +195,17 @@ const Reference kReferences[] = {
     {"nextafter_bfloat16",
      [](D x, D) -> Doubles {
        return {next_bfloat16(static_cast<float>(x[0]), static_cast<float>(x[1]))};
+     }},
+    {"kaiser_window",
+     [](D x, D s) -> Doubles {
+       const double middle = (s[0] - 1) / 2, away = (x[0] - middle) / middle;
+       return {bessel_i(0, s[1] * std::sqrt(std::abs(1 - away * away))) / bessel_i(0, s[1])};
+     },
+     {13, 5}},
+    {"ldexp",
+     [](D x, D) -> Doubles {
+       if (std::isnan(x[1])) return {kNan};
+       return {std::ldexp(x[0], static_cast<int>(std::clamp(x[1], -4000.0, 4000.0)))};
      }},
     {"frexp",
      [](D x, D) -> Doubles {

@@ -40,6 +40,21 @@ TEST(Histogram, IntegersOfEveryDtype) {
   }
 }
 
+TEST(Histogram, IntegersInARange) {
+  for (const graft_dtype dtype : {GRAFT_UINT8, GRAFT_INT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
+    const auto x = whole_numbers(1000, 1, 50);
+    std::vector<double> counts(6, 0);
+    for (const double value : x) {
+      if (value >= 7 && value <= 31)
+        ++counts[std::min<size_t>(5, static_cast<size_t>((value - 7) * 6 / 24))];
+    }
+    DeviceTensor input({1000}, dtype), partial({3, 6}, GRAFT_INT64);
+    input.set(x);
+    count_integers_in_range(stream(), partial, input, 7, 31);
+    EXPECT_TRUE(near(summed(partial, 6), counts, 0, 0)) << name_of(dtype);
+  }
+}
+
 TEST(Histogram, WeightedIntegers) {
   const auto x = whole_numbers(5000, 2, 7), w = numbers(5000, 3);
   for (const graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_FLOAT64}) {
