@@ -15,6 +15,7 @@
 #include "runtime/error.h"
 #include "runtime/op_tag.h"
 #include "torch/device_scope.h"
+#include "torch/lazy_clone.h"
 #include "torch/memory.h"
 #include "torch/view.h"
 
@@ -88,6 +89,8 @@ ExecutionInput CompiledGraph::input(size_t index, at::Tensor& tensor) const {
                             graph_.name, value.name, told(tensor), wanted.str()));
   }
   if (host) return {{}, to_graft(tensor.item(), tensor.scalar_type())};
+  if (lazy_clones_live()) [[unlikely]]
+    own_memory(tensor);
   return {view_of(tensor), {}};
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/pinned_allocator.h"
 #include "torch/errors.h"
 #include "torch/fallback.h"
+#include "torch/lazy_clone.h"
 #include "torch/pinned.h"
 #include "torch/sync_debug.h"
 #include "torch/view.h"
@@ -266,6 +267,8 @@ void copy_out(void* to, graft_address from, size_t bytes, c10::DeviceIndex devic
 void copy(const at::Tensor& to, const at::Tensor& from, bool non_blocking) {
   if (to.numel() == 0 || to.is_same(from)) return;
   at::assert_no_internal_overlap(to);
+  if (lazy_clones_live()) [[unlikely]]
+    own_memory(to);
   const at::Tensor source = from.sizes() == to.sizes() ? from : from.expand(to.sizes());
   const Bits bits{to.is_conj() != from.is_conj(), to.is_neg() != from.is_neg()};
   if (ours(to) && ours(source)) {

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 
+#include "torch/lazy_clone.h"
+
 namespace graft::binding {
 
 TensorView flat_view(const at::Tensor& tensor) {
+  if (lazy_clones_live()) [[unlikely]]
+    own_for_kernel(tensor);
   TensorView view{};
   view.address = address_of(tensor);
   view.dtype = to_graft(tensor.scalar_type());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "torch/device_type.h"
+#include "torch/lazy_clone.h"
 #include "torch/view.h"
 
 namespace graft::binding {
@@ -108,6 +109,7 @@ void ExchangeDraft::check(const at::Tensor& tensor) {
 
 Region ExchangeDraft::region(const at::Tensor& tensor) {
   kept.push_back(tensor);
+  if (lazy_clones_live()) own_memory(tensor);
   return {address_of(tensor), tensor.nbytes()};
 }
 

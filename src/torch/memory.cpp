@@ -17,6 +17,7 @@
 #include "torch/attach.h"
 #include "torch/current.h"
 #include "torch/errors.h"
+#include "torch/lazy_clone.h"
 
 namespace graft::binding {
 namespace {
@@ -172,7 +173,8 @@ void observe_out_of_memory(OutOfMemoryObserver observer) {
 }
 
 Block* block_of(const c10::DataPtr& data) {
-  return data.get_deleter() == &free_block ? static_cast<Block*>(data.get_context()) : nullptr;
+  if (data.get_deleter() != &free_block) return lazily_shared_block(data);
+  return static_cast<Block*>(data.get_context());
 }
 
 void record_stream(const c10::DataPtr& data, Stream& stream) {

@@ -25,7 +25,8 @@ std::optional<MemoryHandle> handle_of(const c10::Storage& storage) {
   TORCH_CHECK(storage.device_type() == kDeviceType, "a handle is for memory of a device of type ",
               device_name(), ", not ", storage.device());
   current_stream(storage.device().index()).refuse_recording("sending a tensor to another process");
-  const c10::DataPtr& data = storage.data_ptr();
+  // Another process may write it.
+  const c10::DataPtr& data = storage.unsafeGetStorageImpl()->mutable_data_ptr();
   if (data.get_deleter() == &end_use) {
     return shared_memory().send(*static_cast<ReceivedBlock*>(data.get_context()), storage.nbytes());
   }

@@ -19,6 +19,9 @@ void fill_view(const at::TensorIteratorBase& iterator, int i, TensorView& view) 
   if (rank > kMaxRank) throw Error(GRAFT_UNSUPPORTED, "no kernel takes more than 16 dimensions");
   const at::IntArrayRef shape = iterator.shape(), strides = iterator.strides(i);
   view.address = reinterpret_cast<graft_address>(iterator.data_ptr(i));
+  if (view.address == 0 && iterator.numel() != 0) [[unlikely]] {
+    throw Error(GRAFT_UNSUPPORTED, "no kernel for a tensor without memory");
+  }
   view.dtype = to_graft(iterator.dtype(i));
   view.rank = rank;
   const int shift = std::countr_zero(size_of(view.dtype));  // every size is a power of two

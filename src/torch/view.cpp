@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/error.h"
+#include "torch/lazy_clone.h"
 
 namespace graft::binding {
 
@@ -66,8 +67,13 @@ TensorView view_as(const at::TensorBase& tensor, graft_dtype dtype) {
     throw Error(GRAFT_UNSUPPORTED, "no kernel for " + std::to_string(sizes.size()) +
                                        " dimensions, at most " + std::to_string(kMaxRank));
   }
+  if (lazy_clones_live()) [[unlikely]]
+    own_for_kernel(tensor);
   TensorView view;
   view.address = address_of(tensor);
+  if (view.address == 0 && tensor.numel() != 0) [[unlikely]] {
+    throw Error(GRAFT_UNSUPPORTED, "no kernel for a tensor without memory");
+  }
   view.dtype = dtype;
   view.rank = static_cast<int>(sizes.size());
   for (size_t i = 0; i < sizes.size(); ++i) {
