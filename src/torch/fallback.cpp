@@ -3,18 +3,23 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include <chrono>
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "runtime/op_tag.h"
 #include "torch/copy.h"
 #include "torch/errors.h"
 #include "torch/fallback_count.h"
 #include "torch/host_image.h"
+#include "torch/lazy_clone.h"
 #include "torch/quantized_image.h"
 #include "torch/sparse_image.h"
 #include "torch/view.h"
@@ -38,6 +43,7 @@ class CpuCall {
   void run() {
     const size_t count = schema_.arguments().size();
     find_device(stack_.size() - count);
+    if (lazy_clones_live()) own_arguments(stack_.size() - count);
     bool generator = false;
     for (size_t i = 0; i < count; ++i) {
       c10::IValue& value = stack_[stack_.size() - count + i];
@@ -55,8 +61,8 @@ class CpuCall {
                 " and takes no generator, so it cannot run on the CPU without disturbing the "
                 "CPU's generator. Compute it from torch.rand or torch.randn instead.");
     tell_of_gradients();
-    op_.redispatchBoxed(c10::DispatchKeySet(host_key_), &stack_);
-    for (HostImage* image : written_) image->write_back();
+    call_on_host();
+    write_back();
     const size_t results = schema_.returns().size();
     for (size_t i = 0; i < results; ++i) {
       const bool aliases = schema_.returns()[i].alias_info() != nullptr;
@@ -69,6 +75,33 @@ class CpuCall {
   size_t bytes() const { return bytes_; }
 
  private:
+  // The CPU has other operators for the convolutions that PyTorch hands to devices.
+  void call_on_host() {
+    const c10::DispatchKeySet keys(host_key_);
+    const std::string& name = op_.operator_name().name;
+    const bool backward = name == "aten::convolution_backward_overrideable";
+    if (!backward && name != "aten::convolution_overrideable") {
+      return op_.redispatchBoxed(keys, &stack_);
+    }
+    if (backward) {  // the sizes of the bias follow the weight
+      const auto first = stack_.end() - static_cast<std::ptrdiff_t>(schema_.arguments().size());
+      const bool bias = stack_.back().toBoolList()[2];
+      const std::vector<int64_t> sizes{first->toTensor().size(1)};
+      stack_.insert(first + 3, bias ? c10::IValue(sizes) : c10::IValue());
+    }
+    c10::Dispatcher::singleton()
+        .findSchemaOrThrow(backward ? "aten::convolution_backward" : "aten::convolution", "")
+        .redispatchBoxed(keys, &stack_);
+  }
+
+  // Kernels also write to arguments that their schema calls read: native_batch_norm to its running
+  // statistics.
+  void write_back() {
+    for (HostImage& image : images_) {
+      if (written_.contains(&image) || image.changed()) image.write_back();
+    }
+  }
+
   static bool ours(const at::Tensor& tensor) {
     return tensor.defined() && tensor.device().type() == kDeviceType;
   }
@@ -118,6 +151,17 @@ class CpuCall {
     device_ = *found;
   }
 
+  void own_arguments(size_t first) {
+    for (size_t i = first; i < stack_.size(); ++i) {
+      const c10::AliasInfo* alias = schema_.arguments()[i - first].alias_info();
+      if (alias == nullptr || !alias->isWrite()) continue;
+      const c10::IValue& value = stack_[i];
+      if (value.isTensor()) own_memory(value.toTensor());
+      if (!value.isTensorList()) continue;
+      for (const at::Tensor& one : value.toTensorVector()) own_memory(one);
+    }
+  }
+
   // PyTorch's sparse kernels keep what the backward needs only where an argument requires
   // gradients.
   void tell_of_gradients() {
@@ -148,6 +192,10 @@ class CpuCall {
     TORCH_CHECK_NOT_IMPLEMENTED(!tensor.is_nested(), op_.operator_name(),
                                 " has no kernel for nested tensors on ", device_);
     gradients_ = gradients_ || tensor.requires_grad();
+    if (tensor._is_zerotensor()) return at::zeros(tensor.sizes(), tensor.scalar_type());
+    TORCH_CHECK(!tensor.has_storage() || tensor.numel() == 0 || tensor.storage().data() != nullptr,
+                op_.operator_name(), " got a tensor of ", tensor.numel(),
+                " elements whose storage has no memory: it was resized to 0 bytes");
     // As the dispatcher orders them.
     if (tensor.is_sparse() && host_key_ == c10::DispatchKey::CPU) {
       host_key_ = c10::DispatchKey::SparseCPU;
@@ -160,8 +208,13 @@ class CpuCall {
     for (HostImage& one : images_) {
       if (one.device().is_same(tensor)) image = &one;
     }
-    if (image == nullptr) image = &images_.emplace_back(tensor, shared_storage(tensor));
-    if (written) written_.push_back(image);
+    const bool first = image == nullptr;
+    if (first) image = &images_.emplace_back(tensor, shared_storage(tensor));
+    if (written) {
+      written_.insert(image);
+    } else if (first) {
+      image->watch();
+    }
     return image->host();
   }
 
@@ -243,7 +296,7 @@ class CpuCall {
   };
   std::map<const c10::StorageImpl*, Shared> storages_;  // of the arguments
   std::list<HostImage> images_;
-  std::vector<HostImage*> written_;
+  std::set<const HostImage*> written_;
   size_t bytes_ = 0;
 };
 

@@ -2,12 +2,15 @@
 #include "torch/host_image.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/CPUAllocator.h>
+#include <xxhash.h>
 
 #include "runtime/device.h"
 #include "runtime/write_epochs.h"
 #include "torch/copy.h"
+#include "torch/lazy_clone.h"
 #include "torch/quantized_image.h"
 #include "torch/sparse_image.h"
 #include "torch/view.h"
@@ -94,7 +97,8 @@ void HostImage::fetch(size_t span) {
 }
 
 bool HostImage::alias_device_memory(size_t bytes) {
-  if (bytes == 0) return false;
+  // Memory that lazy clones share is nobody's to write.
+  if (bytes == 0 || is_lazily_shared(device_)) return false;
   Stream& stream = current_stream(device_.device().index());
   void* memory = stream.device().host_view(address_of(device_), bytes);
   if (memory == nullptr) return false;
@@ -102,6 +106,22 @@ bool HostImage::alias_device_memory(size_t bytes) {
   host_ = host_over(memory, bytes, device_);
   aliases_ = true;
   return true;
+}
+
+uint64_t HostImage::fingerprint() const {
+  const size_t bytes = span_bytes(host_);
+  return bytes == 0 ? 0 : XXH3_64bits(host_.const_data_ptr(), bytes);
+}
+
+void HostImage::watch() {
+  const bool dense = !is_sparse(device_) && !device_.is_quantized();
+  if (dense && (!aliases_ || writes_are_watched())) watched_ = fingerprint();
+}
+
+bool HostImage::changed() const {
+  if (!watched_.has_value()) return false;
+  return host_.sizes() != device_.sizes() || host_.storage().data() != origin_ ||
+         fingerprint() != *watched_;
 }
 
 void HostImage::write_back() {
@@ -125,6 +145,11 @@ void HostImage::write_back() {
       note_write(current_stream(device_.device().index()).device(), address_of(device_));
     }
     device_.unsafeGetTensorImpl()->set_sizes_and_strides(host_.sizes(), host_.strides());
+  } else if (same_strides_ && at::has_internal_overlap(device_) != at::MemOverlap::No) {
+    if (lazy_clones_live()) own_memory(device_);
+    const size_t span = span_bytes(host_);
+    copy_in(address_of(device_), host_.const_data_ptr(), span, device_.device().index());
+    bytes_ += span;
   } else {
     copy(device_, host_);
     bytes_ += static_cast<size_t>(host_.numel()) * host_.dtype().itemsize();

@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 namespace graft::binding {
 
@@ -22,6 +24,13 @@ class HostImage {
   const at::Tensor& device() const { return device_; }
   const at::Tensor& host() const { return host_; }
 
+  // Remembers what host() holds where nobody says that the CPU writes to it.
+  void watch();
+
+  // Whether the CPU wrote to host() since watch(), or resized it. Of memory that is the device's
+  // it is only told while somebody watches the device's writes: they are there already.
+  bool changed() const;
+
   // After the CPU wrote to host(), or resized it: makes the device tensor the same.
   void write_back();
 
@@ -35,13 +44,15 @@ class HostImage {
  private:
   bool alias_device_memory(size_t bytes);
   void fetch(size_t span);
+  uint64_t fingerprint() const;
 
   at::Tensor device_;
   at::Tensor host_;
   const void* origin_ = nullptr;  // where host_'s memory was before the CPU could resize it
   bool aliases_ = false;          // host_'s memory is the device's
   bool same_strides_ = true;
-  int64_t before_ = 0;  // bytes of the device's storage that come before host_'s
+  std::optional<uint64_t> watched_;  // the fingerprint of what host_ held
+  int64_t before_ = 0;               // bytes of the device's storage that come before host_'s
   size_t bytes_ = 0;
 };
 
