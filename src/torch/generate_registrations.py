@@ -31,6 +31,7 @@ from torchgen.gen import get_grouped_native_functions, parse_native_yaml
 from torchgen.model import (
     BackendIndex,
     BackendMetadata,
+    DeviceCheckType,
     DispatchKey,
     NativeFunction,
     NativeFunctionsGroup,
@@ -40,10 +41,16 @@ from torchgen.utils import Target
 
 # CPU-named, yet free of CPU code: they do all their work through stubs and other operators.
 SHARED_THOUGH_CPU_NAMED = {
-    "masked_fill_.Scalar", "masked_fill_.Tensor", "linspace.out", "histc", "histc.out",
-    "_logcumsumexp", "_logcumsumexp.out", "histogram.bins_tensor", "histogram.bins_tensor_out",
+    "masked_fill_.Scalar", "masked_fill_.Tensor", "linspace.out", "_logcumsumexp",
+    "_logcumsumexp.out", "histogram.bins_tensor", "histogram.bins_tensor_out",
     "histogram.bin_ct", "histogram.bin_ct_out", "_histogramdd_bin_edges",
     "_histogramdd_from_bin_cts", "_histogramdd_from_bin_tensors",
+}  # fmt: skip
+# One kernel for all devices that calls a stub itself, where others call operators: it is
+# registered, too, so that what the device cannot do reaches the fallback.
+CALLING_STUBS = {
+    "ldexp.Tensor", "ldexp_", "ldexp.out",
+    "kaiser_window", "kaiser_window.periodic", "kaiser_window.beta",
 }  # fmt: skip
 # Shared by name, but the fallback serves them: they refuse devices by a list of names, mix in
 # tensors of the CPU, or reach a stub that has no kernel only when their input is overwritten.
@@ -129,6 +136,7 @@ class Selection:
         parsed = native_functions()
         self.cpu = parsed.backend_indices[DispatchKey.CPU]
         self.cuda = parsed.backend_indices[DispatchKey.CUDA]
+        self.all = parsed.backend_indices[DispatchKey.CompositeExplicitAutograd]
         self.ours, self.headers = ours, headers
         self.index: dict[Any, BackendMetadata] = {}
         self.own: list[Unit] = []
@@ -145,6 +153,9 @@ class Selection:
             raise SystemExit(f"no such operator in native_functions.yaml: {sorted(missing)}")
 
     def pick(self, unit: Unit) -> None:
+        if str(unit.key.func.name) in CALLING_STUBS:  # as before: numbers may stay on the CPU
+            unchecked = dataclasses.replace(unit.key, device_check=DeviceCheckType.NoCheck)
+            unit = Unit(unchecked)
         names = {str(f.func.name) for f in unit.functions}
         name = unit.key.func.name.unambiguous_name()
         if name in self.ours.defined:
@@ -153,13 +164,15 @@ class Selection:
             self.index[unit.key.func.name] = kernel
             self.own.append(unit)
         elif not names & (self.ours.registered[DENSE_KEY] | REFUSING) and self.is_shared(unit.key):
-            kernel = self.cpu.get_kernel(unit.key)
+            kernel = self.cpu.get_kernel(unit.key) or self.all.get_kernel(unit.key)
             assert kernel is not None
             self.index[unit.key.func.name] = kernel
             self.shared.append(unit)
 
     def is_shared(self, function: NativeFunction) -> bool:
         mine, theirs = self.cpu.get_kernel(function), self.cuda.get_kernel(function)
+        if str(function.func.name) in CALLING_STUBS:
+            return True
         if mine is None or function.manual_kernel_registration:
             return False
         if not (self.headers / f"ATen/ops/{function.root_name}_native.h").exists():

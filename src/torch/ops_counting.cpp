@@ -6,6 +6,7 @@
 #include <ATen/native/TensorCompare.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/histc_native.h>
 #include <ATen/ops/result_type.h>
 #include <ATen/ops/zeros.h>
 
@@ -126,7 +127,50 @@ int64_t greatest_of(const at::Tensor& self) {
   return greatest;
 }
 
+bool counts_as_integer(const at::Tensor& self) {
+  return self.scalar_type() != at::kBool && at::isIntegralType(self.scalar_type(), false);
+}
+
+// As torch.cuda, which takes integers where the CPU does not: the bounds are integers, too.
+at::Tensor integer_histogram(const at::Tensor& self, int64_t bins, const at::Scalar& min,
+                             const at::Scalar& max) {
+  TORCH_CHECK(bins > 0, "bins must be > 0");
+  auto low = min.to<int64_t>(), high = max.to<int64_t>();
+  if (low == high && self.numel() > 0) {
+    const auto [least, greatest] = at::aminmax(self.reshape({-1}), 0);
+    low = least.item<int64_t>();
+    high = greatest.item<int64_t>();
+  }
+  if (low == high) {
+    --low;
+    ++high;
+  }
+  TORCH_CHECK(low < high, "max must be larger than min");
+  const at::Tensor elements = self.contiguous();
+  const at::Tensor partial = new_partial(self, self.numel(), bins, at::kLong);
+  count_integers_in_range(stream_of(self), view_of(partial), view_of(elements), low, high);
+  return partial.sum(0).to(self.scalar_type());
+}
+
 }  // namespace
+
+at::Tensor GRAFT_OPERATOR(histc)(const at::Tensor& self, int64_t bins, const at::Scalar& min,
+                                 const at::Scalar& max) {
+  if (counts_as_integer(self)) return integer_histogram(self, bins, min, max);
+  return at::native::histogram_histc(self, bins, min, max);
+}
+
+at::Tensor& GRAFT_OPERATOR(histc_out)(const at::Tensor& self, int64_t bins, const at::Scalar& min,
+                                      const at::Scalar& max, at::Tensor& out) {
+  if (!counts_as_integer(self)) return at::native::histogram_histc_out(self, bins, min, max, out);
+  TORCH_CHECK(out.scalar_type() == self.scalar_type(),
+              "torch.histogram: input tensor and hist "
+              "tensor should have the same dtype, but got input ",
+              self.scalar_type(), " and hist ", out.scalar_type());
+  const at::Tensor counts = integer_histogram(self, bins, min, max);
+  at::native::resize_output(out, counts.sizes());
+  return out.copy_(counts);
+}
 
 at::Tensor GRAFT_OPERATOR(bincount)(const at::Tensor& self, const std::optional<at::Tensor>& given,
                                     int64_t minlength) {

@@ -99,7 +99,7 @@ void GRAFT_STRUCTURED(index_add_out)(const at::Tensor& self, int64_t dim, const 
                                      const at::Tensor& source, const at::Scalar& alpha,
                                      const at::Tensor& out) {
   if (!out.is_same(self)) out.copy_(self);
-  if (source.numel() == 0) return;
+  if (source.numel() == 0 || out.numel() == 0) return;
   const at::Tensor added = alpha.equal(1) ? source : source.mul(alpha).to(source.scalar_type());
   const at::Tensor to = out.dim() == 0 ? out.unsqueeze(0) : out;
   const at::Tensor from = added.dim() == 0 ? added.unsqueeze(0) : added;

@@ -1,5 +1,6 @@
 // src/torch/ops_matmul.cpp: matrix products.
 #include <ATen/ExpandUtils.h>
+#include <ATen/ops/_efficientzerotensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
@@ -111,6 +112,9 @@ void GRAFT_STRUCTURED(addmv_out)(const at::Tensor& self, const at::Tensor& mat,
 
 at::Tensor GRAFT_OPERATOR(dot)(const at::Tensor& self, const at::Tensor& tensor) {
   check_vectors("dot", self, tensor);
+  if (self._is_zerotensor() || tensor._is_zerotensor()) {
+    return at::_efficientzerotensor({}, self.options());
+  }
   if (self.is_complex()) return at::sum(at::mul(self, tensor));
   at::Tensor out = at::empty({}, self.options());
   product(out.view({1, 1}), self.unsqueeze(0), tensor.unsqueeze(1));

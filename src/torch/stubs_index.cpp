@@ -20,6 +20,8 @@ struct Indices {
   Indices(const at::TensorIteratorBase& iterator, at::IntArrayRef in_sizes,
           at::IntArrayRef in_bytes, int64_t element_bytes)
       : sizes(in_sizes.begin(), in_sizes.end()) {
+    TORCH_CHECK(iterator.ntensors() > 2,
+                "index: at least one index must be a tensor that selects elements");
     for (int i = 2; i < iterator.ntensors(); ++i) views.push_back(operand_view(iterator, i));
     for (const int64_t bytes : in_bytes) strides.push_back(bytes / element_bytes);
   }

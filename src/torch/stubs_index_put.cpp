@@ -56,11 +56,37 @@ TensorView target(const at::Tensor& self, const Placement& placement) {
   return view;
 }
 
+// PyTorch's own checks stand in the iterator of index_put without accumulation.
+void check_values(const at::Tensor& self, const at::Tensor& value, at::IntArrayRef shape) {
+  TORCH_CHECK(value.scalar_type() == self.scalar_type(),
+              "Index put requires the source and destination dtypes match, got ",
+              self.scalar_type(), " for the destination and ", value.scalar_type(),
+              " for the source.");
+  TORCH_CHECK(at::is_expandable_to(value.sizes(), shape), "shape mismatch: value tensor of shape ",
+              value.sizes(), " cannot be broadcast to indexing result of shape ", shape);
+}
+
+// No number is an index of a dimension without elements.
+void check_rows(const at::Tensor& self, const Placement& placement) {
+  if (std::ranges::count(placement.index, 0) != 0) return;
+  for (int64_t i = 0; i < placement.indexed; ++i) {
+    TORCH_CHECK_INDEX(self.size(placement.before + i) != 0,
+                      "index is out of bounds for dimension with size 0");
+  }
+}
+
 void index_put_with_sort_stub(at::Tensor& self, const c10::List<std::optional<at::Tensor>>& given,
                               const at::Tensor& value, bool accumulate, bool) {
+  at::native::checkIndexTensorTypes(given, /*allow_int=*/true);
   std::vector<at::Tensor> indices = at::native::expandTensors(self, given);
   for (at::Tensor& index : indices) {
     if (index.defined()) index = index.to(self.device());
+  }
+  if (std::ranges::none_of(indices, &at::Tensor::defined)) {
+    check_values(self, value, self.sizes());
+    TORCH_CHECK(self.numel() == 0,
+                "index_put: at least one index must be a tensor that selects elements");
+    return;
   }
   indices = at::expand_outplace(indices);
   indices.resize(self.dim());
@@ -70,6 +96,8 @@ void index_put_with_sort_stub(at::Tensor& self, const c10::List<std::optional<at
   }
   const Placement placement = place(indices);
   const at::DimVector shape = placement.shape(to);
+  check_rows(to, placement);
+  check_values(self, value, shape);
   const at::Tensor values = value.to(self.device()).expand(shape);
   if (values.numel() == 0) return;
   std::vector<at::Tensor> spread;

@@ -60,7 +60,54 @@ def test_dtypes(device, name, dtype):
         def call(x):
             return x.flatten().bincount(torch.linspace(0, 1, x.numel(), device=x.device))
 
+    if name.startswith("histc") and dtype in INTEGERS:  # as torch.cuda, not as the CPU
+        expected = call(small(dtype).double())
+        assert_close(call(small(dtype).to(device)).cpu(), expected.to(dtype))
+        return
     compare(call, [small(dtype)], device, LOOSE.get(dtype, 1e-5))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_histograms_of_integers(device, native, dtype):
+    """What torch.cuda takes: bounds and bins are exact, counts have the elements' dtype."""
+    x = torch.tensor([[0, 1, 2, 3], [3, 4, 7, 100]]).to(dtype)
+    y = x.to(device)
+    for arguments, expected in (
+        ((4, 0, 3), [1, 1, 1, 2]), ((8, 0, 7), [1, 1, 1, 2, 1, 0, 0, 1]), ((2,), [7, 1]),
+        ((3, 3, 3), [2, 0, 0]), ((1, 4, 5), [1]), ((5, 50, 60), [0] * 5), ((2, 0.9, 3.9), [2, 3]),
+    ):  # fmt: skip
+        found = y.histc(*arguments)
+        if arguments == (3, 3, 3):  # equal bounds are those of the elements
+            expected = [7, 0, 1]
+        assert (found.tolist(), found.dtype) == (expected, dtype)
+    assert y.t()[::2].histc(4, 0, 3).tolist() == [1, 0, 1, 1]
+    assert (y[:0].histc(3).tolist(), y[:1, :1].histc(2).tolist()) == ([0, 0, 0], [0, 1])
+    out = torch.empty(7, dtype=dtype, device=device)
+    assert torch.histc(y, 4, 0, 3, out=out) is out
+    assert out.tolist() == [1, 1, 1, 2]
+
+
+def test_experts_are_counted(device, native):
+    """As transformers' mixture-of-experts models count the tokens of each expert."""
+    ids = torch.randint(0, 60, (300_000,), generator=torch.Generator().manual_seed(2))
+    found = torch.histc(ids.to(device).int(), bins=64, min=0, max=63)
+    assert found.dtype == torch.int32
+    assert_close(found.cpu().long(), torch.bincount(ids, minlength=64))
+    large = torch.tensor([2**60, 2**60 + 1, 2**60 + 3], device=device)
+    assert large.histc(4, 2**60, 2**60 + 3).tolist() == [1, 1, 0, 1]
+
+
+def test_refused_histograms(device):
+    x = torch.arange(6, device=device)
+    for call, message in (
+        (lambda: x.histc(0), "bins must be > 0"), (lambda: x.histc(3, 5, 2), "larger than min"),
+        (lambda: torch.histc(x, 3, out=x.float()), "same dtype"),
+        (lambda: x.bool().histc(2), "not implemented"), (lambda: x.histogram(2), "not implemented"),
+        (lambda: (x + 0j).histc(2), "not implemented|complex"),
+        (lambda: x.float().histc(0), "bins must be > 0"),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=message):
+            call()
 
 
 def test_large_counts(device):

@@ -99,3 +99,75 @@ def test_bounds_of_int64_are_exact(device, native):
     x = torch.zeros(3, dtype=torch.int64)
     for bound in (2**53 + 1, 2**62 + 1):
         assert x.to(device).clamp(min=bound).tolist() == x.clamp(min=bound).tolist()
+
+
+EXPONENTS = [0, 1, -1, 5, 24, -24, 63, 100, -100, 127, -126, -127, 128, -149, -150, 200, -200, 300,
+             -300, 1000, -1000, 1023, 1024, -1022, -1074, -1075, 2100, -2100, 100000, -100000]  # fmt: skip
+MANTISSAS = [0.0, -0.0, 1.0, -1.5, 3.25, 1e-30, -7e30, 1e-40, 2.0**-149, 1.9999999,
+             float("inf"), float("-inf"), float("nan")]  # fmt: skip
+
+
+@pytest.mark.parametrize("integer", [torch.int8, torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str
+)
+def test_ldexp_by_integers_rounds_once(device, native, dtype, integer):
+    limits = torch.iinfo(integer)
+    inside = torch.tensor(EXPONENTS).clamp(limits.min, limits.max)
+    x, e = torch.tensor(MANTISSAS, dtype=torch.float64).to(dtype)[:, None], inside.to(integer)
+    expected = torch.ldexp(x, e)
+    y, f = x.to(device), e.to(device)
+    assert_close(torch.ldexp(y, f).cpu(), expected, rtol=0, atol=0, equal_nan=True)
+    out = torch.empty(0, dtype=dtype, device=device)
+    torch.ldexp(y, f, out=out)
+    assert_close(out.cpu(), expected, rtol=0, atol=0, equal_nan=True)
+    wide = y.expand(-1, len(EXPONENTS)).clone()
+    assert_close(wide.ldexp_(f).cpu(), expected, rtol=0, atol=0, equal_nan=True)
+
+
+def test_ldexp_gradients(device, native):
+    x, e = torch.tensor([1.0, -2.5, 8.0]), torch.tensor([3, -1, 0])
+    y = x.to(device).requires_grad_()
+    x.requires_grad_()
+    for t, where in ((x, "cpu"), (y, device)):
+        torch.ldexp(t, e.to(where)).square().sum().backward()
+    assert_close(y.grad.cpu(), x.grad)
+    whole = torch.tensor([3, 5], device=device)
+    assert_close(torch.ldexp(whole, whole).cpu(), torch.ldexp(whole.cpu(), whole.cpu()))
+    with pytest.raises(RuntimeError, match="ldexp can't be cast"):
+        torch.ldexp(y.detach(), e.to(device), out=torch.empty(3, device=device).long())
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str
+)
+def test_kaiser_windows(device, native, dtype):
+    for length, more in (
+        (0, ()),
+        (1, ()),
+        (2, ()),
+        (9, (False,)),
+        (300 if dtype.itemsize > 2 else 99, (True, 3.5)),
+        (64, (False, 0.0)),
+    ):
+        expected = torch.kaiser_window(length, *more, dtype=torch.float64).to(dtype)
+        found = torch.kaiser_window(length, *more, dtype=dtype, device=device)
+        assert_close(found.cpu(), expected)
+    out = torch.empty(0, dtype=dtype, device=device)
+    torch.ops.aten.kaiser_window.beta_out(7, True, 8.0, out=out)
+    assert_close(out.cpu(), torch.kaiser_window(7, True, 8.0, dtype=torch.float64).to(dtype))
+
+
+SOME = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
+        torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128]  # fmt: skip
+
+
+@pytest.mark.parametrize("first", SOME, ids=str)
+def test_equal_of_two_dtypes(device, native, first):
+    for second in SOME:
+        for values in ([1, 0, 1], [1, 2, 3], [300, -1, 5], [2**53 + 1, 2**24 + 1, 1], []):
+            x, y = torch.tensor(values).to(first), torch.tensor(values).to(second)
+            for a, b in ((x, y), (x, y[:2]), (x, y + y[:1].any()), (x[None], y)):
+                assert torch.equal(a.to(device), b.to(device)) == torch.equal(a, b), (a, b)
+    x = torch.tensor([float("nan")], device=device)
+    assert not torch.equal(x, x)

@@ -1,5 +1,7 @@
 """Operators that read, combine or move elements by position, against the CPU."""
 
+import re
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -137,3 +139,115 @@ def test_a_source_that_is_too_short_is_reported(device, module):
 
     with pytest.raises(RuntimeError, match="masked_scatter"):
         run()
+
+
+aten = torch.ops.aten
+NONE, MANY = [None], [None, None]
+# Calls in which no index selects anything, or the values do not fit.
+WITHOUT_INDEX = {
+    "index_put": lambda x, v, i: x.index_put([], v, True),
+    "index_put_": lambda x, v, i: x.index_put_([], v, True),
+    "none": lambda x, v, i: aten.index_put(x, NONE, v, True),
+    "nones": lambda x, v, i: aten.index_put_(x, MANY, v, True),
+    "too many nones": lambda x, v, i: aten.index_put(x, [None] * 3, v, True),
+    "implementation": lambda x, v, i: aten._index_put_impl_(x, NONE, v, True, True),
+    "replaced": lambda x, v, i: aten._index_put_impl_(x, NONE, v, False, True),
+    "unsafe": lambda x, v, i: aten._unsafe_index_put(x, NONE, v, True),
+    "out": lambda x, v, i: aten.index_put.out(x, NONE, v, True, out=x.new_empty(0)),
+    "index": lambda x, v, i: aten.index(x, NONE), "empty list": lambda x, v, i: aten.index(x, []),
+    "unsafe index": lambda x, v, i: aten._unsafe_index(x, MANY),
+    "masked index": lambda x, v, i: aten._unsafe_masked_index(x, x > 1, NONE, 0),
+    "masked put": lambda x, v, i: aten._unsafe_masked_index_put_accumulate(x, x > 1, NONE, x),
+    "scalar mask": lambda x, v, i: aten.index_put(x, [i[0] == 0], v, True),
+    "number": lambda x, v, i: x[0, 0].index_put([], v, True),
+    "nothing": lambda x, v, i: x[:0].index_put([], v, True),
+    "dtype": lambda x, v, i: x.index_put([i], v.double(), True),
+    "sizes": lambda x, v, i: x.index_put([i], x.new_ones(4), True),
+    "no values": lambda x, v, i: x.index_put([i], x.new_ones(0), True),
+    "no rows": lambda x, v, i: x[:0].index_put([i], v, True),
+    "mask": lambda x, v, i: x.index_put([x[:1] > 0], v, True),
+    "floats": lambda x, v, i: x.index_put([x[0]], v, True),
+    "too many": lambda x, v, i: x.index_put([i, i, i], v, True),
+    "number's mask": lambda x, v, i: x[0, 0].index_put([x[0, 0] > 0], v, True),
+}  # fmt: skip
+
+
+def result_of(call, *args):
+    """What it gives, or the exception that it raises."""
+    try:
+        return call(*args)
+    except (RuntimeError, IndexError) as error:
+        return error
+
+
+@pytest.mark.parametrize("name", WITHOUT_INDEX)
+def test_without_an_index_it_is_an_error(device, name):
+    for values_of in (lambda x: x.new_ones(()), lambda x: x[0] + 1):
+        x = torch.arange(6.0).view(2, 3)
+        y, i = x.to(device), torch.tensor([1, 0])
+        expected = result_of(WITHOUT_INDEX[name], x, values_of(x), i)
+        found = result_of(WITHOUT_INDEX[name], y, values_of(y), i.to(device))
+        assert type(found) is type(expected)
+        if isinstance(found, torch.Tensor):
+            torch.testing.assert_close(found.cpu(), expected)
+            continue
+        if not re.search("INTERNAL ASSERT|undefined Tensor", str(expected)):
+            assert str(found).splitlines()[0] == str(expected).splitlines()[0]
+        assert y.cpu().equal(x), "it was written before it was refused"
+
+
+def test_indices_that_select_nothing(device):
+    x = torch.arange(6.0).view(2, 3)
+    y, none = x.to(device), torch.tensor([], dtype=torch.long)
+    for call in (
+        lambda t, i: t.index_put([i], t.new_ones(3), True),
+        lambda t, i: t.index_put([t > 99], t.new_ones(1), True),
+        lambda t, i: t.index_put([i, i], t.new_ones(1), True),
+        lambda t, i: t.index_fill(0, i, 3), lambda t, i: t.index_add(0, i, t[:0]),
+        lambda t, i: t.index_copy(1, i, t[:, :0]), lambda t, i: t.scatter(0, i.view(0, 3), 1.0),
+        lambda t, i: t.scatter_add(1, i.view(0, 0), t), lambda t, i: t.put(i, t.new_ones(0), True),
+        lambda t, i: t.scatter_reduce(0, i.view(0, 3), t, "amax"), lambda t, i: t[i], lambda t, i: t[i, i],
+        lambda t, i: t.take(i), lambda t, i: t.gather(1, i.view(2, 0)), lambda t, i: t.index_select(0, i),
+        lambda t, i: t[:0].index_put([i], t.new_ones(3), True), lambda t, i: t[:0][:, i],
+        lambda t, i: t[:, None, :0].index_put([i], t.new_ones(0), True),
+        lambda t, i: t.index_reduce(0, i, t[:0], "prod"), lambda t, i: t[..., i].sum(1),
+        lambda t, i: t[0, 0].scatter(0, i, 1.0), lambda t, i: t[0, 0].index_fill(0, i, 1.0),
+    ):  # fmt: skip
+        torch.testing.assert_close(call(y, none.to(device)).cpu(), call(x, none))
+
+
+EMPTY = {
+    "gather": lambda x, i: x[:0].gather(0, i.view(1, 2)),
+    "gather columns": lambda x, i: x[:, :0].gather(1, i.view(1, 2)),
+    "gather line": lambda x, i: x[0, :0].gather(0, i),
+    "scatter": lambda x, i: x[:0].scatter(0, i.view(1, 2), 1.0),
+    "scatter source": lambda x, i: x[:0].scatter(0, i.view(1, 2), x),
+    "scatter add": lambda x, i: x[:0].scatter_add(0, i.view(1, 2), x),
+    "scatter reduce": lambda x, i: x[:0].scatter_reduce(0, i.view(1, 2), x, "amax"),
+    "take": lambda x, i: x[:0].take(i), "put": lambda x, i: x[:0].put(i, x[0, :2], True),
+    "select": lambda x, i: x[:0].index_select(0, i), "add": lambda x, i: x[:0].index_add(0, i, x),
+    "fill": lambda x, i: x[:0].index_fill(0, i, 1.0), "copy": lambda x, i: x[:0].index_copy(0, i, x),
+    "index": lambda x, i: x[:0][i], "columns": lambda x, i: x[:, :0][:, i],
+    "index put": lambda x, i: x[:0].index_put([i], x[0]),
+    "index put add": lambda x, i: x[:, :0].index_put([i, i], x[0, :2], True),
+    "unsafe": lambda x, i: aten._unsafe_index(x[:0], [i]),
+    "embedding": lambda x, i: F.embedding(i, x[:0]),
+    "bag": lambda x, i: F.embedding_bag(i.view(1, 2), x[:0]),
+    "nll": lambda x, i: F.nll_loss(x[:, :0], i),
+    "nll rows": lambda x, i: F.nll_loss(x[:, :0], i, reduction="none"),
+    "nll images": lambda x, i: F.nll_loss(x[None, :0, :, None], i.new_zeros(1, 3, 1)),
+    "real transform": lambda x, i: aten._fft_r2c(x, [], 0, True),
+    "complex transform": lambda x, i: aten._fft_c2r(x + 0j, [], 0, 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_an_index_into_nothing_is_an_error(device, name):
+    x, i = torch.arange(6.0).view(2, 3), torch.tensor([1, 0])
+    y, j = x.to(device), i.to(device)
+    expected, found = result_of(EMPTY[name], x, i), result_of(EMPTY[name], y, j)
+    if isinstance(expected, torch.Tensor):
+        torch.testing.assert_close(found.cpu(), expected)
+    else:
+        assert isinstance(found, (RuntimeError, IndexError))
+    assert (y + 1).sum().item() == 21

@@ -186,3 +186,26 @@ def test_saved_tensors_wait_on_the_cpu(device, module):
     y.backward()
     assert set(places) == {device}
     assert_close(x.grad, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("reentrant", [True, False], ids=["reentrant", ""])
+def test_a_meta_tensor_decides_by_its_place(device, reentrant):
+    """PyTorch keeps the state of the first device type among the positional arguments."""
+
+    def drop(*tensors, like=None):
+        return nn.functional.dropout(next(t for t in tensors if not t.is_meta), 0.5)
+
+    def repeated(*tensors, **keywords):
+        x = torch.ones(400, device=device, requires_grad=True)
+        out = checkpoint(drop, *(x if t is None else t for t in tensors), **keywords)
+        out.sum().backward()
+        return x.grad.equal(out)
+
+    meta = torch.empty(3, device="meta")
+    assert repeated(None, use_reentrant=reentrant)
+    with pytest.warns(UserWarning, match="two types of devices"):
+        assert repeated(None, meta, use_reentrant=reentrant)
+    with pytest.warns(UserWarning, match="two types of devices"):
+        assert not repeated(meta, None, use_reentrant=reentrant)
+    if not reentrant:  # the other variant takes no keywords
+        assert repeated(None, like=meta, use_reentrant=False)
