@@ -8,6 +8,9 @@ namespace graft::compiler {
 
 namespace {
 
+// Elements of a row whose sums need no blocks (kernels/moments.h).
+constexpr int64_t kLongestRow = 4096;
+
 class Composites {
  public:
   explicit Composites(Graph& graph) : graph_(graph), rewriter_(graph) {}
@@ -70,6 +73,10 @@ class Composites {
   }
   ValueId full(const char* op, ValueId a, ValueId b, const char* name) {
     return full(op, {Argument::of(a), Argument::of(b)}, name);
+  }
+
+  ValueId row(const char* op, std::vector<Argument> arguments, const char* name) {
+    return rewriter_.add(op, std::move(arguments), name, compute_, rows_);
   }
 
   // Along the last dimensions, whose sizes become 1.
@@ -153,17 +160,25 @@ class Composites {
     if (x == kNone || !floats(x) || shape == nullptr || epsilon == nullptr) return false;
     const int64_t dims = static_cast<int64_t>(shape->list.size());
     if (dims == 0 || dims > static_cast<int64_t>(graph_.values[x].type.sizes.size())) return false;
+    // Longer rows are summed in blocks, by the library's kernel.
+    const std::vector<Size>& sizes = graph_.values[x].type.sizes;
+    if (graph_.hint(product({sizes.end() - dims, sizes.end()})) > kLongestRow) return false;
     first_ = static_cast<NodeId>(graph_.nodes.size());
     begin(id, x);
     const ValueId given = wide(x);
-    const ValueId mean = reduce("aten.mean.dim", given, dims, "mean");
-    const ValueId centred = full("aten.sub.Tensor", given, mean, "centred");
-    const ValueId squares = full("aten.mul.Tensor", centred, centred, "squares");
-    const ValueId variance = reduce("aten.mean.dim", squares, dims, "variance");
-    const ValueId shifted = rewriter_.add("aten.add.Scalar", {Argument::of(variance), *epsilon},
-                                          "shifted", compute_, rows_);
-    const ValueId scale =
-        rewriter_.add("aten.rsqrt.default", {Argument::of(shifted)}, "scale", compute_, rows_);
+    // Deviations from a rounded mean, corrected for what it is off by (kernels/moments.h).
+    const ValueId near = reduce("aten.mean.dim", given, dims, "near");
+    const ValueId apart = full("aten.sub.Tensor", given, near, "apart");
+    const ValueId off = reduce("aten.mean.dim", apart, dims, "off");
+    const ValueId squares = full("aten.mul.Tensor", apart, apart, "squares");
+    const ValueId spread = reduce("aten.mean.dim", squares, dims, "spread");
+    const ValueId mean = row("aten.add.Tensor", {Argument::of(near), Argument::of(off)}, "mean");
+    const ValueId centred = full("aten.sub.Tensor", apart, off, "centred");
+    const ValueId less = row("aten.mul.Tensor", {Argument::of(off), Argument::of(off)}, "less");
+    const ValueId rest = row("aten.sub.Tensor", {Argument::of(spread), Argument::of(less)}, "rest");
+    const ValueId variance = row("aten.relu.default", {Argument::of(rest)}, "variance");
+    const ValueId shifted = row("aten.add.Scalar", {Argument::of(variance), *epsilon}, "shifted");
+    const ValueId scale = row("aten.rsqrt.default", {Argument::of(shifted)}, "scale");
     ValueId y = full("aten.mul.Tensor", centred, scale, "normal");
     if (weight != kNone) y = full("aten.mul.Tensor", y, wide(weight), "weighted");
     if (bias != kNone) y = full("aten.add.Tensor", y, wide(bias), "biased");

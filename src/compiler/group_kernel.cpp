@@ -5,16 +5,15 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <limits>
 #include <map>
 
 #include "codegen/builder.h"
 #include "codegen/local_array.h"
+#include "compiler/group_description.h"
 #include "compiler/operators.h"
 #include "compiler/reduction.h"
-#include "compiler/text.h"
 
 namespace graft::compiler {
 
@@ -23,10 +22,6 @@ namespace {
 using ir::Address;
 using ir::Builder;
 using ir::Value;
-
-double number(const compiler::Value& value) {
-  return value.data.empty() ? static_cast<double>(value.whole[0]) : value.data[0];
-}
 
 class Writer {
  public:
@@ -97,16 +92,21 @@ class Writer {
   }
 
   // Of this lane's elements, then over the lanes in a tree.
-  Value folded(Value first, const ir::LocalArray& parts, const std::function<Value(Value)>& body,
-               const std::function<Value(Value, Value)>& combine) {
-    const ir::Variable total(first);
-    b_.loop(
-        lane_, count_, [&](Value i) { total = combine(total, body(i)); }, b_.i64(kLanes));
+  Value folded(const Reduction& reduction, ValueId result) {
+    const ir::LocalArray& parts = parts_.at(result);
+    const ir::Variable total(start(reduction, result));
+    const auto element = [&](Value i) {
+      Memo memo;
+      const Value given = cast(total.get().type(), evaluate(reduction.input, i, &memo));
+      total = join(reduction, total, given);
+    };
+    b_.loop(lane_, count_, element, b_.i64(kLanes));
     parts.store(lane_, total);
     for (int64_t half = kLanes / 2; half > 0; half /= 2) {
       b_.barrier();
-      b_.if_(lane_ < half,
-             [&] { parts.store(lane_, combine(parts.load(lane_), parts.load(lane_ + half))); });
+      b_.if_(lane_ < half, [&] {
+        parts.store(lane_, join(reduction, parts.load(lane_), parts.load(lane_ + half)));
+      });
     }
     b_.barrier();
     return parts.load(b_.i64(0));
@@ -173,7 +173,7 @@ class Writer {
     const auto scalar = scalars_.find(value);
     if (scalar != scalars_.end()) return scalar->second;
     const compiler::Value& constant = graph_.values[value];
-    return cast_number(ir::compute_type(constant.type.dtype), number(constant));
+    return cast_number(ir::compute_type(constant.type.dtype), constant_number(constant));
   }
 
   // A value of the row at position i; what was computed for the whole row, or is in memo, is
@@ -226,39 +226,95 @@ class Writer {
     return full;
   }
 
-  // In program order, so that a reduction finds what it needs of earlier ones.
+  // Whether a value has to wait for a reduction that is not known yet.
+  bool waits(ValueId value) const {
+    const auto maker = maker_.find(value);
+    if (fixed_.contains(value) || maker == maker_.end()) return false;
+    const Node& node = graph_.nodes[maker->second];
+    Reduction reduction;
+    if (last_reduction(graph_, node, &reduction)) return true;
+    bool waiting = false;
+    each_value(node.arguments, [&](ValueId operand) { waiting = waiting || waits(operand); });
+    return waiting;
+  }
+
+  // In program order, so that a reduction finds what it needs of earlier ones. A later one that
+  // needs no more than the first runs along.
   void reduce_all() {
-    for (NodeId id : kernel_.nodes) {
-      const Node& node = graph_.nodes[id];
+    for (size_t n = 0; n < kernel_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[kernel_.nodes[n]];
       const ValueId result = node.results[0];
       Reduction reduction;
-      if (last_reduction(graph_, node, &reduction)) {
-        fixed_.emplace(result, reduced(reduction, result));
-      } else if (!is_full(result)) {
+      if (!last_reduction(graph_, node, &reduction)) {
+        if (is_full(result)) continue;
         Memo memo;
         fixed_.emplace(result, evaluate(result, b_.i64(0), &memo));
+      } else if (!fixed_.contains(result)) {
+        reduce_together(n);
       }
     }
   }
 
-  Value reduced(const Reduction& reduction, ValueId result) {
-    const ir::Type type = ir::compute_type(graph_.values[result].type.dtype);
+  void reduce_together(size_t first) {
+    constexpr size_t kTogether = 2;  // accumulators that fit the registers
+    std::vector<std::pair<Reduction, ValueId>> batch;
+    for (size_t n = first; n < kernel_.nodes.size() && batch.size() < kTogether; ++n) {
+      const Node& node = graph_.nodes[kernel_.nodes[n]];
+      Reduction reduction;
+      if (!last_reduction(graph_, node, &reduction) || fixed_.contains(node.results[0])) continue;
+      if (n > first && (kernel_.shares_rows() || waits(reduction.input))) continue;
+      batch.emplace_back(reduction, node.results[0]);
+    }
+    const std::vector<Value> totals = kernel_.shares_rows()
+                                          ? std::vector{folded(batch[0].first, batch[0].second)}
+                                          : reduced(batch);
+    for (size_t k = 0; k < batch.size(); ++k) {
+      const auto& [reduction, result] = batch[k];
+      const bool mean = reduction.fold == Fold::kMean;
+      fixed_.emplace(result, mean ? totals[k] / cast(totals[k].type(), count_) : totals[k]);
+    }
+  }
+
+  Value start(const Reduction& reduction, ValueId result) {
     const double infinity = std::numeric_limits<double>::infinity();
     const bool sums = reduction.fold == Fold::kSum || reduction.fold == Fold::kMean;
     const double first = sums ? 0 : reduction.fold == Fold::kMax ? -infinity : infinity;
-    const auto element = [&](Value i) {
+    return b_.constant(ir::compute_type(graph_.values[result].type.dtype), first);
+  }
+
+  static Value join(const Reduction& reduction, Value a, Value b) {
+    if (reduction.fold == Fold::kMax) return maximum(a, b);
+    return reduction.fold == Fold::kMin ? minimum(a, b) : a + b;
+  }
+
+  // Of all elements of a row, in blocks, so that a long row's sums are rounded less.
+  std::vector<Value> reduced(const std::vector<std::pair<Reduction, ValueId>>& batch) {
+    constexpr int64_t kBlock = 16384;
+    std::vector<Value> firsts;
+    for (const auto& [reduction, result] : batch) firsts.push_back(start(reduction, result));
+    const auto combine = [&](const std::vector<Value>& a, const std::vector<Value>& b) {
+      std::vector<Value> joined;
+      for (size_t k = 0; k < batch.size(); ++k) joined.push_back(join(batch[k].first, a[k], b[k]));
+      return joined;
+    };
+    const auto step = [&](const std::vector<Value>& totals, Value i) {
       Memo memo;
-      return cast(type, evaluate(reduction.input, i, &memo));
+      std::vector<Value> elements;
+      for (size_t k = 0; k < batch.size(); ++k) {
+        elements.push_back(cast(firsts[k].type(), evaluate(batch[k].first.input, i, &memo)));
+      }
+      return combine(totals, elements);
     };
-    const auto join = [&](Value a, Value b) {
-      return sums ? a + b : reduction.fold == Fold::kMax ? maximum(a, b) : minimum(a, b);
+    const std::vector<ir::Variable> totals(firsts.begin(), firsts.end());
+    const auto in_block = [&](Value begin) {
+      const Value end = minimum(begin + kBlock, count_);
+      const std::vector<Value> joined =
+          combine({totals.begin(), totals.end()},
+                  ir::fold(firsts, begin, end, step, combine, kernel_.brief() ? 8 : 64));
+      for (size_t k = 0; k < totals.size(); ++k) totals[k] = joined[k];
     };
-    const Value start = b_.constant(type, first);
-    const auto parts = parts_.find(result);
-    const Value total = parts != parts_.end() ? folded(start, parts->second, element, join)
-                                              : ir::reduce(start, b_.i64(0), count_, element, join,
-                                                           kernel_.brief() ? 8 : 64);
-    return reduction.fold == Fold::kMean ? total / cast(type, count_) : total;
+    b_.loop(b_.i64(0), count_, in_block, b_.i64(kBlock));
+    return {totals.begin(), totals.end()};
   }
 
   // A result that is one value for each row and has a place for one.
@@ -308,46 +364,6 @@ class Writer {
   std::map<ValueId, ir::LocalArray> parts_;  // of each reduction, one a lane
 };
 
-// Everything that the kernel's text depends on, with values named by their position.
-std::string description(const Graph& graph, const GroupKernel& kernel) {
-  std::map<ValueId, size_t> names;
-  auto name = [&](ValueId value) { return names.emplace(value, names.size()).first->second; };
-  std::string text = kernel.loops.reduces ? "r" : "p";
-  text += kernel.brief() ? "b" : "l";
-  for (const GroupTensor& tensor : kernel.loops.tensors) {
-    text += fmt::format(";{}{}:{}", tensor.written ? "w" : "r", name(tensor.value),
-                        static_cast<int>(graph.values[tensor.value].type.dtype));
-    for (const Size& stride : tensor.strides) {
-      text += stride.is(0) ? "z" : stride.is(1) ? "u" : "s";
-    }
-  }
-  for (ValueId value : kernel.numbers) {
-    text += fmt::format(";n{}:{}", name(value), static_cast<int>(graph.values[value].type.dtype));
-  }
-  for (NodeId id : kernel.nodes) {
-    const Node& node = graph.nodes[id];
-    text += ";" + node.op;
-    std::vector<Argument> arguments = node.arguments;
-    each_value(arguments, [&](ValueId& value) {
-      const compiler::Value& operand = graph.values[value];
-      text += fmt::format("/{}:{}", name(value), static_cast<int>(operand.type.dtype));
-      if (operand.origin == Origin::kConstant && is_number(operand)) {
-        text += fmt::format("={:x}", std::bit_cast<uint64_t>(number(operand)));
-      }
-    });
-    for (const Argument& argument : arguments) {
-      if (argument.kind == Argument::Kind::kValue)
-        text += ",v";
-      else
-        text += "," + print_argument(graph, argument);
-    }
-    const TensorType& type = graph.values[node.results[0]].type;
-    text += fmt::format(">{}:{}:{}", name(node.results[0]), static_cast<int>(type.dtype),
-                        type.sizes.size());
-  }
-  return text;
-}
-
 }  // namespace
 
 ir::Kernel GroupKernel::build(const Graph& graph) const { return Writer(graph, *this).write(); }
@@ -363,7 +379,7 @@ std::optional<GroupKernel> group_kernel(const Graph& graph, const Effects& effec
     const compiler::Value& given = graph.values[value];
     if (is_number(given) && given.origin == Origin::kInput) kernel.numbers.push_back(value);
   }
-  const std::string text = description(graph, kernel);
+  const std::string text = group_description(graph, kernel);
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   kernel.key = fmt::format("group_{:016x}{:016x}", hash.high64, hash.low64);
   return kernel;

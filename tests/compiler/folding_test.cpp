@@ -183,10 +183,16 @@ TEST(Composites, LayerNormOfHalvesComputesInFloat32) {
                       "aten.native_layer_norm.default(%x, [9], %w, none, 1e-05)\n"
                       "output %y\noutput %m saved\n"),
             x + "node %y_wide: float32[4, 9] = aten._to_copy.default(%x, dtype=@float32)\n"
-                "node %m: float32[4, 1] = aten.mean.dim(%y_wide, [-1], true)\n"
-                "node %y_centred: float32[4, 9] = aten.sub.Tensor(%y_wide, %m)\n"
-                "node %y_squares: float32[4, 9] = aten.mul.Tensor(%y_centred, %y_centred)\n"
-                "node %y_variance: float32[4, 1] = aten.mean.dim(%y_squares, [-1], true)\n"
+                "node %y_near: float32[4, 1] = aten.mean.dim(%y_wide, [-1], true)\n"
+                "node %y_apart: float32[4, 9] = aten.sub.Tensor(%y_wide, %y_near)\n"
+                "node %y_off: float32[4, 1] = aten.mean.dim(%y_apart, [-1], true)\n"
+                "node %y_squares: float32[4, 9] = aten.mul.Tensor(%y_apart, %y_apart)\n"
+                "node %y_spread: float32[4, 1] = aten.mean.dim(%y_squares, [-1], true)\n"
+                "node %m: float32[4, 1] = aten.add.Tensor(%y_near, %y_off)\n"
+                "node %y_centred: float32[4, 9] = aten.sub.Tensor(%y_apart, %y_off)\n"
+                "node %y_less: float32[4, 1] = aten.mul.Tensor(%y_off, %y_off)\n"
+                "node %y_rest: float32[4, 1] = aten.sub.Tensor(%y_spread, %y_less)\n"
+                "node %y_variance: float32[4, 1] = aten.relu.default(%y_rest)\n"
                 "node %y_shifted: float32[4, 1] = aten.add.Scalar(%y_variance, 1e-05)\n"
                 "node %r: float32[4, 1] = aten.rsqrt.default(%y_shifted)\n"
                 "node %y_normal: float32[4, 9] = aten.mul.Tensor(%y_centred, %r)\n"
@@ -194,6 +200,14 @@ TEST(Composites, LayerNormOfHalvesComputesInFloat32) {
                 "node %y_weighted: float32[4, 9] = aten.mul.Tensor(%y_normal, %y_wide_1)\n"
                 "node %y: bfloat16[4, 9] = aten._to_copy.default(%y_weighted, dtype=@bfloat16)\n"
                 "output %y\noutput %m saved\n");
+}
+
+TEST(Composites, LayerNormOfLongRowsStays) {
+  const std::string text =
+      "input %x: float32[4, 4097] activation\n"
+      "node %y: float32[4, 4097], %m: float32[4, 1], %r: float32[4, 1] = "
+      "aten.native_layer_norm.default(%x, [4097], none, none, 1e-05)\noutput %y\n";
+  EXPECT_EQ(after(expand_composites, text), text);
 }
 
 TEST(Composites, OtherDimensionsStay) {

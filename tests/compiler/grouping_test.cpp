@@ -55,13 +55,14 @@ TEST(Fusion, SoftmaxAndLayerNormAreOneGroup) {
              kX + "node %a: float32[4, 8] = aten.mul.Tensor(%x, 0.125)\n"
                   "node %y: float32[4, 8] = aten._softmax.default(%a, -1, false)\noutput %y\n"),
       "group g0 reduction %a %y_max %y_shifted %y_exp %y_sum %y\n");
-  EXPECT_EQ(groups({expand_composites, number_values, fuse},
-                   kX + "node %s: float32[4, 8] = aten.add.Tensor(%x, %x)\n"
-                        "node %y: float32[4, 8], %m: float32[4, 1], %r: float32[4, 1] = "
-                        "aten.native_layer_norm.default(%s, [8], %b, %b, 1e-05)\n"
-                        "output %y\noutput %m\noutput %r\n"),
-            "group g0 reduction %s %m %y_centred %y_squares %y_variance %y_shifted %r %y_normal "
-            "%y_weighted %y\n");
+  EXPECT_EQ(
+      groups({expand_composites, number_values, fuse},
+             kX + "node %s: float32[4, 8] = aten.add.Tensor(%x, %x)\n"
+                  "node %y: float32[4, 8], %m: float32[4, 1], %r: float32[4, 1] = "
+                  "aten.native_layer_norm.default(%s, [8], %b, %b, 1e-05)\n"
+                  "output %y\noutput %m\noutput %r\n"),
+      "group g0 reduction %s %y_near %y_apart %y_off %y_squares %y_spread %m %y_centred %y_less "
+      "%y_rest %y_variance %y_shifted %r %y_normal %y_weighted %y\n");
 }
 
 TEST(Fusion, OtherShapesStayApart) {
