@@ -178,10 +178,11 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
   const bool running = running_mean != nullptr && running_var != nullptr;
   const BatchNormOptions options = options_of(weight, bias, running, input.dtype);
   const graft_dtype wide = options.wide;
-  const Scratch mean(stream, wide, loops.partial_count()),
-      squares(stream, wide, loops.partial_count());
-  const Scratch count(stream, wide, loops.partial_count());
-  const TensorView partials[3] = {mean.view(), squares.view(), count.view()};
+  std::optional<Scratch> memory[kMomentParts];
+  TensorView partials[kMomentParts];
+  for (size_t i = 0; i < kMomentParts; ++i) {
+    partials[i] = memory[i].emplace(stream, wide, loops.partial_count()).view();
+  }
   const FoldProgram moments =
       variance_program(FoldStage::kPartial, wide, input.dtype, false, false);
   launch_fold(stream, moments,
@@ -196,17 +197,20 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
                {}});
 
   const Scratch scale(stream, wide, layout.channels), shift(stream, wide, layout.channels);
+  const Scratch center(stream, wide, layout.channels);
   const auto kept =
       present({running ? running_mean : nullptr, running ? running_var : nullptr, weight, bias});
   const TensorView* to_mean = moved.mean != nullptr ? moved.mean : running_mean;
   const TensorView* to_var = moved.variance != nullptr ? moved.variance : running_var;
-  const auto outputs = present({&scale.view(), &shift.view(), &save_mean, &save_invstd,
-                                running ? to_mean : nullptr, running ? to_var : nullptr});
+  const auto outputs =
+      present({&scale.view(), &shift.view(), &center.view(), &save_mean, &save_invstd,
+               running ? to_mean : nullptr, running ? to_var : nullptr});
   const double scalars[2] = {epsilon, momentum};
   const FoldProgram statistics = batch_norm_statistics(
       options, save_mean.dtype, running ? running_mean->dtype : wide, dtype_or(weight, bias, wide));
   run_final(stream, loops, statistics, partials, kept, outputs, scalars);
-  channel_affine(stream, layout, output, input, scale.view(), nullptr, nullptr, shift.view());
+  channel_affine(stream, layout, output, input, scale.view(), nullptr, nullptr, shift.view(),
+                 &center.view());
 }
 
 void batch_norm_inference(Stream& stream, const TensorView& output, const TensorView& input,
@@ -225,7 +229,8 @@ void batch_norm_inference(Stream& stream, const TensorView& output, const Tensor
   run_final(stream, loops,
             batch_norm_given(options, running_mean.dtype, dtype_or(weight, bias, options.wide)), {},
             kept, outputs, {&epsilon, 1});
-  channel_affine(stream, layout, output, input, scale.view(), nullptr, nullptr, shift.view());
+  channel_affine(stream, layout, output, input, scale.view(), nullptr, nullptr, shift.view(),
+                 nullptr);
 }
 
 void batch_norm_backward(Stream& stream, const NormGradients& gradients,
@@ -246,8 +251,9 @@ void batch_norm_backward(Stream& stream, const NormGradients& gradients,
   const Summed to_weight(stream, wide, c, gradients.weight),
       to_bias(stream, wide, c, gradients.bias);
   const Scratch factor(stream, wide, c), slope(stream, wide, c), constant(stream, wide, c);
-  const TensorView outputs[5] = {to_weight.view(), to_bias.view(), factor.view(), slope.view(),
-                                 constant.view()};
+  const Scratch center(stream, wide, c);
+  const TensorView outputs[6] = {to_weight.view(), to_bias.view(),  factor.view(),
+                                 slope.view(),     constant.view(), center.view()};
   const auto kept = present({&mean, &spread, weight});
   const double scalars[2] = {epsilon, static_cast<double>(layout.n * layout.plane)};
   run_final(stream, loops,
@@ -258,7 +264,8 @@ void batch_norm_backward(Stream& stream, const NormGradients& gradients,
   if (gradients.input == nullptr) return;
   layout_of(input, *gradients.input);
   channel_affine(stream, layout, *gradients.input, grad_output, factor.view(),
-                 train ? &input : nullptr, train ? &slope.view() : nullptr, constant.view());
+                 train ? &input : nullptr, train ? &slope.view() : nullptr, constant.view(),
+                 train ? &center.view() : nullptr);
 }
 
 void batch_norm_sums(Stream& stream, const TensorView& sum, const TensorView& along,
@@ -277,11 +284,11 @@ void batch_norm_sums(Stream& stream, const TensorView& sum, const TensorView& al
 
 void batch_norm_affine(Stream& stream, const TensorView& output, const TensorView& x,
                        const TensorView& scale, const TensorView* y, const TensorView* slope,
-                       const TensorView& shift) {
+                       const TensorView& shift, const TensorView* center) {
   const ImageLayout layout = layout_of(x, output);
   if (y != nullptr) layout_of(x, *y);
   if (x.count() == 0) return;
-  channel_affine(stream, layout, output, x, scale, y, slope, shift);
+  channel_affine(stream, layout, output, x, scale, y, slope, shift, center);
 }
 
 }  // namespace graft

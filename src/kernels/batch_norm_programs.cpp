@@ -58,8 +58,8 @@ FoldProgram batch_norm_statistics(const BatchNormOptions& options, graft_dtype s
   const Type type = ir::compute_type(options.wide);
   FoldProgram program;
   program.key = "batch_norm_statistics" + option_key(options);
-  program.inputs = {options.wide, options.wide, options.wide};
-  program.outputs = {options.wide, options.wide, save, save};
+  program.inputs.assign(kMomentParts, options.wide);
+  program.outputs = {options.wide, options.wide, options.wide, save, save};
   if (options.running) {
     program.kept_inputs = {running, running};
     program.outputs.insert(program.outputs.end(), {running, running});
@@ -67,12 +67,13 @@ FoldProgram batch_norm_statistics(const BatchNormOptions& options, graft_dtype s
   program.kept_inputs.insert(program.kept_inputs.end(), options.weight + options.bias, weight);
   program.scalars = 2;
   FoldPass pass;
-  pass.first = [type](Builder& b) { return Values(3, b.constant(type, 0.0)); };
+  pass.first = [type](Builder& b) { return Values(kMomentParts, b.constant(type, 0.0)); };
   pass.step = [](const Values& acc, const FoldContext& c) { return join_moments(acc, c.loaded); };
   pass.combine = join_moments;
   program.passes = {pass};
   program.finish = [=](const FoldContext& context) {
-    const Value mean = context.before[0], squares = context.before[1], count = context.before[2];
+    const Value mean = context.before[0] + context.before[1];
+    const Value squares = context.before[2], count = context.before[3];
     const Value epsilon = cast(type, context.scalars[0]);
     const Value momentum = cast(type, context.scalars[1]);
     const Value invstd = 1 / sqrt(squares / count + epsilon);
@@ -84,8 +85,8 @@ FoldProgram batch_norm_statistics(const BatchNormOptions& options, graft_dtype s
       moved = {old_mean + momentum * (mean - old_mean),
                old_variance + momentum * (unbiased - old_variance)};
     }
-    Values results = scale_and_shift(options, kept, mean, invstd);
-    results.insert(results.end(), {mean, invstd});
+    const Value scale = options.weight ? kept.next() * invstd : invstd;
+    Values results{scale, options.bias ? kept.next() : like(mean, 0.0), mean, mean, invstd};
     results.insert(results.end(), moved.begin(), moved.end());
     return results;
   };
@@ -146,7 +147,7 @@ FoldProgram batch_norm_gradients(const BatchNormOptions& options, bool train, gr
   program.inputs = {options.wide, options.wide};
   program.kept_inputs = {mean, mean};
   if (options.weight) program.kept_inputs.push_back(weight);
-  program.outputs.assign(5, options.wide);
+  program.outputs.assign(6, options.wide);
   program.scalars = 2;
   program.passes = {adding_pass(type, 2, [](const FoldContext& c) { return c.loaded; })};
   program.finish = [=](const FoldContext& context) -> Values {
@@ -156,10 +157,10 @@ FoldProgram batch_norm_gradients(const BatchNormOptions& options, bool train, gr
     const Value invstd = train ? spread : 1 / sqrt(spread + cast(type, context.scalars[0]));
     const Value factor = options.weight ? kept.next() * invstd : invstd;
     const Value zero = like(sum, 0.0);
-    if (!train) return {along * invstd, sum, factor, zero, zero};
+    if (!train) return {along * invstd, sum, factor, zero, zero, zero};
     const Value count = cast(type, context.scalars[1]);
     const Value slope = -(factor * invstd * invstd * along / count);
-    return {along * invstd, sum, factor, slope, -(factor * sum / count) - slope * average};
+    return {along * invstd, sum, factor, slope, -(factor * sum / count), average};
   };
   return program;
 }

@@ -13,9 +13,10 @@ struct BatchNormOptions {
   graft_dtype wide = GRAFT_FLOAT32;
 };
 
-// From partial moments {mean, squared deviations, count}. Scalars {epsilon, momentum}. Kept inputs:
-// running mean and variance (when running), weight, bias (when present). Outputs: scale and shift
-// (wide), save_mean, save_invstd, then the moved running mean and variance (when running).
+// From partial moments (moments.h). Scalars {epsilon, momentum}. Kept inputs:
+// running mean and variance (when running), weight, bias (when present). Outputs: scale, shift and
+// center (wide; for scale * (x - center) + shift), save_mean, save_invstd, then the moved running
+// mean and variance (when running).
 FoldProgram batch_norm_statistics(const BatchNormOptions& options, graft_dtype save,
                                   graft_dtype running, graft_dtype weight);
 
@@ -32,7 +33,7 @@ FoldProgram batch_norm_gradient_sums(graft_dtype gradient, graft_dtype input, gr
 FoldProgram batch_norm_whole_sums(graft_dtype wide);
 
 // From those sums: gradients of weight and bias (wide), then the factors f with
-// grad_input = f0 * gradient + f1 * x + f2. Kept inputs: mean, spread, weight when present.
+// grad_input = f0 * gradient + f1 * (x - f3) + f2. Kept inputs: mean, spread, weight when present.
 // Scalars {epsilon, elements per channel}. train: spread is 1 / deviation; else a variance.
 FoldProgram batch_norm_gradients(const BatchNormOptions& options, bool train, graft_dtype mean,
                                  graft_dtype weight);

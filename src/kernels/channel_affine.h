@@ -14,10 +14,12 @@ struct ImageLayout {
   bool channels_last = false;
 };
 
-// output = a[c] * x + b[c] * y + d[c]; y and b may be null. Images share one layout; a, b and d are
+// output = a[c] * x + b[c] * (y - center[c]) + d[c]; y and b may be null, and then
+// output = a[c] * (x - center[c]) + d[c]. center, null where it is 0, keeps what a mean that is
+// large beside the deviations from it would take. Images share one layout; a, b, d and center are
 // contiguous vectors of one dtype.
 void channel_affine(Stream& stream, const ImageLayout& layout, const TensorView& output,
                     const TensorView& x, const TensorView& a, const TensorView* y,
-                    const TensorView* b, const TensorView& d);
+                    const TensorView* b, const TensorView& d, const TensorView* center);
 
 }  // namespace graft

@@ -51,7 +51,7 @@ class FoldWriter {
     for (const FoldPass& pass : program_.passes) {
       std::vector<ir::Type> types;
       for (const Value& value : pass.first(b_)) types.push_back(value.type());
-      folds.emplace_back(b_, types, deal);
+      folds.emplace_back(b_, pass.once ? std::vector<ir::Type>() : types, deal);
     }
     const Values place = begin_line(b_.item() / kLanes);
     for (size_t i = 0; i < program_.passes.size(); ++i) {
@@ -117,6 +117,27 @@ class FoldWriter {
     store(place[1], place[2], place[3]);
   }
 
+  // Where the chunk's first element lies, when the elements begin at base.
+  Value first_element(Value base) const {
+    return base + begin_[0] * stride_[0] + begin_[1] * stride_[1];
+  }
+
+  // A pass over the first element alone.
+  void write_once(const FoldPass& pass, Value base) {
+    load(first_element(base));
+    context_.position = begin_[0] * steps_[1] + begin_[1];
+    keep(pass, pass.step(pass.first(b_), context_));
+  }
+
+  Values finished(const FoldPass& pass, const Values& totals) const {
+    return pass.finish ? pass.finish(totals, context_) : totals;
+  }
+
+  void keep(const FoldPass& pass, const Values& totals) {
+    const Values results = finished(pass, totals);
+    context_.before.insert(context_.before.end(), results.begin(), results.end());
+  }
+
   void take(const FoldPass& pass, Value element, Value position, std::vector<Variable>& totals) {
     load(element);
     context_.position = position;
@@ -125,6 +146,7 @@ class FoldWriter {
   }
 
   void write_shared_pass(const FoldPass& pass, GroupFold& fold, Value base) {
+    if (pass.once) return write_once(pass, base);
     const Values first = pass.first(b_);
     std::vector<Variable> totals(first.begin(), first.end());
     b_.loop(begin_[0], end_[0], [&](Value i) {
@@ -134,8 +156,7 @@ class FoldWriter {
       };
       b_.loop(begin_[1] + fold.lane(), end_[1], element, b_.i64(kLanes));
     });
-    const Values folded = fold.fold({totals.begin(), totals.end()}, pass.combine);
-    context_.before.insert(context_.before.end(), folded.begin(), folded.end());
+    keep(pass, fold.fold({totals.begin(), totals.end()}, pass.combine));
   }
 
   void write_column(Value line) {
@@ -147,6 +168,10 @@ class FoldWriter {
     load_kept(outer * columns_ + column);
     context_.before.clear();
     for (const FoldPass& pass : program_.passes) {
+      if (pass.once) {
+        write_once(pass, base);
+        continue;
+      }
       const Values first = pass.first(b_);
       std::vector<Variable> totals(first.begin(), first.end());
       b_.loop(begin_[0], end_[0], [&](Value i) {
@@ -154,12 +179,13 @@ class FoldWriter {
           take(pass, base + i * stride_[0] + j * stride_[1], i * steps_[1] + j, totals);
         });
       });
-      for (const Variable& total : totals) context_.before.push_back(total.get());
+      keep(pass, {totals.begin(), totals.end()});
     }
     store(outer, column, chunk);
   }
 
   void write_line_pass(const FoldPass& pass, Value base) {
+    if (pass.once) return write_once(pass, base);
     const Values first = pass.first(b_);
     std::vector<Variable> totals(first.begin(), first.end());
     b_.loop(begin_[0], end_[0], [&](Value i) {
@@ -175,7 +201,7 @@ class FoldWriter {
       const Values joined = pass.combine({totals.begin(), totals.end()}, folded);
       for (size_t k = 0; k < totals.size(); ++k) totals[k] = joined[k];
     });
-    for (const Variable& total : totals) context_.before.push_back(total.get());
+    keep(pass, {totals.begin(), totals.end()});
   }
 
   void write_block(Value line) {
@@ -198,9 +224,14 @@ class FoldWriter {
     });
   }
 
+  static Values loaded(const std::vector<Lanes>& from, Value lane) {
+    Values values;
+    for (const Lanes& lanes : from) values.push_back(lanes.load(lane));
+    return values;
+  }
+
   void load_results(const std::vector<Lanes>& results, Value lane) {
-    context_.before.clear();
-    for (const Lanes& lanes : results) context_.before.push_back(lanes.load(lane));
+    context_.before = loaded(results, lane);
   }
 
   void write_block_pass(const FoldPass& pass, Value base, Value kept, Value width,
@@ -211,26 +242,35 @@ class FoldWriter {
     b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns), [&](Value lane) {
       for (size_t k = 0; k < totals.size(); ++k) totals[k].store(lane, first[k]);
     });
-    b_.loop(begin_[0], end_[0], [&](Value i) {
-      b_.loop(begin_[1], end_[1], [&](Value j) {
-        const Value row = base + i * stride_[0] + j * stride_[1];
-        const Value position = i * steps_[1] + j;
-        auto body = [&](Value lane) {
-          load(unit_ ? row + lane : row + lane * in_[1]);
-          load_kept(kept + lane);
-          load_results(results, lane);
-          context_.position = position;
-          Values accumulators;
-          for (const Lanes& lanes : totals) accumulators.push_back(lanes.load(lane));
-          const Values next = pass.step(accumulators, context_);
-          for (size_t k = 0; k < totals.size(); ++k) totals[k].store(lane, next[k]);
-        };
-        // A constant trip count lets the compiler keep the totals in registers.
-        b_.if_(
-            width == kFoldColumns, [&] { b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns), body); },
-            [&] { b_.vector_loop(b_.i64(0), width, body); });
+    const auto row = [&](Value base_of_row, Value position) {
+      const auto body = [&](Value lane) {
+        load(unit_ ? base_of_row + lane : base_of_row + lane * in_[1]);
+        load_kept(kept + lane);
+        load_results(results, lane);
+        context_.position = position;
+        const Values next = pass.step(loaded(totals, lane), context_);
+        for (size_t k = 0; k < totals.size(); ++k) totals[k].store(lane, next[k]);
+      };
+      // A constant trip count lets the compiler keep the totals in registers.
+      b_.if_(
+          width == kFoldColumns, [&] { b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns), body); },
+          [&] { b_.vector_loop(b_.i64(0), width, body); });
+    };
+    if (pass.once) {
+      row(first_element(base), begin_[0] * steps_[1] + begin_[1]);
+    } else {
+      b_.loop(begin_[0], end_[0], [&](Value i) {
+        b_.loop(begin_[1], end_[1],
+                [&](Value j) { row(base + i * stride_[0] + j * stride_[1], i * steps_[1] + j); });
       });
-    });
+    }
+    if (pass.finish) {
+      b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns), [&](Value lane) {
+        load_results(results, lane);
+        const Values kept_totals = finished(pass, loaded(totals, lane));
+        for (size_t k = 0; k < totals.size(); ++k) totals[k].store(lane, kept_totals[k]);
+      });
+    }
     results.insert(results.end(), totals.begin(), totals.end());
   }
 

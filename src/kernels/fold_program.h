@@ -27,11 +27,15 @@ struct FoldContext {
 };
 
 // One pass over the elements: accumulators, what an element does to them, how two sets join.
-// combine must be associative up to rounding; first is its neutral element.
+// combine must be associative up to rounding; first is its neutral element. once: only the chunk's
+// first element is taken; combine is not used.
 struct FoldPass {
   std::function<Values(ir::Builder&)> first;
   std::function<Values(const Values&, const FoldContext&)> step;
   std::function<Values(const Values&, const Values&)> combine;
+  // What becomes of the accumulators before later passes see them; empty: nothing.
+  std::function<Values(const Values&, const FoldContext&)> finish = {};
+  bool once = false;
 };
 
 // A family of kernels: for each kept position, passes over its reduced elements and one store to

@@ -8,6 +8,7 @@
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
 #include "kernels/copy.h"
+#include "kernels/moments.h"
 #include "kernels/work_split.h"
 #include "kernels/workspace.h"
 #include "runtime/dtype.h"
@@ -74,16 +75,13 @@ ir::Kernel build_statistics(const GroupKernel& kernel) {
   const Address input = w.b.read(kernel.data);
   const Value epsilon = cast(w.type, w.b.scalar(GRAFT_FLOAT64));
   w.shape();
+  LineMoments moments(w.b, Deal::kSpans, w.type);
   return w.each([&](Value line) {
     const Value count = w.width * w.length, begin = line * count;
-    const Value n = cast(w.type, count);
-    const Value center = w.sum(begin, begin + count, [&](Value i) { return w.wide(input, i); }) / n;
-    const Value variance = w.sum(begin, begin + count, [&](Value i) {
-      const Value distance = w.wide(input, i) - center;
-      return distance * distance;
-    });
+    const auto [center, squares] =
+        moments.of(count, [&](Value i) { return w.wide(input, begin + i); });
     mean.store(line, center);
-    rstd.store(line, ir::rsqrt(variance / n + epsilon));
+    rstd.store(line, ir::rsqrt(squares / cast(w.type, count) + epsilon));
   });
 }
 
@@ -99,38 +97,49 @@ ir::Kernel build_apply(const GroupKernel& kernel) {
     const Value group = w.group(line), channel = line % w.channels;
     Value scale = w.wide(rstd, group);
     if (kernel.weighted) scale = scale * w.wide(weight, channel);
-    Value shift = -w.wide(mean, group) * scale;
-    if (kernel.biased) shift = shift + w.wide(bias, channel);
+    const Value center = w.wide(mean, group);
+    const Value shift = kernel.biased ? w.wide(bias, channel) : w.zero();
     const Value begin = line * w.length;
     w.b.vector_loop(begin, begin + w.length,
-                    [&](Value i) { output.store(i, w.wide(input, i) * scale + shift); });
+                    [&](Value i) { output.store(i, (w.wide(input, i) - center) * scale + shift); });
   });
 }
 
-// A line is a channel of an image: sums of g * x and of g; g, x.
+// Elements whose sums are added to the rest at once.
+constexpr int64_t kSumBlock = 16384;
+
+// A line is a channel of an image: sums of g * (x - mean) and of g; g, x, mean.
 ir::Kernel build_sums(const GroupKernel& kernel) {
   GroupWriter w(kernel);
   const graft_dtype sums = sum_dtype(kernel.data);
   const Address products = w.b.write(sums), plain = w.b.write(sums);
   const Address gradient = w.b.read(kernel.data), input = w.b.read(kernel.data);
+  const Address mean = w.b.read(kernel.statistics);
   w.shape();
   return w.each([&](Value line) {
-    const Value begin = line * w.length;
-    const Values both = ir::fold(
-        {w.zero(), w.zero()}, begin, begin + w.length,
-        [&](const Values& sum, Value i) {
-          const Value g = w.wide(gradient, i);
-          return Values{sum[0] + g * w.wide(input, i), sum[1] + g};
-        },
-        [](const Values& x, const Values& y) {
-          return Values{x[0] + y[0], x[1] + y[1]};
-        });
-    products.store(line, both[0]);
-    plain.store(line, both[1]);
+    const Value first = line * w.length, last = first + w.length;
+    const Value center = w.wide(mean, w.group(line));
+    const ir::Variable all_products(w.zero()), all(w.zero());
+    const auto in_block = [&](Value begin) {
+      const Values both = ir::fold(
+          {w.zero(), w.zero()}, begin, ir::minimum(begin + kSumBlock, last),
+          [&](const Values& sum, Value i) {
+            const Value g = w.wide(gradient, i);
+            return Values{sum[0] + g * (w.wide(input, i) - center), sum[1] + g};
+          },
+          [](const Values& x, const Values& y) {
+            return Values{x[0] + y[0], x[1] + y[1]};
+          });
+      all_products = all_products + both[0];
+      all = all + both[1];
+    };
+    w.b.loop(first, last, in_block, w.b.i64(kSumBlock));
+    products.store(line, all_products);
+    plain.store(line, all);
   });
 }
 
-// A line is a channel of an image: grad_input; g, x, mean, rstd, sums of g * x and g, weight.
+// A line is a channel of an image: grad_input; g, x, mean, rstd, those sums, weight.
 ir::Kernel build_input_gradient(const GroupKernel& kernel) {
   GroupWriter w(kernel);
   const graft_dtype sums = sum_dtype(kernel.data);
@@ -153,22 +162,23 @@ ir::Kernel build_input_gradient(const GroupKernel& kernel) {
     const Value ds = total(products), db = total(plain);
     const Value center = w.wide(mean, group), spread = w.wide(rstd, group);
     const Value n = cast(w.type, w.width * w.length);
-    const Value by_input = (db * center - ds) * spread * spread * spread / n;
-    const Value constant = -by_input * center - db * spread / n;
+    const Value by_input = -ds * spread * spread * spread / n;
+    const Value constant = -db * spread / n;
     const Value scale = kernel.weighted ? spread * w.wide(weight, channel) : spread;
     const Value begin = line * w.length;
     w.b.vector_loop(begin, begin + w.length, [&](Value i) {
-      output.store(i, w.wide(gradient, i) * scale + w.wide(input, i) * by_input + constant);
+      const Value apart = w.wide(input, i) - center;
+      output.store(i, w.wide(gradient, i) * scale + apart * by_input + constant);
     });
   });
 }
 
-// A line is a channel: grad_weight, grad_bias; mean, rstd, sums of g * x and g; images.
+// A line is a channel: grad_weight, grad_bias; rstd, those sums; images.
 ir::Kernel build_parameter_gradients(const GroupKernel& kernel) {
   GroupWriter w(kernel);
   const graft_dtype sums = sum_dtype(kernel.data);
   const Address to_weight = w.b.write(kernel.parameters), to_bias = w.b.write(kernel.parameters);
-  const Address mean = w.b.read(kernel.statistics), rstd = w.b.read(kernel.statistics);
+  const Address rstd = w.b.read(kernel.statistics);
   const Address products = w.b.read(sums), plain = w.b.read(sums);
   const Value images = w.b.index();
   w.shape();
@@ -176,10 +186,8 @@ ir::Kernel build_parameter_gradients(const GroupKernel& kernel) {
     const ir::Variable by_weight(w.zero()), by_bias(w.zero());
     w.b.loop(w.b.i64(0), images, [&](Value n) {
       const Value line = n * w.channels + channel, group = w.group(line);
-      const Value g = plain.load(line);
-      const Value moved = products.load(line) - g * w.wide(mean, group);
-      by_weight = by_weight.get() + moved * w.wide(rstd, group);
-      by_bias = by_bias.get() + g;
+      by_weight = by_weight.get() + products.load(line) * w.wide(rstd, group);
+      by_bias = by_bias.get() + plain.load(line);
     });
     to_weight.store(channel, by_weight.get());
     to_bias.store(channel, by_bias.get());
@@ -270,7 +278,7 @@ void group_norm_backward(Stream& stream, const NormGradients& gradients,
   if (lines > 0) {
     Arguments arguments;
     sums(arguments, GRAFT_ACCESS_WRITE);
-    arguments.read(grad_output).read(input);
+    arguments.read(grad_output).read(input).read(mean);
     launch(stream, {"sums", data, mean.dtype, mean.dtype}, &build_sums, arguments, shape, lines,
            2 * shape.length);
   }
@@ -291,7 +299,7 @@ void group_norm_backward(Stream& stream, const NormGradients& gradients,
   Arguments arguments;
   arguments.write(gradients.weight != nullptr ? *gradients.weight : instead);
   arguments.write(gradients.bias != nullptr ? *gradients.bias : instead);
-  arguments.read(mean).read(rstd);
+  arguments.read(rstd);
   sums(arguments, GRAFT_ACCESS_READ);
   arguments.index(shape.n);
   launch(stream, {"parameters", data, mean.dtype, one.dtype}, &build_parameter_gradients, arguments,

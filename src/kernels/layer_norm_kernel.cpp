@@ -3,6 +3,7 @@
 
 #include "codegen/builder.h"
 #include "kernels/line_loop.h"
+#include "kernels/moments.h"
 #include "runtime/dtype.h"
 
 namespace graft {
@@ -27,15 +28,12 @@ class LayerNormWriter {
     const Address rstd = b_.write(kernel_.wide), input = b_.read(kernel_.dtype);
     parameters();
     const Value epsilon = cast(type_, b_.scalar(GRAFT_FLOAT64));
+    LineMoments moments(b_, kernel_.deal, type_);
     LineLoop loop(b_, kernel_.deal, type_);
     loop.lines(lines_, per_item_, [&](Value line) {
       const Value row = line * n_, count = cast(type_, n_);
-      const Value average = sum(loop, [&](Value i) { return input.load(row + i); }) / count;
-      const Value spread = sum(loop, [&](Value i) {
-        const Value apart = input.load(row + i) - average;
-        return apart * apart;
-      });
-      const Value scale = 1 / sqrt(spread / count + epsilon);
+      const auto [average, squares] = moments.of(n_, [&](Value i) { return input.load(row + i); });
+      const Value scale = 1 / sqrt(squares / count + epsilon);
       loop.once([&] {
         mean.store(line, average);
         rstd.store(line, scale);

@@ -44,13 +44,27 @@ class LineLoop {
   }
 
   // The elements map(element) of a line, combined from first on, the neutral one; in every
-  // work-item. accumulators: as in ir::reduce(). Outside of ifs.
+  // work-item. Long lines in blocks: a rounded sum is off by at most the roundoff of as many
+  // additions as a block has in a lane, and of as many as there are blocks. accumulators: as in
+  // ir::reduce(). Outside of ifs.
   template <class Map, class Combine>
   ir::Value reduce(ir::Value first, ir::Value count, Map map, Combine combine,
                    uint32_t accumulators = 64) {
-    if (!fold_) return ir::reduce(first, b_.i64(0), count, map, combine, accumulators);
     const ir::Variable total(first);
-    each(count, [&](ir::Value i) { total = combine(total.get(), map(i)); });
+    const auto in_block = [&](ir::Value begin) {
+      const ir::Value end = ir::minimum(begin + kSumBlock, count);
+      if (!fold_) {
+        total = combine(total.get(), ir::reduce(first, begin, end, map, combine, accumulators));
+        return;
+      }
+      const ir::Variable part(first);
+      b_.loop(
+          begin + fold_->lane(), end, [&](ir::Value i) { part = combine(part.get(), map(i)); },
+          b_.i64(kLanes));
+      total = combine(total.get(), part.get());
+    };
+    b_.loop(b_.i64(0), count, in_block, b_.i64(kSumBlock));
+    if (!fold_) return total.get();
     const auto join = [&](const GroupFold::Values& a, const GroupFold::Values& b) {
       return GroupFold::Values{combine(a[0], b[0])};
     };
@@ -58,6 +72,8 @@ class LineLoop {
   }
 
  private:
+  static constexpr int64_t kSumBlock = 16384;
+
   ir::Builder& b_;
   std::optional<GroupFold> fold_;
 };

@@ -10,7 +10,7 @@
 namespace graft {
 
 // Everywhere: a null view means "not given" (inputs) or "not wanted" (outputs); sums are taken in
-// float32 (float64 for float64 inputs); means before variances, in two passes.
+// float32 (float64 for float64 inputs); means and variances as moments.h says, with its bounds.
 
 // ---- Batch normalisation over channels: dimension 1 of tensors [n, c, spatial...].
 // REQUIRES: image tensors are dense and row-major (NCHW) or dense with dimension 1 innermost
@@ -61,10 +61,12 @@ GRAFT_EXPORT void batch_norm_sums(Stream& stream, const TensorView& sum, const T
                                   const TensorView& grad_output, const TensorView& input,
                                   const TensorView& mean);
 
-// output = scale * x + slope * y + shift; y, of x's dtype, and slope may be null.
+// output = scale * x + slope * (y - center) + shift; without y, of x's dtype, and slope:
+// scale * (x - center) + shift. center may be null: 0.
 GRAFT_EXPORT void batch_norm_affine(Stream& stream, const TensorView& output, const TensorView& x,
                                     const TensorView& scale, const TensorView* y,
-                                    const TensorView* slope, const TensorView& shift);
+                                    const TensorView* slope, const TensorView& shift,
+                                    const TensorView* center);
 
 // ---- Layer normalisation of rows: tensors are contiguous and seen as [rows, n] (rows * n elements
 // whatever their rank); weight and bias have n elements; mean and rstd have rows.

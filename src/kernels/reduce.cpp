@@ -192,7 +192,7 @@ void variance(Stream& stream, const TensorView& output, const TensorView* mean,
     return variance_program(stage, output.dtype, input.dtype, root, with_mean);
   };
   const graft_dtype wide = wide_dtype(input.dtype);
-  const graft_dtype partials[3] = {wide, wide, wide};
+  const graft_dtype partials[kMomentParts] = {wide, wide, wide, wide};
   const std::span<const double> scalars(&correction, 1);
   const TwoStage stages = {
       TwoStage::Family::kVariance, root ? 1 : 0, output.dtype, input.dtype, with_mean ? 1 : 0,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/fold_program.h"
+#include "kernels/moments.h"
 #include "kernels/reduce.h"
 
 namespace graft {
@@ -26,16 +27,14 @@ FoldProgram extremum_program(Extremum extremum, FoldStage stage, graft_dtype inp
                              bool with_value);
 graft_dtype extremum_partial_dtype(graft_dtype input);
 
-// Moments of chunks: kPartial writes {mean, sum of squared deviations, count}; kFinal joins them
-// (Chan et al., 1979) and kWhole does both, writing {variance or its root, mean when with_mean}.
-// Scalars of kWhole and kFinal: {correction}.
+// Moments of chunks, shifted by the chunk's first element and corrected (moments.h has the bounds,
+// with chunks for blocks): kPartial writes those that join_moments() takes; kFinal joins them and
+// kWhole does both, writing {variance or its root, mean when with_mean}. Scalars of kWhole and
+// kFinal: {correction}.
 FoldProgram variance_program(FoldStage stage, graft_dtype output, graft_dtype input, bool root,
                              bool with_mean);
 
 // The accumulator's dtype for a floating dtype: float64 for float64, else float32.
 graft_dtype wide_dtype(graft_dtype dtype);
-
-// Joins (mean, squared deviations, count) triples.
-Values join_moments(const Values& a, const Values& b);
 
 }  // namespace graft

@@ -10,7 +10,7 @@
 namespace graft {
 namespace {
 
-constexpr int kPartials = 3;
+constexpr int kPartials = 4;
 
 TensorView line(graft_address address, graft_dtype dtype, int64_t count) {
   TensorView view{};

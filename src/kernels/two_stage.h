@@ -13,7 +13,7 @@ namespace graft {
 // The programs of a reduction. program describes the kernel of a stage; it is called where a kernel
 // is used for the first time only, so family, kind, dtypes and option say together which one it is:
 // two reductions that differ in a kernel differ in one of them. kPartial's outputs are kFinal's
-// inputs, of the dtypes partials (at most 3).
+// inputs, of the dtypes partials (at most 4).
 struct TwoStage {
   enum class Family : uint8_t { kReduce = 1, kExtremum, kVariance };
 

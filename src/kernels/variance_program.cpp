@@ -9,46 +9,59 @@ using ir::Builder;
 using ir::Type;
 using ir::Value;
 
-FoldPass sum_pass(Type type, std::function<Value(const FoldContext&)> element) {
+FoldPass sums_pass(Type type, size_t count, std::function<Values(const FoldContext&)> elements) {
   FoldPass pass;
-  pass.first = [type](Builder& b) { return Values{b.constant(type, 0.0)}; };
-  pass.step = [element = std::move(element)](const Values& acc, const FoldContext& context) {
-    return Values{acc[0] + element(context)};
+  pass.first = [=](Builder& b) { return Values(count, b.constant(type, 0.0)); };
+  pass.combine = [](const Values& a, const Values& b) {
+    Values sums;
+    for (size_t i = 0; i < a.size(); ++i) sums.push_back(a[i] + b[i]);
+    return sums;
   };
-  pass.combine = [](const Values& a, const Values& b) { return Values{a[0] + b[0]}; };
+  pass.step = [elements = std::move(elements), add = pass.combine](const Values& acc,
+                                                                   const FoldContext& context) {
+    return add(acc, elements(context));
+  };
   return pass;
 }
 
-Value mean_of(const FoldContext& context) {
-  return context.before[0] / cast(context.before[0].type(), context.count);
+// The first element x0, then two passes over the chunk, which is in the cache for the second: the
+// mean of x - x0 gives an approximate mean, from which the second measures.
+std::vector<FoldPass> chunk_passes(Type type) {
+  FoldPass shift;
+  shift.first = [type](Builder& b) { return Values{b.constant(type, 0.0)}; };
+  shift.step = [type](const Values&, const FoldContext& context) {
+    return Values{cast(type, context.loaded[0])};
+  };
+  shift.once = true;
+  FoldPass near = sums_pass(type, 1, [type](const FoldContext& context) {
+    return Values{cast(type, context.loaded[0]) - context.before[0]};
+  });
+  near.finish = [type](const Values& sum, const FoldContext& context) {
+    return Values{context.before[0] + sum[0] / cast(type, context.count)};
+  };
+  const FoldPass deviations = sums_pass(type, 2, [type](const FoldContext& context) {
+    const Value apart = cast(type, context.loaded[0]) - context.before[1];
+    return Values{apart, apart * apart};
+  });
+  return {shift, near, deviations};
 }
 
-// Two passes over the chunk, which is in the cache for the second.
-std::vector<FoldPass> chunk_passes(Type type) {
-  FoldPass deviations = sum_pass(type, [type](const FoldContext& context) {
-    const Value from_mean = cast(type, context.loaded[0]) - mean_of(context);
-    return from_mean * from_mean;
-  });
-  return {sum_pass(type, [type](const FoldContext& c) { return cast(type, c.loaded[0]); }),
-          deviations};
+// Moments of a chunk, for join_moments().
+Values chunk_moments(const FoldContext& context) {
+  const Value count = cast(context.before[1].type(), context.count);
+  const CorrectedMoments moments = corrected_moments(context.before[2], context.before[3], count);
+  return {context.before[1], moments.off, moments.squares, count};
 }
 
 FoldPass joining_pass(Type type) {
   FoldPass pass;
-  pass.first = [type](Builder& b) { return Values(3, b.constant(type, 0.0)); };
+  pass.first = [type](Builder& b) { return Values(kMomentParts, b.constant(type, 0.0)); };
   pass.step = [](const Values& acc, const FoldContext& c) { return join_moments(acc, c.loaded); };
   pass.combine = join_moments;
   return pass;
 }
 
 }  // namespace
-
-Values join_moments(const Values& a, const Values& b) {
-  const Value count = a[2] + b[2];
-  const Value share = select(count == 0, 0.0, b[2] / count);
-  const Value apart = b[0] - a[0];
-  return {a[0] + apart * share, a[1] + b[1] + apart * apart * a[2] * share, count};
-}
 
 FoldProgram variance_program(FoldStage stage, graft_dtype output, graft_dtype input, bool root,
                              bool with_mean) {
@@ -58,7 +71,7 @@ FoldProgram variance_program(FoldStage stage, graft_dtype output, graft_dtype in
   program.key = "variance";
   if (stage == FoldStage::kFinal) {
     program.key += "_final";
-    program.inputs = {wide, wide, wide};
+    program.inputs.assign(kMomentParts, wide);
     program.passes = {joining_pass(type)};
   } else {
     program.inputs = {input};
@@ -66,23 +79,19 @@ FoldProgram variance_program(FoldStage stage, graft_dtype output, graft_dtype in
   }
   if (stage == FoldStage::kPartial) {
     program.key += "_partial";
-    program.outputs = {wide, wide, wide};
-    program.finish = [type](const FoldContext& context) -> Values {
-      return {mean_of(context), context.before[1], cast(type, context.count)};
-    };
+    program.outputs.assign(kMomentParts, wide);
+    program.finish = &chunk_moments;
     return program;
   }
   program.key += root ? "_root" : "";
   program.outputs = std::vector(with_mean ? 2 : 1, output);
   program.scalars = 1;
   program.finish = [=](const FoldContext& context) -> Values {
-    const bool joined = stage == FoldStage::kFinal;
-    const Value mean = joined ? context.before[0] : mean_of(context);
-    const Value count = joined ? context.before[2] : cast(type, context.count);
-    const Value divisor = count - cast(type, context.scalars[0]);
-    const Value variance = context.before[1] / maximum(divisor, like(divisor, 0.0));
+    const Values moments = stage == FoldStage::kFinal ? context.before : chunk_moments(context);
+    const Value divisor = moments[3] - cast(type, context.scalars[0]);
+    const Value variance = moments[2] / maximum(divisor, like(divisor, 0.0));
     Values results{root ? sqrt(variance) : variance};
-    if (with_mean) results.push_back(mean);
+    if (with_mean) results.push_back(moments[0] + moments[1]);
     return results;
   };
   return program;

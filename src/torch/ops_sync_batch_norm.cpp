@@ -93,10 +93,11 @@ void normalize(const at::Tensor& output, const at::Tensor& input, const Optional
   check_channels("batch_norm_elemt", input, invstd);
   at::Tensor scale = wide(invstd, input);
   if (factor.defined()) scale = scale * factor;
-  at::Tensor shift = (wide(mean, input) * scale).neg_();
-  if (offset.defined()) shift += offset;
+  const at::Tensor average = wide(mean, input);
+  const at::Tensor shift = offset.defined() ? offset : at::zeros_like(average);
+  const TensorView center = view_of(average);
   batch_norm_affine(stream_of(input), view_of(output), view_of(images), view_of(scale), nullptr,
-                    nullptr, view_of(shift));
+                    nullptr, view_of(shift), &center);
 }
 
 }  // namespace
@@ -206,12 +207,12 @@ at::Tensor GRAFT_OPERATOR(batch_norm_backward_elemt)(
   const at::Tensor given = channel_weight(name, weight, input);
   const at::Tensor factor = given.defined() ? given * spread : spread;
   const at::Tensor slope = (factor * spread * spread * wide(sum_dy_xmu, input) / total).neg_();
-  const at::Tensor shift =
-      (factor * wide(sum_dy, input) / total + slope * wide(mean, input)).neg_();
+  const at::Tensor shift = (factor * wide(sum_dy, input) / total).neg_();
+  const at::Tensor average = wide(mean, input);
   at::Tensor result = at::empty_like(images);
-  const TensorView second = view_of(images), slopes = view_of(slope);
+  const TensorView second = view_of(images), slopes = view_of(slope), center = view_of(average);
   batch_norm_affine(stream_of(input), view_of(result), view_of(gradient), view_of(factor), &second,
-                    &slopes, view_of(shift));
+                    &slopes, view_of(shift), &center);
   return result;
 }
 

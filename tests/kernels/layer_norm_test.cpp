@@ -1,4 +1,5 @@
 // tests/kernels/layer_norm_test.cpp: layer normalisation and its gradients against double.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/normalization.h"
@@ -64,6 +65,40 @@ TEST(LayerNorm, ForwardAndBackward) {
       check(7, 33, dtype, affine);
       check(300, 128, dtype, affine);
       check(3, 1025, dtype, affine);
+    }
+  }
+}
+
+// Rows are exact in float32; what a row of equal elements gives is exact, too.
+void check_row(int64_t n, double offset, double spread) {
+  SCOPED_TRACE(std::to_string(n) + " elements about " + std::to_string(offset));
+  auto x = numbers(n, 7, offset - spread, offset + spread, GRAFT_FLOAT32);
+  double mean = 0, squares = 0;
+  for (const double value : x) mean += value / static_cast<double>(n);
+  for (const double value : x) squares += (value - mean) * (value - mean);
+  const double deviation = std::sqrt(squares / static_cast<double>(n) + 1e-5);
+  DeviceTensor input({1, n}, GRAFT_FLOAT32), output({1, n}, GRAFT_FLOAT32);
+  DeviceTensor middle({1}, GRAFT_FLOAT32), rstd({1}, GRAFT_FLOAT32);
+  input.set(x);
+  layer_norm(stream(), output, &middle.view(), &rstd.view(), input, nullptr, nullptr, 1, n, 1e-5);
+  const double roundoff = 6e-8;
+  EXPECT_NEAR(middle.get()[0], mean, 2 * roundoff * std::abs(mean) + 1e-6 * spread);
+  EXPECT_NEAR(rstd.get()[0] * deviation, 1, 4e-6);
+  // The mean that is saved is rounded.
+  const double most = 2 * roundoff * std::abs(mean) / deviation + 1e-5;
+  const std::vector<double> y = output.get();
+  double worst = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    worst = std::max(worst, std::abs(y[i] - (x[i] - mean) / deviation));
+  }
+  EXPECT_LT(worst, most);
+}
+
+TEST(LayerNorm, OfLongRowsAndLargeMeans) {
+  for (const int64_t n : {1, 63, 300, 4096, 4097, 100352, 1000003}) {
+    for (const double offset : {0.0, 100.7, 1e4, 1e7}) {
+      check_row(n, offset, 0);
+      check_row(n, offset, 2);
     }
   }
 }

@@ -60,4 +60,40 @@ TEST(Variance, OfOneElementIsNanUnlessUncorrected) {
   EXPECT_EQ(output.get()[0], 0);
 }
 
+// Along the last dimension, along the first of 5 columns, of 64 lines.
+void check_offset(int64_t outer, int64_t n, int64_t inner, double offset, double spread) {
+  SCOPED_TRACE("[" + std::to_string(outer) + ", " + std::to_string(n) + ", " +
+               std::to_string(inner) + "] about " + std::to_string(offset));
+  const auto x = numbers(outer * n * inner, 5, offset - spread, offset + spread, GRAFT_FLOAT32);
+  DeviceTensor input({outer, n, inner}, GRAFT_FLOAT32);
+  DeviceTensor output({outer, 1, inner}, GRAFT_FLOAT32), means({outer, 1, inner}, GRAFT_FLOAT32);
+  input.set(x);
+  const TensorView mean_view = means.spread(input, {1});
+  variance(stream(), output.spread(input, {1}), &mean_view, input, 1, false);
+  const std::vector<double> variances = output.get(), middles = means.get();
+  for (int64_t line = 0; line < outer * inner; ++line) {
+    const int64_t at = line / inner * n * inner + line % inner;
+    double mean = 0, squares = 0;
+    for (int64_t j = 0; j < n; ++j) mean += x[static_cast<size_t>(at + j * inner)];
+    mean /= static_cast<double>(n);
+    for (int64_t j = 0; j < n; ++j) {
+      const double apart = x[static_cast<size_t>(at + j * inner)] - mean;
+      squares += apart * apart;
+    }
+    const double expected = squares / static_cast<double>(n - 1);
+    ASSERT_NEAR(variances[static_cast<size_t>(line)], expected, 4e-6 * expected);
+    ASSERT_NEAR(middles[static_cast<size_t>(line)], mean, 6e-8 * mean + 1e-6 * spread);
+  }
+}
+
+TEST(Variance, OfLongLinesAndLargeMeans) {
+  const int64_t shapes[][3] = {{1, 300, 1}, {1, 1000003, 1}, {1, 200003, 5}, {64, 5000, 1}};
+  for (const auto& s : shapes) {
+    for (const double offset : {0.0, 100.7, 1e4, 1e7, 123456789.0}) {
+      check_offset(s[0], s[1], s[2], offset, 0);
+      check_offset(s[0], s[1], s[2], offset, 20);
+    }
+  }
+}
+
 }  // namespace
