@@ -58,11 +58,15 @@ FftLaunch lines_of(const TensorView& output, const TensorView& input, int dim) {
   return lines;
 }
 
-// Views that lie as lines of few axes, else contiguous stand-ins of them.
+// Views that lie as lines of few axes, else contiguous stand-ins of them. apart: the input's
+// numbers along dim must have addresses of their own.
 class Sides {
  public:
-  Sides(Stream& stream, const TensorView& output, const TensorView& input, int dim)
-      : input_(stream, input, line_axes(output, input, dim).rank > kMostAxes),
+  Sides(Stream& stream, const TensorView& output, const TensorView& input, int dim,
+        bool apart = false)
+      : input_(
+            stream, input,
+            line_axes(output, input, dim).rank > kMostAxes || (apart && input.strides[dim] == 0)),
         output_(stream, output, line_axes(output, input_.view(), dim).rank > kMostAxes),
         dim_(dim) {}
 
@@ -119,7 +123,8 @@ class Fft {
       complex(spectrum, input, dim, false, scale);
       return copy(stream_, output, narrowed(spectrum, dim, 0, half + 1));
     }
-    Sides sides(stream_, output, input, dim);
+    // A side whose parts lie 0 apart is one of real numbers.
+    Sides sides(stream_, output, input, dim, paired);
     FftLaunch lines = sides.lines();
     lines.length = paired ? half : length;
     lines.scale = scale;

@@ -137,6 +137,22 @@ TEST(Fft, EveryKindOfLength) {
   }
 }
 
+TEST(Fft, RealNumbersThatAreOne) {
+  for (const int64_t length : {2, 8, 9, 512, 1024, 4096}) {
+    DeviceTensor number({3}, GRAFT_FLOAT32), parts({3, length / 2 + 1, 2}, GRAFT_FLOAT32);
+    number.set({1, -2, 0.5});
+    TensorView to = parts.as({3, length / 2 + 1}, {length / 2 + 1, 1});
+    to.dtype = GRAFT_COMPLEX64;
+    fft_from_real(stream(), to, number.as({3, length}, {1, 0}), kAlong, 1);
+    std::vector<double> expected(static_cast<size_t>(parts.view().count()));
+    const auto n = static_cast<double>(length);
+    for (int64_t line = 0; line < 3; ++line) {
+      expected[static_cast<size_t>(line * (length / 2 + 1) * 2)] = n * number.get()[line];
+    }
+    EXPECT_TRUE(near(parts.get(), expected, 1e-6, 1e-6 * n)) << length;
+  }
+}
+
 TEST(Fft, ManyLines) {
   expect_complex(35, 96, false, GRAFT_COMPLEX64);
   expect_complex(16, 60, true, GRAFT_COMPLEX64);

@@ -72,6 +72,49 @@ def test_layouts(layout, device, native):
         assert_equal(found, call(x, z, "ortho"), name)
 
 
+REPEATED = {
+    "rfft": torch.fft.rfft, "ihfft": torch.fft.ihfft, "rfft2": torch.fft.rfft2,
+    "rfftn": torch.fft.rfftn, "ihfftn": torch.fft.ihfftn, "fft": torch.fft.fft,
+    "irfft": torch.fft.irfft, "hfft": torch.fft.hfft, "irfftn": torch.fft.irfftn,
+    "hfft2": torch.fft.hfft2, "stft": lambda x: torch.stft(x, 4, return_complex=True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", REAL, ids=str)
+@pytest.mark.parametrize("name", REPEATED)
+def test_numbers_that_share_their_memory(name, dtype, device):
+    numbers = torch.arange(1.0, 25, dtype=dtype)
+    for length in (2, 8, 9, 10, 2048, 4096):
+        views = [
+            lambda x, n=length: x[0].expand(n),
+            lambda x, n=length: x[:3, None].expand(3, n),
+            lambda x, n=length: x[:4].expand(n, 4),
+        ]
+        if length <= 10:  # numbers that overlap in part
+            views.append(lambda x, n=length: x.as_strided((3, n), (1, 2)))
+            views.append(lambda x, n=length: x.as_strided((n, 3), (1, 1)))
+        for view in views:
+            x = view(numbers)
+            if (name.endswith(("2", "n")) and x.dim() < 2) or (
+                name == "stft" and (x.dim() > 1 or length < 8)
+            ):
+                continue
+            assert_equal(REPEATED[name](view(numbers.to(device))), REPEATED[name](x), f"{x.shape}")
+    eight = torch.fft.rfft(torch.ones((), dtype=dtype, device=device).expand(8))
+    assert eight.tolist() == [8, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["irfft", "hfft", "irfft2", "hfft2", "irfftn", "hfftn", "ifft"])
+def test_gradients_of_repeated_cotangents(name, device, native):
+    call = getattr(torch.fft, name)
+    host = signals((4, 6, 5))[1].requires_grad_()
+    there = host.detach().to(device).requires_grad_()
+    for z in (host, there):
+        torch.view_as_real(call(z).to(torch.complex128)).sum().backward()
+        call(z).real.sum().backward()
+    assert_equal(there.grad, host.grad, name)
+
+
 @pytest.mark.parametrize("dtype", REAL, ids=str)
 @pytest.mark.parametrize("length", [1, 2, 97, 100, 1021, 1024, 2000, 4096, 10007])
 def test_lengths(length, dtype, device, native):
