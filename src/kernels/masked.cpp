@@ -3,8 +3,10 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/checked_index.h"
+#include "kernels/fill.h"
 #include "kernels/raw_dtype.h"
 #include "kernels/strided_loop.h"
+#include "kernels/workspace.h"
 
 namespace graft {
 namespace {
@@ -28,6 +30,20 @@ ir::Kernel build_scatter(const std::string& key, graft_dtype data, int64_t width
           to.store(at[0] * width + part, source.load(from * width + part));
         }
       });
+    });
+  });
+  return b.finish();
+}
+
+ir::Kernel build_fill(const std::string& key, graft_dtype data, int64_t width) {
+  Builder b(key);
+  const Address to = b.update(data), mask = b.read(GRAFT_BOOL), value = b.read(data);
+  StridedLoop loop(b, 2);
+  loop.each([&](const std::vector<Value>& at) {
+    b.if_(mask.load(at[1]), [&] {
+      for (int64_t part = 0; part < width; ++part) {
+        to.store(at[0] * width + part, value.load(b.i64(part)));
+      }
     });
   });
   return b.finish();
@@ -61,6 +77,37 @@ void masked_scatter(Stream& stream, const TensorView& to, const TensorView& mask
   arguments.index(source.count());
   const WorkSplit split = append_loops(arguments, Axes::of({&to, &mask, &ordinals}));
   stream.launch(get_kernel(stream.device(), key, [&] { return build_scatter(key, data, width); }),
+                static_cast<uint64_t>(split.grid), arguments.span());
+}
+
+bool overlaps_itself(const TensorView& view) {
+  if (view.count() == 0) return false;
+  Axes axes = Axes::of({&view});
+  axes.sort(0);
+  int64_t reach = 0;
+  for (int i = axes.rank - 1; i >= 0; --i) {
+    if (axes.at[i].strides[0] <= reach) return true;
+    reach += (axes.at[i].size - 1) * axes.at[i].strides[0];
+  }
+  return false;
+}
+
+void masked_fill(Stream& stream, const TensorView& to, const TensorView& mask,
+                 const Scalar& value) {
+  if (to.count() == 0) return;
+  const graft_dtype data = raw_dtype(to.dtype);
+  const int64_t width = raw_width(to.dtype);
+  const std::string key =
+      std::string("masked_fill_alone_") + name_of(data) + (width == 1 ? "" : "_pairs");
+  const Workspace memory(stream, size_of(to.dtype));
+  TensorView single{};
+  single.address = memory.address();
+  single.dtype = to.dtype;
+  fill(stream, single, value);
+  Arguments arguments;
+  arguments.update(to).read(mask).read(single);
+  const WorkSplit split = append_loops(arguments, Axes::of({&to, &mask}));
+  stream.launch(get_kernel(stream.device(), key, [&] { return build_fill(key, data, width); }),
                 static_cast<uint64_t>(split.grid), arguments.span());
 }
 

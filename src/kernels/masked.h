@@ -16,6 +16,15 @@ namespace graft {
 GRAFT_EXPORT void masked_scatter(Stream& stream, const TensorView& to, const TensorView& mask,
                                  const TensorView& ordinals, const TensorView& source);
 
+// Whether two elements of the view may share memory: exact but for strides that interleave.
+// REQUIRES: strides are not negative.
+GRAFT_EXPORT bool overlaps_itself(const TensorView& view);
+
+// to's elements become value where mask (bool) is set; no others are written, so that views may
+// overlap themselves. Any dtype, any strides.
+GRAFT_EXPORT void masked_fill(Stream& stream, const TensorView& to, const TensorView& mask,
+                              const Scalar& value);
+
 // output = 0, repeated repeats[0] times, then 1, repeats[1] times, ...: contiguous vectors of int32
 // or int64; ends (int64) are the sums of repeats up to each one, with it. What lies beyond output's
 // end is not written.

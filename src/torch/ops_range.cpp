@@ -1,5 +1,6 @@
 // src/torch/ops_range.cpp: tensors of evenly spaced numbers, permutations and identities.
 #include <ATen/Dispatch.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/RangeUtils.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/empty.h>
@@ -33,6 +34,7 @@ at::Tensor& GRAFT_OPERATOR(arange_start_out)(const at::Scalar& start, const at::
     }
     out.resize_({size});
   }
+  at::assert_no_internal_overlap(out);
   if (size > 0) {
     arange(stream_of(out), view_of(out), to_graft(start, type), to_graft(step, type));
   }

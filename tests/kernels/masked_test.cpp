@@ -29,6 +29,31 @@ TEST(MaskedScatter, ReportsASourceThatIsTooShort) {
   EXPECT_THROW(stream().synchronize(), Error);
 }
 
+TEST(MaskedFill, WritesWhatIsMaskedAlone) {
+  for (auto dtype : {GRAFT_BOOL, GRAFT_UINT8, GRAFT_BFLOAT16, GRAFT_INT32, GRAFT_FLOAT64}) {
+    DeviceTensor to({6}, dtype), mask({2, 3}, GRAFT_BOOL);
+    const auto filled = [&](const TensorView& view) {
+      to.set({0, 0, 0, 0, 0, 0});
+      masked_fill(stream(), view, mask, Scalar::of(1.0));
+      return to.get();
+    };
+    mask.set({1, 0, 0, 0, 1, 0});
+    EXPECT_TRUE(near(filled(to.as({2, 3}, {3, 1})), {1, 0, 0, 0, 1, 0}, 0, 0)) << name_of(dtype);
+    EXPECT_TRUE(near(filled(to.as({2, 3}, {1, 0})), {1, 1, 0, 0, 0, 0}, 0, 0)) << name_of(dtype);
+    EXPECT_TRUE(near(filled(to.as({2, 3}, {1, 2})), {1, 0, 0, 1, 0, 0}, 0, 0)) << name_of(dtype);
+  }
+}
+
+TEST(MaskedFill, KnowsWhichViewsOverlap) {
+  const DeviceTensor memory({24}, GRAFT_FLOAT32);
+  EXPECT_FALSE(overlaps_itself(memory.as({2, 3, 4}, {12, 4, 1})));
+  EXPECT_FALSE(overlaps_itself(memory.as({4, 3, 2}, {1, 4, 12})));
+  EXPECT_FALSE(overlaps_itself(memory.as({3, 1, 4}, {8, 0, 2})));
+  EXPECT_FALSE(overlaps_itself(memory.as({0, 3}, {0, 0})));
+  EXPECT_TRUE(overlaps_itself(memory.as({3, 4}, {0, 1})));
+  EXPECT_TRUE(overlaps_itself(memory.as({3, 4}, {3, 1})));
+}
+
 TEST(RepeatPositions, RepeatsEachAsOftenAsItsCount) {
   for (auto dtype : {GRAFT_INT32, GRAFT_INT64}) {
     DeviceTensor repeats({4}, dtype), ends({4}, GRAFT_INT64), output({6}, dtype);
