@@ -134,6 +134,8 @@ Value f32_to_float16(Value value) {
   return cast(Type::kU16, select(magnitude >= 0x47800000, special, finite) | sign);
 }
 
+Value bfloat16_to_f32(Value stored) { return bitcast(Type::kF32, cast(Type::kU32, stored) << 16); }
+
 Value f32_to_bfloat16(Value value) {
   const Value bits = bitcast(Type::kU32, value);
   const Value rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
@@ -171,8 +173,7 @@ Kernel define_load(graft_dtype dtype) {
   require_half(dtype);
   Builder b(fmt::format("graft_f32_from_{}", graft::name_of(dtype)), Family::kCpuLike, Type::kF32);
   const Value stored = b.stored_scalar(dtype, Type::kU16);
-  b.return_(dtype == GRAFT_FLOAT16 ? float16_to_f32(stored)
-                                   : bitcast(Type::kF32, cast(Type::kU32, stored) << 16));
+  b.return_(dtype == GRAFT_FLOAT16 ? float16_to_f32(stored) : bfloat16_to_f32(stored));
   return b.finish();
 }
 
@@ -182,6 +183,12 @@ Kernel define_store(graft_dtype dtype) {
   const Value value = b.scalar(GRAFT_FLOAT32);
   b.return_(dtype == GRAFT_FLOAT16 ? f32_to_float16(value) : f32_to_bfloat16(value));
   return b.finish();
+}
+
+Value rounded_to(graft_dtype dtype, Value value) {
+  require_half(dtype);
+  return dtype == GRAFT_FLOAT16 ? float16_to_f32(f32_to_float16(value))
+                                : bfloat16_to_f32(f32_to_bfloat16(value));
 }
 
 }  // namespace graft::ir

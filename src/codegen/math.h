@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "codegen/builder.h"
 #include "codegen/ir.h"
 
 namespace graft::ir {
@@ -33,5 +34,8 @@ Kernel define(Math function, Type type);
 // "graft_<dtype>_from_f32": round to nearest even, NaN stays NaN. REQUIRES: a half type.
 Kernel define_load(graft_dtype dtype);
 Kernel define_store(graft_dtype dtype);
+
+// The f32 value as the nearest number of the half type, as storing and loading it gives.
+Value rounded_to(graft_dtype dtype, Value value);
 
 }  // namespace graft::ir

@@ -50,7 +50,9 @@ void copy(Stream& stream, const TensorView& to, const TensorView& from, bool con
     return copy(stream, to, to, false, true);
   }
   const Operand input(from);
-  pointwise(stream, row(to.dtype, from.dtype, conj, neg), from.dtype, {&to, 1}, {&input, 1});
+  // Numbers of a half type need no rounding to it.
+  const graft_dtype compute = is_half(from.dtype) ? GRAFT_FLOAT32 : from.dtype;
+  pointwise(stream, row(to.dtype, from.dtype, conj, neg), compute, {&to, 1}, {&input, 1});
 }
 
 }  // namespace graft

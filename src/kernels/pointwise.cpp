@@ -75,6 +75,7 @@ class Launch {
     spec_.op = op.id;
     spec_.compute = static_cast<uint8_t>(dtype_);
     for (const TensorView& view : outputs) add(view);
+    if (is_half(compute) && rounds(outputs, compute)) spec_.compute = static_cast<uint8_t>(compute);
     output_count_ = spec_.operands;
     for (const Operand& input : inputs) {
       if (input.is_scalar) {
@@ -104,6 +105,12 @@ class Launch {
   }
 
  private:
+  static bool rounds(std::span<const TensorView> outputs, graft_dtype half) {
+    return std::ranges::any_of(outputs, [half](const TensorView& view) {
+      return view.dtype != half && (is_floating(view.dtype) || is_complex(view.dtype));
+    });
+  }
+
   void add(const TensorView& view) {
     if (view_count_ == kMaxOperands) {
       throw Error(GRAFT_INVALID_ARGUMENT, "an elementwise kernel takes at most 8 tensors");

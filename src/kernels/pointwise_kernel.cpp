@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/builder.h"
+#include "codegen/math.h"
 #include "kernels/lanes.h"
 #include "runtime/dtype.h"
 
@@ -167,11 +168,18 @@ class Writer {
 
   void store(int i, const Results& results, size_t parts_each, Value element) {
     const Address& to = operands_[i].address;
-    const Value re = results[static_cast<size_t>(i) * parts_each];
+    const Value re = rounded(i, results[static_cast<size_t>(i) * parts_each]);
     if (!is_complex(spec_.dtype(i))) return to.store(element, re);
     to.store(element * 2, re);
     const Value im = parts_each == 2 ? results[static_cast<size_t>(i) * 2 + 1] : like(re, 0);
     to.store(element * 2 + 1, im);
+  }
+
+  // A result of a half type's formula goes to other dtypes by way of that type.
+  Value rounded(int i, Value result) const {
+    const auto compute = static_cast<graft_dtype>(spec_.compute);
+    const bool narrow = is_half(compute) && result.type() == ir::Type::kF32;
+    return narrow && spec_.dtype(i) != compute ? ir::rounded_to(compute, result) : result;
   }
 
   // What is one element for the whole row.

@@ -27,7 +27,7 @@ struct PointwiseSpec {
   static constexpr int kMaxOuter = 3;
 
   uint16_t op = 0;       // Op::id
-  uint8_t compute = 0;   // graft_dtype
+  uint8_t compute = 0;   // graft_dtype; a half type where results are rounded to it
   uint8_t outer = 0;     // loops around the innermost one
   uint8_t operands = 0;  // outputs, then inputs
   Deal deal = Deal::kSpans;

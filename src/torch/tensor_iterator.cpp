@@ -78,6 +78,19 @@ Stream& stream_of(const at::TensorIteratorBase& iterator) {
   return current_stream(iterator.device(0).index());
 }
 
+namespace {
+
+// The dtype that results are rounded to on their way to the outputs: out= may be of another one.
+graft_dtype result_dtype(const at::TensorIteratorBase& iterator, at::ScalarType common) {
+  if (!at::isReducedFloatingType(common)) return to_graft(common);
+  for (int i = 0; i < iterator.noutputs(); ++i) {
+    if (iterator.dtype(i) != common) return to_graft(common);
+  }
+  return GRAFT_FLOAT32;
+}
+
+}  // namespace
+
 void run_pointwise(const at::TensorIteratorBase& iterator, const Op& op,
                    std::initializer_list<c10::Scalar> scalars) {
   if (iterator.numel() == 0) return;
@@ -85,7 +98,7 @@ void run_pointwise(const at::TensorIteratorBase& iterator, const Op& op,
   const at::ScalarType common = op.conditions != 0
                                     ? iterator.dtype(0)
                                     : iterator.maybe_common_dtype().value_or(iterator.dtype(0));
-  const graft_dtype compute = compute_dtype(common);
+  const graft_dtype compute = compute_dtype(common), result = result_dtype(iterator, common);
   const int output_count = iterator.noutputs(), input_count = iterator.ninputs();
   if (output_count + input_count > kMaxOperands) {
     throw Error(GRAFT_UNSUPPORTED, "no elementwise kernel takes more than 8 tensors");
@@ -103,7 +116,7 @@ void run_pointwise(const at::TensorIteratorBase& iterator, const Op& op,
   }
   c10::SmallVector<graft::Scalar, 4> numbers;
   for (const c10::Scalar& scalar : scalars) numbers.push_back(scalar_of(scalar, compute));
-  pointwise(stream_of(iterator), op, compute, {outputs, static_cast<size_t>(output_count)},
+  pointwise(stream_of(iterator), op, result, {outputs, static_cast<size_t>(output_count)},
             {inputs, static_cast<size_t>(input_count)}, {numbers.data(), numbers.size()});
 }
 

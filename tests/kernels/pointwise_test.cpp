@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/dtype.h"
 #include "runtime/error.h"
 #include "tests/kernels/device_tensor.h"
 
@@ -201,6 +202,27 @@ TEST(Pointwise, NaNSurvives) {
   EXPECT_TRUE(near(out.get(), {nan, nan, inf, nan}, 0, 0));
   run("clamp_scalar", out, {a.view()}, {Scalar::of(-1.0), Scalar::of(1.0)});
   EXPECT_TRUE(near(out.get(), {nan, 1, 1, -1}, 0, 0));
+}
+
+TEST(Pointwise, RoundsToTheHalfTypeItComputesIn) {
+  for (const graft_dtype half : {GRAFT_FLOAT16, GRAFT_BFLOAT16}) {
+    const std::vector<double> x = numbers(300, 1, -2, 2, half), y = numbers(300, 2, -2, 2, half);
+    DeviceTensor a({300}, half), b({300}, half), narrow({300}, half);
+    a.set(x), b.set(y);
+    run("mul", narrow, {a.view(), b.view()});
+    for (const graft_dtype wide : {GRAFT_FLOAT32, GRAFT_FLOAT64}) {
+      DeviceTensor out({300}, wide);
+      const Operand inputs[] = {a.view(), b.view()};
+      pointwise(stream(), op("mul"), half, {&out.view(), 1}, inputs);
+      EXPECT_EQ(out.get(), narrow.get()) << name_of(half) << name_of(wide);
+      pointwise(stream(), op("lt"), half, {&out.view(), 1}, inputs);
+      EXPECT_EQ(out.get()[0], x[0] < y[0]);
+    }
+  }
+  DeviceTensor large({2}, GRAFT_FLOAT16), out({2}, GRAFT_FLOAT32);
+  const Operand inputs[] = {large.set({33000, -6e-8}).view(), large.view()};
+  pointwise(stream(), op("plain_add"), GRAFT_FLOAT16, {&out.view(), 1}, inputs);
+  EXPECT_TRUE(near(out.get(), {std::numeric_limits<double>::infinity(), -0x1p-23}, 0, 0));
 }
 
 TEST(Pointwise, EmptyTensorsLaunchNothing) {
