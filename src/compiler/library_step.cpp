@@ -74,7 +74,7 @@ void LibraryStep::plan_product(std::span<const TensorView> views, Device& device
 
 void LibraryStep::plan_convolution(std::span<const TensorView> views, Device& device) {
   DnnLibrary& library = dnn_library(device);
-  if (library.table == nullptr) return;
+  if (library.table == nullptr || may_saturate(views[call_.product].dtype)) return;
   graft_convolution call{};
   call.struct_size = sizeof(call);
   call.kind = GRAFT_CONVOLUTION_FORWARD;

@@ -76,8 +76,8 @@ void run(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& vi
                               : kind == GRAFT_CONVOLUTION_BACKWARD_INPUT ? views.input
                                                                          : views.weight;
   if (written.count() == 0) return;
-  const bool works =
-      views.input.count() > 0 && views.weight.count() > 0 && views.output.count() > 0;
+  const bool works = views.input.count() > 0 && views.weight.count() > 0 &&
+                     views.output.count() > 0 && !may_saturate(written.dtype);
   if (works && library_convolution(stream, kind, views, bias, parameters)) return;
   generated_convolution(stream, kind, views, bias, parameters);
 }
@@ -88,10 +88,9 @@ void add_bias(Stream& stream, const TensorView& output, const TensorView& bias) 
   spread.address = bias.address;
   spread.dtype = bias.dtype;
   for (int d = 0; d < spread.rank; ++d) spread.strides[d] = d == 1 ? bias.strides[0] : 0;
-  const graft_dtype compute = output.dtype == GRAFT_FLOAT64 ? GRAFT_FLOAT64 : GRAFT_FLOAT32;
+  const graft_dtype compute = is_half(output.dtype) ? GRAFT_FLOAT32 : output.dtype;
   const Operand inputs[2] = {output, spread};
-  const Scalar one = compute == GRAFT_FLOAT64 ? Scalar::of(1.0) : Scalar::of(1.0f);
-  pointwise(stream, *find_op("add"), compute, {&output, 1}, inputs, {&one, 1});
+  pointwise(stream, *find_op("plain_add"), compute, {&output, 1}, inputs);
 }
 
 }  // namespace

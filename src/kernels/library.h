@@ -7,6 +7,7 @@
 #include "graft/extensions.h"
 #include "kernels/plan_cache.h"
 #include "kernels/tensor_view.h"
+#include "runtime/dtype.h"
 #include "runtime/stream.h"
 
 namespace graft {
@@ -25,6 +26,12 @@ using DnnLibrary = Library<graft_dnn_table>;
 // The library of a device; thread-safe, asks the driver once.
 BlasLibrary& blas_library(Device& device);
 DnnLibrary& dnn_library(Device& device);
+
+// Whether a library may cap results of that dtype where PyTorch's wrap: those of quantized networks
+// do. Such a convolution is not for libraries.
+inline bool may_saturate(graft_dtype result) {
+  return !is_floating(result) && size_of(result) < sizeof(int32_t);
+}
 
 // A view as descriptors hold it, without its address. REQUIRES: rank <= GRAFT_MAX_RANK.
 graft_tensor describe(const TensorView& view);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
+#include <string>
 
 #include "kernels/convolution.h"
 #include "operators.h"
@@ -98,6 +100,34 @@ std::vector<int64_t> output_sizes(const at::Tensor& input, const at::Tensor& wei
       parameters.groups);
 }
 
+[[noreturn]] void refuse(const std::string& kernel, const at::Tensor& input) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, '"', kernel, "\" not implemented for '", input.scalar_type(),
+                              "'");
+  throw std::logic_error(kernel);
+}
+
+// What the CPU has no kernel for, with its words. Complex numbers come here as their parts.
+void check_forward(const at::Tensor& input, const ConvolutionParameters& parameters) {
+  const at::ScalarType type = input.scalar_type();
+  if (at::isFloatingType(type) || type == at::kLong) return;
+  const bool volumes = input.dim() == 5;
+  const bool dilated = std::ranges::any_of(parameters.dilation, [](int64_t by) { return by != 1; });
+  if (parameters.transposed) {
+    refuse(volumes ? "slow_conv_transpose3d_out_cpu" : "slow_conv_transpose2d_out_cpu", input);
+  }
+  if (dilated) refuse("slow_conv_dilated<>", input);
+  if (type == at::kBool || at::isComplexType(type)) {
+    refuse(volumes ? "compute_columns3d" : "slow_conv2d_cpu", input);
+  }
+}
+
+void check_backward(const at::Tensor& input, bool transposed, const std::array<bool, 3>& mask) {
+  if (at::isFloatingType(input.scalar_type()) || !(mask[0] || mask[1])) return;
+  const std::string rank = input.dim() == 5 ? "3d" : "2d";
+  if (transposed) refuse("slow_conv_transpose" + rank + "_backward_out_cpu", input);
+  refuse("slow_conv" + rank + (mask[0] ? "_cpu_grad_input" : "_cpu_grad_weight"), input);
+}
+
 }  // namespace
 
 at::Tensor GRAFT_OPERATOR(convolution_overrideable)(
@@ -111,6 +141,7 @@ at::Tensor GRAFT_OPERATOR(convolution_overrideable)(
   const auto sizes = output_sizes(input, weight, parameters, output_padding);
   at::Tensor output = at::empty(sizes, input.options().memory_format(format_of(input, weight)));
   if (output.numel() == 0) return output;
+  check_forward(input, parameters);
   const at::Tensor given = or_undefined(bias);
   const at::Tensor dense = given.defined() ? given.contiguous() : given;
   const OptionalView bias_view(dense);
@@ -124,6 +155,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(convolution_backwa
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
     at::IntArrayRef output_padding, int64_t groups, std::array<bool, 3> output_mask) {
   check_types(input, weight, grad_output);
+  check_backward(input, transposed, output_mask);
   const auto parameters =
       parameters_of(stride, padding, dilation, transposed, groups, input.dim() - 2);
   check_channels(input, weight, {}, transposed, output_padding, groups);

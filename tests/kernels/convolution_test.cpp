@@ -302,6 +302,17 @@ TEST(Convolution, TransposedIsTheGradient) {
   EXPECT_TRUE(near(output.get(), expected, 1e-5, 1e-5));
 }
 
+// A library caps the results of such convolutions.
+TEST(Convolution, BytesWrap) {
+  for (const graft_dtype dtype : {GRAFT_INT8, GRAFT_UINT8}) {
+    DeviceTensor x({1, 2, 3, 3}, dtype), w({1, 2, 2, 2}, dtype), y({1, 1, 2, 2}, dtype);
+    const double sum = dtype == GRAFT_INT8 ? 8 * 169 - 5 * 256 : (8 * 169) % 256;
+    x.set(std::vector<double>(18, 13)), w.set(std::vector<double>(8, 13));
+    convolution(stream(), y, x, w, nullptr, {});
+    EXPECT_TRUE(near(y.get(), std::vector<double>(4, sum), 0, 0)) << name_of(dtype);
+  }
+}
+
 TEST(Convolution, OneAndThreeDimensions) {
   DeviceTensor x({1, 1, 5}, GRAFT_FLOAT32), w({1, 1, 3}, GRAFT_FLOAT32),
       y({1, 1, 3}, GRAFT_FLOAT32);
