@@ -73,6 +73,21 @@ Value next_after(Value a, Value b, int spare_bits) {
   return select(is_nan(a) | is_nan(b), a + b, result);
 }
 
+// The same of float16 numbers, whose last place is worth 2^-24 up to 2^-14.
+Value next_after_float16(Value a, Value b) {
+  const Layout layout = layout_of(a);
+  const Value bits = bitcast(layout.bits, a), size = abs(a);
+  const int64_t unit = int64_t{1} << (layout.mantissa - 10);
+  const Value away = (a < b) == (a > 0);
+  const Value moved = bitcast(a.type(), select(away, bits + unit, bits - unit));
+  const Value step = copysign(like(a, 0x1p-24), a);
+  const Value tiny = copysign(select(away, a + step, a - step), a);
+  const Value smallest = copysign(like(a, 0x1p-24), b);
+  const Value finite = select((size < 0x1p-14) | ((size == 0x1p-14) & !away), tiny, moved);
+  const Value result = select(is_inf(a), copysign(like(a, 65504), a), finite);
+  return select(is_nan(a) | is_nan(b), a + b, select(a == b, b, select(a == 0, smallest, result)));
+}
+
 // Subnormal numbers are made normal first; a and 0 where there is no mantissa.
 Results fraction_and_exponent(Value a) {
   const Layout layout = layout_of(a);
@@ -168,6 +183,9 @@ const Op kRows[] = {
     // Of bfloat16 numbers in float32.
     {"nextafter_bfloat16", 2, 0, 1, kFloatTypes, 0, "",
      [](In x, In) { return next_after(x[0], x[1], x[0].type() == Type::kF32 ? 16 : 45); }},
+    // Of float16 numbers in float32.
+    {"nextafter_float16", 2, 0, 1, kFloatTypes, 0, "",
+     [](In x, In) { return next_after_float16(x[0], x[1]); }},
     {"frexp", 1, 0, 2, kFloatTypes, 0, "frexp_stub",
      [](In x, In) { return fraction_and_exponent(x[0]); }},
     GRAFT_PAIR_ROW("ldexp", "ldexp_stub", scaled_by_power_of_two),

@@ -17,4 +17,8 @@ GRAFT_EXPORT void require_within(Stream& stream, const TensorView& smallest,
                                  const TensorView& largest, double low, double high,
                                  std::string_view message);
 
+// Queues a check that no integer is 0, which is reported in the same way.
+GRAFT_EXPORT void require_nonzero(Stream& stream, const TensorView& integers,
+                                  std::string_view message);
+
 }  // namespace graft

@@ -25,7 +25,9 @@ struct Tap {
 
 class Axis {
  public:
-  Axis(const GridSampling& sampling, Value size) : sampling_(sampling), size_(size) {}
+  // images: of two axes, else of three.
+  Axis(const GridSampling& sampling, bool images, Value size)
+      : sampling_(sampling), images_(images), size_(size) {}
 
   std::vector<Tap> taps(Value given) const {
     const Coordinate scaled = unnormalized(given);
@@ -46,9 +48,10 @@ class Axis {
     if (sampling_.align_corners) return {(x + 1) / 2 * largest(), largest() / 2};
     return {((x + 1) * size_ - 1) / 2, size_ / 2};
   }
-  // Borders count as outside for the slope.
+  // Borders count as outside for the slope. NaN goes to the border that the CPU takes.
   Coordinate clipped(const Coordinate& c) const {
-    const Value low = c.at <= 0, high = c.at >= largest();
+    const Value low = images_ ? !(c.at > 0) : c.at <= 0;
+    const Value high = images_ ? c.at >= largest() : !(c.at < largest());
     const Value at = select(low, number(0), select(high, largest(), c.at));
     return {at, select(low | high, number(0), c.slope)};
   }
@@ -67,11 +70,13 @@ class Axis {
     if (sampling_.padding == GridSampling::kZeros) return c;
     return clipped(sampling_.padding == GridSampling::kBorder ? c : reflected(c));
   }
-  // Of a whole coordinate; position -1 and weight 0 for one outside or that is no number.
+  // Of a whole coordinate; position -1 and weight 0 for one outside or that is no number. In images
+  // NaN stay in the weights, as on the CPU.
   Tap tap(Value whole, Value weight, Value slope) const {
     const Value fits = (whole >= 0) & (whole <= largest());
     const Value position = cast(ir::Type::kI32, select(fits, whole, number(-1)));
-    return {position, select(fits, weight, number(0)), select(fits, slope, number(0))};
+    const auto beyond = [&](Value number) { return images_ ? number * 0 : like(number, 0); };
+    return {position, select(fits, weight, beyond(weight)), select(fits, slope, beyond(slope))};
   }
 
   std::vector<Tap> cubic(const Coordinate& c) const {
@@ -93,6 +98,7 @@ class Axis {
   }
 
   const GridSampling& sampling_;
+  const bool images_;
   Value size_;
 };
 
@@ -117,7 +123,7 @@ ir::Kernel GridTaps::build() const {
     const Value n = line / blocks, first = line % blocks * kBlock;
     const Value end = ir::minimum(first + kBlock, points);
     for (int a = 0; a < axes; ++a) {
-      const Axis axis(sampling, sizes[static_cast<size_t>(a)]);
+      const Axis axis(sampling, axes == 2, sizes[static_cast<size_t>(a)]);
       const Value table = (n * axes + a) * taps();
       b.vector_loop(first, end, [&](Value p) {
         const Value given = cast(type, grid.load((n * points + p) * axes + a));

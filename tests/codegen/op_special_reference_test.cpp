@@ -142,6 +142,24 @@ double next_bfloat16(float a, float b) {
   return result;
 }
 
+double next_float16(float a, float b) {
+  if (std::isnan(a) || std::isnan(b)) return kNan;
+  if (a == b) return b;
+  if (a == 0) return std::copysign(0x1p-24, b);
+  if (std::isinf(a)) return std::copysign(65504, a);
+  const bool away = (a < b) == (a > 0);
+  const double size = std::abs(a);
+  if (size < 0x1p-14 || (size == 0x1p-14 && !away)) {
+    return std::copysign(std::abs(a) + (away ? 0x1p-24 : -0x1p-24), a);
+  }
+  uint32_t bits;
+  std::memcpy(&bits, &a, 4);
+  bits += away ? 0x2000 : -0x2000;
+  float result;
+  std::memcpy(&result, &bits, 4);
+  return result;
+}
+
 #define GRAFT_ONE(name, expression)                      \
   {                                                      \
     name, [](D x, D) -> Doubles { return {expression}; } \
@@ -206,6 +224,10 @@ const Reference kReferences[] = {
      [](D x, D) -> Doubles {
        if (std::isnan(x[1])) return {kNan};
        return {std::ldexp(x[0], static_cast<int>(std::clamp(x[1], -4000.0, 4000.0)))};
+     }},
+    {"nextafter_float16",
+     [](D x, D) -> Doubles {
+       return {next_float16(static_cast<float>(x[0]), static_cast<float>(x[1]))};
      }},
     {"frexp",
      [](D x, D) -> Doubles {

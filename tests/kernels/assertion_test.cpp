@@ -62,4 +62,23 @@ TEST(Assertion, EarlierFailuresSurviveLaterSuccesses) {
   EXPECT_NE(report().find("first"), std::string::npos);
 }
 
+TEST(Assertion, FindsAZeroAnywhere) {
+  for (const graft_dtype dtype : {GRAFT_UINT8, GRAFT_INT32, GRAFT_INT64, GRAFT_BOOL}) {
+    for (const int64_t count : {1, 100, 70000}) {
+      DeviceTensor integers({count}, dtype);
+      std::vector<double> values(static_cast<size_t>(count), 1);
+      const auto found = [&](const TensorView& view) {
+        integers.set(values);
+        require_nonzero(stream(), view, "divided by zero");
+        return report().find("divided by zero") != std::string::npos;
+      };
+      EXPECT_FALSE(found(integers));
+      values.back() = 0;
+      EXPECT_TRUE(found(integers)) << name_of(dtype) << count;
+      EXPECT_EQ(found(integers.as({3, count / 2 + 1}, {0, 1})), count == 1);
+      EXPECT_FALSE(found(integers.as({3, 0}, {0, 1})));
+    }
+  }
+}
+
 }  // namespace

@@ -129,12 +129,34 @@ TEST(GridSample, SinglePrecision) {
   check({{GridSampling::kCubic, GridSampling::kBorder, true}, {4, 5}, GRAFT_FLOAT32});
 }
 
-TEST(GridSample, NoNumberSamplesNothing) {
-  DeviceTensor input({1, 1, 2, 2}, GRAFT_FLOAT32), grid({1, 3, 2}, GRAFT_FLOAT32);
+std::vector<double> beyond_numbers(const GridSampling& sampling, bool volume) {
+  const std::vector<int64_t> sizes =
+      volume ? std::vector<int64_t>{1, 1, 1, 2, 2} : std::vector<int64_t>{1, 1, 2, 2};
+  DeviceTensor input(sizes, GRAFT_FLOAT32), grid({1, 3, volume ? 3 : 2}, GRAFT_FLOAT32);
   DeviceTensor output({1, 1, 3}, GRAFT_FLOAT32);
-  input.set({1, 2, 3, 4}), grid.set({NAN, 0, 1e30, 0, -INFINITY, 0});
-  grid_sample(stream(), output, input, grid, {});
-  for (const double value : output.get()) EXPECT_EQ(value, 0);
+  input.set({1, 2, 3, 4});
+  if (volume) {
+    grid.set({NAN, -1, 0, 1e30, -1, 0, -INFINITY, -1, 0});
+  } else {
+    grid.set({NAN, -1, 1e30, -1, -INFINITY, -1});
+  }
+  grid_sample(stream(), output, input, grid, sampling);
+  return output.get();
+}
+
+TEST(GridSample, WhatIsNoNumber) {
+  constexpr auto kZeros = GridSampling::kZeros, kBorder = GridSampling::kBorder;
+  const auto expect = [](const GridSampling& sampling, bool volume, std::vector<double> expected) {
+    EXPECT_TRUE(near(beyond_numbers(sampling, volume), expected, 0, 0)) << sampling.mode;
+  };
+  expect({GridSampling::kLinear, kZeros, true}, false, {NAN, 0, NAN});
+  expect({GridSampling::kCubic, kZeros, true}, false, {NAN, 0, NAN});
+  expect({GridSampling::kNearest, kZeros, true}, false, {0, 0, 0});
+  expect({GridSampling::kLinear, kBorder, true}, false, {1, 2, 1});
+  expect({GridSampling::kNearest, kBorder, true}, false, {1, 2, 1});
+  expect({GridSampling::kLinear, kZeros, true}, true, {0, 0, 0});
+  expect({GridSampling::kLinear, kBorder, true}, true, {2, 2, 1});
+  expect({GridSampling::kNearest, kBorder, true}, true, {2, 2, 1});
 }
 
 }  // namespace
