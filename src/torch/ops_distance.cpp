@@ -77,17 +77,15 @@ at::Tensor GRAFT_OPERATOR(_cdist_forward)(const at::Tensor& x1, const at::Tensor
 at::Tensor GRAFT_OPERATOR(_cdist_backward)(const at::Tensor& grad, const at::Tensor& x1,
                                            const at::Tensor& x2, double p,
                                            const at::Tensor& cdist) {
-  TORCH_CHECK(x1.is_contiguous(), "_cdist_backward requires X1 to be contiguous");
-  TORCH_CHECK(x2.is_contiguous(), "_cdist_backward requires X2 to be contiguous");
-  TORCH_CHECK(cdist.is_contiguous(), "_cdist_backward requires dist to be contiguous");
   const int64_t n = x1.size(-2), k = x2.size(-2), m = x1.size(-1);
   const Rows rows(x1, x2);
   if (rows.product * n * k * m == 0) return at::zeros_like(x1);
   require_float(x1);
   const at::Tensor weights = grad.reshape({rows.product, n, k}).contiguous();
   at::Tensor slopes = at::empty_like(rows.a);
+  const at::Tensor distances = cdist.reshape({rows.product, n, k}).contiguous();
   cross_distances_backward(stream_of(x1), view_of(slopes), view_of(weights), view_of(rows.a),
-                           view_of(rows.b), view_of(cdist.view({rows.product, n, k})), p);
+                           view_of(rows.b), view_of(distances), p);
   return slopes.view(rows.sizes(n, m));
 }
 

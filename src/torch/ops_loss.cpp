@@ -1,7 +1,6 @@
 // src/torch/ops_loss.cpp: the negative log-likelihood loss of vectors and images.
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 
 #include "kernels/loss.h"
 #include "operators.h"
@@ -35,14 +34,19 @@ void check_gradient(const at::Tensor& grad_output, const at::Tensor& self, const
               "grad_output and target ", target.sizes(), ", but got: ", grad_output.sizes());
 }
 
+// The dimensions from the given one on as one, which they are without a copy where they merge.
+at::Tensor flat_from(const at::Tensor& tensor, int64_t first) {
+  return tensor.dim() > first + 1 ? tensor.flatten(first) : tensor;
+}
+
 void forward(const at::Tensor& self, const at::Tensor& target, const at::Tensor& weight,
              int64_t reduction, int64_t ignore_index, const at::Tensor& output,
              const at::Tensor& total_weight) {
   check_weight(weight, self);
   const at::Tensor scale = weight.defined() ? weight.contiguous() : weight;
   const OptionalView scale_view(scale);
-  nll_loss(stream_of(self), view_of(output), view_of(total_weight), view_of(self), view_of(target),
-           scale_view.get(), reduction_of(reduction), ignore_index);
+  nll_loss(stream_of(self), view_of(output), view_of(total_weight), view_of(flat_from(self, 2)),
+           view_of(flat_from(target, 1)), scale_view.get(), reduction_of(reduction), ignore_index);
 }
 
 void backward(const at::Tensor& grad_output, const at::Tensor& target, const at::Tensor& weight,
@@ -50,8 +54,8 @@ void backward(const at::Tensor& grad_output, const at::Tensor& target, const at:
               const at::Tensor& grad_input) {
   const at::Tensor scale = weight.defined() ? weight.contiguous() : weight;
   const OptionalView scale_view(scale);
-  nll_loss_backward(stream_of(grad_output), view_of(grad_input), view_of(grad_output),
-                    view_of(target), scale_view.get(), view_of(total_weight),
+  nll_loss_backward(stream_of(grad_output), view_of(grad_input), view_of(flat_from(grad_output, 1)),
+                    view_of(flat_from(target, 1)), scale_view.get(), view_of(total_weight),
                     reduction_of(reduction), ignore_index);
 }
 
@@ -130,7 +134,7 @@ at::Tensor GRAFT_OPERATOR(nll_loss2d_backward)(const at::Tensor& grad_output,
                                                const std::optional<at::Tensor>& weight,
                                                int64_t reduction, int64_t ignore_index,
                                                const at::Tensor& total_weight) {
-  at::Tensor grad_input = at::empty_like(self);
+  at::Tensor grad_input = at::empty(self.sizes(), self.options());
   return GRAFT_OPERATOR(nll_loss2d_backward_grad_input)(
       grad_output, self, target, weight, reduction, ignore_index, total_weight, grad_input);
 }

@@ -2,7 +2,10 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/_efficientzerotensor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/mul.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/sum.h>
 
 #include "kernels/complex_matmul.h"
@@ -49,6 +52,23 @@ void product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
   matmul(stream_of(out), view_of(out), view_of(a), view_of(b), epilogue);
 }
 
+// As on the CPU, whose libraries do not read the factors then: NaN in them do not spread. Its own
+// kernels for half types do.
+bool leaves_out_product(const at::Tensor& out, const at::Scalar& alpha) {
+  return alpha.equal(0) && !at::isReducedFloatingType(out.scalar_type());
+}
+
+void scale(const at::Tensor& out, const at::Tensor& addend, const at::Scalar& beta) {
+  if (out.numel() == 0) return;
+  at::Tensor result = out;
+  if (beta.equal(0)) {
+    result.zero_();
+  } else {
+    at::mul_out(result, *at::expand_size(addend, out.sizes(), "addmm"),
+                at::scalar_tensor(beta, addend.options().device(at::kCPU)));
+  }
+}
+
 // Upstream's meta functions leave dtypes to the kernels.
 void check_factors(const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(a.dtype() == b.dtype(),
@@ -78,6 +98,7 @@ void GRAFT_STRUCTURED(addmm_out)(const at::Tensor& self, const at::Tensor& mat1,
                                  const at::Tensor& mat2, const at::Scalar& beta,
                                  const at::Scalar& alpha, const at::Tensor& out) {
   check_factors(mat1, mat2);
+  if (leaves_out_product(out, alpha)) return scale(out, self, beta);
   product(out, mat1, mat2, self, beta, alpha);
 }
 
@@ -86,6 +107,11 @@ void GRAFT_STRUCTURED(_addmm_activation_out)(const at::Tensor& self, const at::T
                                              const at::Scalar& alpha, bool use_gelu,
                                              const at::Tensor& out) {
   check_factors(mat1, mat2);
+  if (leaves_out_product(out, alpha)) {
+    scale(out, self, beta);
+    out.copy_(use_gelu ? at::gelu(out) : at::relu(out));
+    return;
+  }
   product(out, mat1, mat2, self, beta, alpha, !use_gelu);
   if (use_gelu) out.copy_(at::gelu(out));
 }
@@ -100,6 +126,9 @@ void GRAFT_STRUCTURED(bmm_out)(const at::Tensor& self, const at::Tensor& mat2,
 void GRAFT_STRUCTURED(baddbmm_out)(const at::Tensor& self, const at::Tensor& batch1,
                                    const at::Tensor& batch2, const at::Scalar& beta,
                                    const at::Scalar& alpha, const at::Tensor& out) {
+  constexpr int64_t kOwnKernel = 400;  // below, the CPU multiplies without a library
+  const bool own = batch1.size(1) * batch1.size(2) * batch2.size(2) < kOwnKernel;
+  if (!own && leaves_out_product(out, alpha)) return scale(out, self, beta);
   product(out, batch1, batch2, self, beta, alpha);
 }
 
@@ -107,6 +136,7 @@ void GRAFT_STRUCTURED(addmv_out)(const at::Tensor& self, const at::Tensor& mat,
                                  const at::Tensor& vec, const at::Scalar& beta,
                                  const at::Scalar& alpha, const at::Tensor& out) {
   const at::Tensor addend = *at::expand_size(self, out.sizes(), "addmv");
+  if (!out.is_complex() && leaves_out_product(out, alpha)) return scale(out, addend, beta);
   product(out.unsqueeze(1), mat, vec.unsqueeze(1), addend.unsqueeze(1), beta, alpha);
 }
 

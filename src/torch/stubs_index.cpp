@@ -3,8 +3,10 @@
 #include <ATen/native/IndexKernel.h>
 #include <ATen/native/ReductionType.h>
 #include <ATen/native/TensorAdvancedIndexing.h>
+#include <ATen/ops/where.h>
 
 #include "kernels/index.h"
+#include "kernels/masked.h"
 #include "torch/operands.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
@@ -150,9 +152,25 @@ void take_stub(at::TensorIterator& iterator, const at::TensorBase& input) {
                {&stride, 1});
 }
 
+// Of a tensor whose elements share memory: a copy of all elements would not know the last ones.
+void put_in_place(at::TensorIterator& iterator, const at::Tensor& target, bool accumulate) {
+  const int64_t count = target.numel();
+  const at::Tensor given = iterator.tensor(1);
+  at::Tensor position = at::where(given.lt(0), given.add(count), given);
+  c10::List<std::optional<at::Tensor>> at;
+  for (int64_t d = 0, after = count; d < target.dim(); ++d) {
+    after /= target.size(d);
+    at.push_back(position.div(after, "floor"));
+    position = position.remainder(after);
+  }
+  at::Tensor written = target;
+  written.index_put_(at, iterator.tensor(0), accumulate);
+}
+
 void put_stub(at::TensorIterator& iterator, const at::TensorBase& self, bool accumulate) {
   if (iterator.numel() == 0) return;
   const at::Tensor target(self);
+  if (overlaps_itself(view_of(target))) return put_in_place(iterator, target, accumulate);
   const Line line{target.contiguous()};
   const TensorView from = operand_view(iterator, 0), index = operand_view(iterator, 1);
   const int64_t size = self.numel(), stride = 1;

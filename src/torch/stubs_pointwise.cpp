@@ -17,7 +17,9 @@
 
 #include <limits>
 
+#include "kernels/assertion.h"
 #include "kernels/fill.h"
+#include "kernels/masked.h"
 #include "kernels/pointwise.h"
 #include "kernels/range.h"
 #include "torch/stubs.h"
@@ -37,6 +39,10 @@ void masked_fill_stub(at::TensorIterator& iterator, const c10::Scalar& value) {
   if (iterator.numel() == 0) return;
   const TensorView self = operand_view(iterator, 0);
   const Operand inputs[] = {self, operand(iterator, 1)};
+  if (overlaps_itself(self) && !iterator.is_cpu_scalar(1)) {
+    return masked_fill(stream_of(iterator), self, operand_view(iterator, 1),
+                       to_graft(value, iterator.dtype(0)));
+  }
   const graft_dtype compute = compute_dtype(iterator.dtype(0));
   const graft::Scalar number = to_graft(value, iterator.dtype(0)).to(compute);
   pointwise(stream_of(iterator), op_row<"masked_fill">(), compute, {&self, 1}, inputs,
@@ -85,8 +91,25 @@ void polygamma_stub(at::TensorIteratorBase& iterator, int64_t degree) {
 }
 
 void next_after_stub(at::TensorIteratorBase& iterator) {
-  const bool half = iterator.common_dtype() == at::kBFloat16;
-  run_pointwise(iterator, half ? op_row<"nextafter_bfloat16">() : op_row<"nextafter">());
+  const at::ScalarType type = iterator.common_dtype();
+  run_pointwise(iterator, type == at::kBFloat16 ? op_row<"nextafter_bfloat16">()
+                          : type == at::kHalf   ? op_row<"nextafter_float16">()
+                                                : op_row<"nextafter">());
+}
+
+// A divisor of 0 is an error of the CPU. A number is looked at here, numbers on the device there.
+template <Name name>
+void integer_quotient_stub(at::TensorIteratorBase& iterator) {
+  constexpr const char* kError = "ZeroDivisionError";
+  const bool integral = at::isIntegralType(iterator.common_dtype(), true);
+  if (integral && iterator.numel() > 0) {
+    if (iterator.is_cpu_scalar(2)) {
+      TORCH_CHECK(!at::Tensor(iterator.tensor_base(2)).item().equal(0), kError);
+    } else {
+      require_nonzero(stream_of(iterator), operand_view(iterator, 2), kError);
+    }
+  }
+  run_pointwise(iterator, op_row<name>());
 }
 
 // Infinities become the largest numbers of the dtype where no others are given.
@@ -169,6 +192,10 @@ void fill_pointwise_stubs() {
   at::native::sub_stub.set_privateuse1_dispatch_ptr(&scaled_stub<"plain_sub", "sub">);
   at::native::pow_tensor_scalar_stub.set_privateuse1_dispatch_ptr(&power_stub);
   at::native::masked_fill_stub.set_privateuse1_dispatch_ptr(&masked_fill_stub);
+  at::native::div_trunc_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"div_trunc">);
+  at::native::div_floor_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"div_floor">);
+  at::native::remainder_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"remainder">);
+  at::native::fmod_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"fmod">);
   at::native::nan_to_num_stub.set_privateuse1_dispatch_ptr(&nan_to_num_stub);
   at::native::clamp_scalar_stub.set_privateuse1_dispatch_ptr(&clamp_stub<"clamp_scalar">);
   at::native::clamp_min_scalar_stub.set_privateuse1_dispatch_ptr(&clamp_stub<"clamp_min">);

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "kernels/random.h"
+#include "torch/device_assertion.h"
 #include "torch/operands.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
@@ -101,7 +102,10 @@ void bernoulli_stub(const at::TensorBase& self, double p, Source source) {
 void bernoulli_each_stub(const at::TensorBase& self, const at::TensorBase& p, Source source) {
   if (self.numel() == 0) return;
   const at::Tensor output(self);
-  const at::Tensor chances = at::Tensor(p).to(self.device()).expand_as(output);
+  const at::Tensor given = at::Tensor(p).to(self.device());
+  require_elements_within(given, 0, 1,
+                          "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+  const at::Tensor chances = given.expand_as(output);
   bernoulli(stream_of(output), view_of(output), draw(source, self), view_of(chances));
 }
 

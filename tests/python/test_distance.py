@@ -47,3 +47,37 @@ def test_refusals(device):
         torch.cdist(x, x[:, :2])
     with pytest.raises(RuntimeError, match="non-negative p"):
         torch.cdist(x, x, p=-1)
+
+
+LAYOUTS = {
+    "transposed": lambda x: x.mT.contiguous().mT,
+    "repeated": lambda x: x[..., :1, :].expand(x.shape),
+    "one column": lambda x: x[..., :1].expand(x.shape),
+    "a part": lambda x: torch.cat([x, x], -1)[..., ::2],
+}
+
+
+@pytest.mark.parametrize("p", NORMS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_gradients_of_other_layouts(device, native, layout, p):
+    results = []
+    for place in ("cpu", device):
+        generator = torch.Generator().manual_seed(5)
+        roots = [torch.randn(2, rows, 7, generator=generator) for rows in (4, 6)]
+        roots = [x.to(place).requires_grad_() for x in roots]
+        found = torch.cdist(*[LAYOUTS[layout](x) for x in roots], p=p)
+        weights = torch.linspace(-1, 1, 24).view(4, 6).to(place).mT.contiguous().mT
+        gradients = []
+        for cotangent in (weights.expand(2, 4, 6), torch.ones((), device=place).expand(2, 4, 6)):
+            gradients += torch.autograd.grad(found, roots, cotangent, retain_graph=True)
+        results.append([found.detach().cpu(), *[x.cpu() for x in gradients]])
+    assert_close(results[1], results[0], rtol=1e-4, atol=1e-4)
+
+
+def test_the_gradient_takes_every_layout_itself(device, native):
+    backward = torch.ops.aten._cdist_backward
+    x, y, weights = (torch.rand(shape, device=device) for shape in ((4, 7), (6, 7), (4, 6)))
+    distances = torch.cdist(x, y)
+    expected = backward(weights, x, y, 2.0, distances)
+    turn = LAYOUTS["transposed"]
+    assert_close(backward(turn(weights), turn(x), turn(y), 2.0, turn(distances)), expected)

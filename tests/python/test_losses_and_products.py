@@ -1,5 +1,7 @@
 """Products, parts of complex numbers, hinge losses and late assertions against the CPU."""
 
+import itertools
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -103,3 +105,63 @@ def test_rrelu_draws_its_noise(device):
     assert slopes.min() >= 0.0999 and slopes.max() <= 0.4001  # noqa: PT018
     assert abs(slopes.mean() - 0.25) < 0.01
     assert first[x > 0].equal(x[x > 0])
+
+
+SCALED = {
+    "addmm": lambda c, a, b, **k: torch.addmm(c, a, b, **k),
+    "addmm of a row": lambda c, a, b, **k: torch.addmm(c[0], a, b, **k),
+    "addmm turned": lambda c, a, b, **k: torch.addmm(c, b, a, **k),
+    "addmv": lambda c, a, b, **k: torch.addmv(c[0], a, b[0], **k),
+    "addbmm": lambda c, a, b, **k: torch.addbmm(c, a[None], b[None], **k),
+    "baddbmm": lambda c, a, b, **k: torch.baddbmm(c[None], a[None], b[None], **k),
+    "addr": lambda c, a, b, **k: torch.addr(c, a[0], b[0], **k),
+    "addmm_": lambda c, a, b, **k: c.clone().addmm_(a, b, **k),
+    "activation": lambda c, a, b, **k: torch._addmm_activation(c[0], a, b, **k),
+    "gelu": lambda c, a, b, **k: torch._addmm_activation(c[0], a, b, use_gelu=True, **k),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.complex64])
+@pytest.mark.parametrize("name", SCALED)
+def test_factors_of_nothing_spread_no_nan(device, native, name, dtype):
+    if dtype.is_complex and name in ("activation", "gelu"):
+        return
+    call = SCALED[name]
+    factors = (0,) if name in ("activation", "gelu") else (0, 0.5)
+    for size, beta, alpha in itertools.product((2, 9, 40), (0, 1, -2.5), factors):
+        a, b, c = (torch.linspace(-1, 2, size * size).view(size, size).to(dtype) for _ in range(3))
+        a[0, 0], b[-1, 0] = torch.nan, torch.inf
+        expected = call(c, a, b, beta=beta, alpha=alpha)
+        found = call(*(x.to(device) for x in (c, a, b)), beta=beta, alpha=alpha)
+        where = found.isnan().cpu()
+        assert torch.equal(where, expected.isnan())
+        if alpha == 0:
+            assert_close(found.cpu()[~where], expected[~where])
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_losses_of_images_in_any_layout(device, native, reduction, weighted):
+    scores = torch.linspace(-2, 2, 120).view(2, 3, 5, 4).sin()
+    target = torch.arange(40).view(2, 5, 4) % 3
+    weight = torch.tensor([0.2, 0.3, 0.5]) if weighted else None
+    for layout in (
+        lambda x: x.mT,
+        lambda x: x[..., :-1],
+        lambda x: x[..., ::2, :],
+        lambda x: x[..., :1].expand(x.shape),
+    ):
+        results = []
+        for place in ("cpu", device):
+            x = scores.to(place).requires_grad_()
+            y, w = layout(target.to(place)), weight if weight is None else weight.to(place)
+            made = layout(x)
+            if place == "cpu":  # whose gradient takes contiguous scores alone
+                made, y = made.contiguous(), y.contiguous()
+            loss = F.nll_loss(made, y, w, reduction=reduction)
+            cotangents = [torch.ones((), device=place).expand(loss.shape)]
+            if loss.dim() > 0:
+                cotangents.append(torch.stack([loss.detach(), loss.detach()], -1)[..., 0])
+            grads = [torch.autograd.grad(loss, x, c, retain_graph=True)[0] for c in cotangents]
+            results.append([loss.detach().cpu(), *[g.cpu() for g in grads]])
+        assert_close(results[1], results[0])

@@ -171,3 +171,82 @@ def test_equal_of_two_dtypes(device, native, first):
                 assert torch.equal(a.to(device), b.to(device)) == torch.equal(a, b), (a, b)
     x = torch.tensor([float("nan")], device=device)
     assert not torch.equal(x, x)
+
+
+OVERLAPPING = {
+    "repeated": lambda x: x[:1].expand(4),
+    "repeated rows": lambda x: x[:3, None].expand(3, 4),
+    "repeated columns": lambda x: x[None, :4].expand(3, 4),
+    "in part": lambda x: x.as_strided((4, 3), (1, 1)),
+    "in steps": lambda x: x.as_strided((3, 4), (2, 1)),
+    "apart": lambda x: x[:12].view(3, 4).mT[::2],
+}
+WRITES = {
+    "masked_fill_": lambda x, mask, device: x.masked_fill_(mask, 1),
+    "masked_fill_ by a tensor": lambda x, mask, device: x.masked_fill_(
+        mask, torch.ones((), dtype=x.dtype, device=device)
+    ),
+    "a mask of one": lambda x, mask, device: x.masked_fill_(mask.any(), 1),
+    "put_": lambda x, mask, device: x.put_(
+        torch.tensor([0, -2], device=device), torch.ones(2, dtype=x.dtype, device=device)
+    ),
+    "put_ that adds": lambda x, mask, device: x.put_(
+        torch.tensor([1, -2, 1], device=device), torch.ones(3, dtype=x.dtype, device=device), True
+    ),
+    "a mask in []": lambda x, mask, device: x.__setitem__(mask, 1),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Use of .* on expanded tensors is deprecated")
+@pytest.mark.parametrize("layout", OVERLAPPING)
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_to_elements_that_share_their_memory(device, layout, name):
+    for dtype in (torch.float32, torch.float16, torch.int64, torch.bool, torch.complex128):
+        found = []
+        for place in ("cpu", device):
+            memory = torch.zeros(24, dtype=dtype, device=place)
+            x = OVERLAPPING[layout](memory)
+            mask = torch.zeros(x.shape, dtype=torch.bool)
+            mask.view(-1)[[0, x.numel() // 2]] = True
+            change = WRITES[name]
+            result = outcome(lambda x=x, m=mask, p=place, c=change: c(x, m.to(p), p) or x)
+            found.append(result if isinstance(result, str) else memory.cpu())
+        if isinstance(found[0], str):
+            assert found[1] == found[0]
+        else:
+            assert_close(found[1], found[0])
+
+
+def test_a_fill_through_any_of_the_repeats_holds(device):
+    mask = torch.tensor([1, 0, 0, 0], dtype=torch.bool, device=device)
+    with pytest.warns(UserWarning, match="masked_fill_ on expanded tensors"):
+        x = torch.zeros(1, 1, device=device).expand(1, 4).masked_fill_(mask, 1)
+    assert x.tolist() == [[1, 1, 1, 1]]
+
+
+def test_ranges_are_not_written_over_one_another(device):
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        torch.arange(4, out=torch.zeros(1, device=device).expand(4))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_the_next_number_of_each_dtype(device, native, dtype):
+    info = torch.finfo(dtype)
+    edges = [
+        0.0,
+        1.0,
+        1.5,
+        3.0,
+        0.3,
+        info.tiny,
+        info.smallest_normal * 1.5,
+        info.max,
+        1e-7,
+        2.0**-24,
+    ]
+    x = torch.tensor([*edges, *[-e for e in edges], torch.inf, -torch.inf, torch.nan], dtype=dtype)
+    a, b = torch.broadcast_tensors(x[:, None], x)
+    found = torch.nextafter(a.to(device), b.to(device)).cpu()
+    expected = torch.nextafter(a, b)
+    assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(found.signbit() | found.isnan(), expected.signbit() | expected.isnan())

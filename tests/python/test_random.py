@@ -282,3 +282,18 @@ def test_elements_that_share_memory_are_not_filled(device, fill):
     assert not x.any()
     with pytest.raises(RuntimeError, match=wanted):
         torch.randn(3, 40, out=x)
+
+
+def test_chances_that_are_none_are_refused(device, module):
+    for wrong in (1.5, -0.1, float("nan"), float("inf")):
+        chances = torch.tensor([0.5, wrong, 1.0], device=device)
+        for call in (
+            lambda p=chances: torch.bernoulli(p),
+            lambda p=chances: torch.empty(2, 3, device=device).bernoulli_(p),
+            lambda p=chances: torch.bernoulli(p.half()),
+        ):
+            with pytest.raises(RuntimeError, match="Expected p_in >= 0 && p_in <= 1 to be true"):
+                call().cpu()
+            module.synchronize()
+    bounds = torch.tensor([0.0, 1.0], device=device).expand(50, 2)
+    assert torch.equal(torch.bernoulli(bounds), bounds)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.testing import assert_close
 
 from test_ops_against_cpu import check, values
 
@@ -155,3 +156,33 @@ def test_group_norm_of_every_shape(device):
             inputs = [values("any", dtype, s, 1) for s in (shape, shape[1:2], shape[1:2])]
             call = lambda x, w, b, g=groups: F.group_norm(x, g, w, b)  # noqa: E731
             native(device, call, inputs, tolerance=NARROW.get(dtype))
+
+
+# Positions on each axis that are no numbers, and some that are.
+POSITIONS = [float("nan"), float("inf"), -float("inf"), 0.3, 5.0, -5.0]
+
+
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize(
+    ("mode", "dims"),
+    [("bilinear", 2), ("nearest", 2), ("bicubic", 2), ("bilinear", 3), ("nearest", 3)],
+)
+def test_grids_of_no_numbers(device, mode, dims, padding, align):
+    for dtype in (torch.float32, torch.float64):
+        x = images(dims, dtype)[:1]
+        points = torch.cartesian_prod(*[torch.tensor(POSITIONS, dtype=dtype)] * dims)
+        grid = points.view(1, *[1] * (dims - 1), -1, dims)
+        options = {"mode": mode, "padding_mode": padding, "align_corners": align}
+        expected = F.grid_sample(x, grid, **options)
+        there = [t.to(device).requires_grad_() for t in (x, grid)]
+        found = F.grid_sample(*there, **options)
+        assert_close(found.cpu(), expected, equal_nan=True)
+        found.backward(torch.ones_like(found))
+        slopes = [t.grad.cpu() for t in there]
+        assert not slopes[0].isinf().any()
+        if padding == "zeros":  # the CPU reads beyond the image elsewhere
+            here = [t.clone().requires_grad_() for t in (x, grid)]
+            F.grid_sample(*here, **options).sum().backward()
+            for one, other in zip(slopes, here, strict=True):
+                assert_close(one, other.grad, equal_nan=True)
