@@ -20,6 +20,10 @@ PARTS = [
 ]
 CHOSEN = PARTS if "opencl" in os.environ.get("GRAFT_DEVICES", "") else WHOLE
 
+ENTRIES = ["abs", "sub"] if CHOSEN is PARTS else [
+    "abs", "sub", "addcdiv", "atan2", "fmod", "ge", "log", "logaddexp", "max.binary", "flip", "chunk",
+    "masked_scatter", "diag_embed", "nn.functional.pad.circular"]  # fmt: skip
+
 
 def nothing_to_compare(cell):
     """Upstream's databases have no sample that the CPU itself computes; no row of ours excuses it."""
@@ -38,3 +42,14 @@ def test_graft(suites, dtypes, aspects, shard, tmp_path):
     passed = sum(c["status"] == "pass" for c in cells)
     assert passed > 0.95 * len(cells)
     assert {c["suite"] for c in cells} == set(suites.split(","))
+
+
+@pytest.mark.timeout(1500)
+def test_layouts_and_refusals(tmp_path):
+    chosen = ["--suites", "op", "--ops", ",".join(ENTRIES), "--dtypes", "float32,int64"]
+    aspects = ["--aspects", "layouts,refusals"]
+    done = run(tmp_path, "--device", "graft:0", *chosen, *aspects, limit=1400)
+    cells = done.results()["cells"]
+    bad = [c for c in cells if c["status"] != "pass"]
+    assert not bad, "\n".join(f"{c['entry']} {c['dtype']}: {c['message']}" for c in bad)
+    assert sum(c["samples"] for c in cells) > 10 * len(cells)

@@ -19,10 +19,11 @@ SUITES = ("op", "module", "optim")
 ANY = "any"  # the dtype of a cell whose inputs choose their dtypes themselves
 LAYOUTS = ("view", "noncontiguous", "channels_last", "empty", "zero_dim")
 ASPECTS = {
-    "op": ("forward", "backward", "out", "inplace", *LAYOUTS, "autocast", "errors"),
+    "op": ("forward", "backward", "out", "inplace", *LAYOUTS, "layouts", "refusals", "autocast",
+           "errors"),
     "module": ("forward", "backward", "noncontiguous", "channels_last", "autocast", "errors"),
     "optim": ("step", "foreach", "fused", "errors"),
-}
+}  # fmt: skip
 AUTOCAST_DTYPE = "float32"
 OPTIM_DTYPES = ("float32", "float64")
 

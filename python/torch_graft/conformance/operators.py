@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -42,17 +43,29 @@ class Case:
         self.dtype = getattr(torch, cell.dtype, torch.float32)
         self.allowed = session.tolerances(info)
         self.made: dict[bool, list[Any]] = {}
+        self.first: dict[bool, list[Any]] = {}
         self.references: dict[int, Home] = {}
 
     def samples(self, requires_grad: bool = False) -> list[Any]:
         if requires_grad not in self.made:
-            seed()
-            try:
-                found = self.info.sample_inputs("cpu", self.dtype, requires_grad)
-                self.made[requires_grad] = list(found)
-            except Exception as error:
-                raise NotApplicable(f"upstream's samples cannot be made: {error}") from error
+            self.made[requires_grad] = self._made(requires_grad)
         return self.made[requires_grad]
+
+    def _made(self, requires_grad: bool, count: int | None = None) -> list[Any]:
+        seed()
+        try:
+            found = self.info.sample_inputs("cpu", self.dtype, requires_grad)
+            return list(itertools.islice(found, count))
+        except Exception as error:
+            raise NotApplicable(f"upstream's samples cannot be made: {error}") from error
+
+    def first_samples(self, count: int, requires_grad: bool = False) -> list[Any]:
+        """As samples, but for those behind the first ones: some entries have thousands."""
+        if requires_grad in self.made:
+            return self.made[requires_grad][:count]
+        if requires_grad not in self.first or len(self.first[requires_grad]) < count:
+            self.first[requires_grad] = self._made(requires_grad, count)
+        return self.first[requires_grad][:count]
 
     def reference(self, number: int, sample: Any) -> Any:
         """The CPU's (result, whether each of its tensors shares memory with an input)."""
@@ -334,7 +347,7 @@ def _open_inplace(case: Case, actual: Any, expected: Any, sample: Any, change: A
 
 
 def run(session: Session, cell: Cell, info: Any) -> None:
-    from torch_graft.conformance import autocast, errors
+    from torch_graft.conformance import autocast, errors, layouts, refusals
 
     case = session.case
     if not isinstance(case, Case) or case.cell[:3] != cell[:3]:
@@ -343,6 +356,7 @@ def run(session: Session, cell: Cell, info: Any) -> None:
     aspects: dict[str, Callable[[Case], None]] = {
         "forward": forward, "backward": backward, "out": out, "inplace": inplace, "view": view,
         "noncontiguous": noncontiguous, "channels_last": channels_last, "empty": empty,
-        "zero_dim": zero_dim, "autocast": autocast.operator, "errors": errors.operator,
+        "zero_dim": zero_dim, "layouts": layouts.layouts, "refusals": refusals.refusals,
+        "autocast": autocast.operator, "errors": errors.operator,
     }  # fmt: skip
     aspects[cell.aspect](case)
