@@ -19,6 +19,14 @@ Value wide(Value a, Function function) {
   return cast(a.type(), function(cast(Type::kF64, a)));
 }
 
+Value wide_of(In x, Value (*function)(Value, Value)) {
+  return cast(x[0].type(), function(cast(Type::kF64, x[0]), cast(Type::kF64, x[1])));
+}
+Value wide_of(In x, Value (*function)(Value, Value, Value)) {
+  return cast(x[0].type(),
+              function(cast(Type::kF64, x[0]), cast(Type::kF64, x[1]), cast(Type::kF64, x[2])));
+}
+
 // At the poles below 0 as PyTorch, whose sine of pi x is what rounding leaves of 0 there: the
 // results are large, yet finite, and depend on the dtype.
 Value trigamma_of_rounded_angles(Value a) {
@@ -163,6 +171,10 @@ const Op kRows[] = {
     {"trigamma", 1, 0, 1, kFloatTypes, 0, "trigamma_stub",
      [](In x, In) { return trigamma_of_rounded_angles(x[0]); }},
     {"polygamma", 1, 1, 1, kFloatTypes, 0, "", [](In x, In s) { return polygamma(x[0], s[0]); }},
+    {"standard_gamma_gradient", 2, 0, 1, kFloatTypes, 0, "",
+     [](In x, In) { return wide_of(x, ir::gamma_gradient); }},
+    {"dirichlet_gradient", 3, 0, 1, kFloatTypes, 0, "",
+     [](In x, In) { return wide_of(x, ir::dirichlet_gradient); }},
     GRAFT_PAIR_ROW("zeta", "zeta_stub", zeta),
     GRAFT_PAIR_ROW("igamma", "igamma_stub", igamma),
     GRAFT_PAIR_ROW("igammac", "igammac_stub", igammac),

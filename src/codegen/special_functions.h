@@ -40,6 +40,14 @@ Value formula_igammac(Value a, Value x);
 // Integers: both operands' sign is dropped; gcd(0, 0) is 0.
 Value formula_gcd(Value a, Value b);
 
+// special_gradients.cpp. The formulas, and with them the errors against the exact gradient (up to
+// 1e-3 of it), are PyTorch's (ATen/native/Distributions.h); what is within 1e-12 is its result.
+// How a sample x of the standard gamma distribution changes with alpha.
+Value gamma_gradient(Value alpha, Value x);
+// How a sample x of the beta distribution of alpha and total - alpha changes with alpha, over 1 -
+// x.
+Value dirichlet_gradient(Value x, Value alpha, Value total);
+
 // special_error.cpp
 Value erfcx(Value x);     // exp(x^2) erfc(x)
 Value log_ndtr(Value x);  // log of the normal distribution

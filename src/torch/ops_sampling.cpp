@@ -1,6 +1,9 @@
 // src/torch/ops_sampling.cpp: random numbers of distributions with a parameter for each element.
+#include <ATen/TensorIterator.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_dirichlet_grad_ops.h>
 #include <ATen/ops/_standard_gamma.h>
+#include <ATen/ops/_standard_gamma_grad_ops.h>
 #include <ATen/ops/binomial.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/poisson.h>
@@ -39,6 +42,37 @@ bool draws_on_cpu(const at::Tensor& tensor) {
 
 void require_floating(const at::Tensor& tensor) {
   if (!at::isFloatingType(tensor.scalar_type())) throw_unfilled();
+}
+
+// As the CPU, which the others reach, these gradients have no half types.
+void require_wide_floating(const at::Tensor& tensor) {
+  if (tensor.scalar_type() != at::kFloat && tensor.scalar_type() != at::kDouble) throw_unfilled();
+}
+
+at::Tensor standard_gamma_gradient(const at::Tensor& self, const at::Tensor& output) {
+  require_wide_floating(self);
+  at::Tensor gradient = at::empty(self.sizes(), self.options());
+  const at::TensorIterator iterator = at::TensorIteratorConfig()
+                                          .add_output(gradient)
+                                          .add_const_input(self)
+                                          .add_const_input(output)
+                                          .build();
+  run_pointwise(iterator, op_row<"standard_gamma_gradient">());
+  return gradient;
+}
+
+at::Tensor dirichlet_gradient(const at::Tensor& x, const at::Tensor& alpha,
+                              const at::Tensor& total) {
+  require_wide_floating(x);
+  at::Tensor gradient = at::empty(x.sizes(), x.options());
+  const at::TensorIterator iterator = at::TensorIteratorConfig()
+                                          .add_output(gradient)
+                                          .add_const_input(x)
+                                          .add_const_input(alpha)
+                                          .add_const_input(total)
+                                          .build();
+  run_pointwise(iterator, op_row<"dirichlet_gradient">());
+  return gradient;
 }
 
 }  // namespace
@@ -87,6 +121,11 @@ at::Tensor GRAFT_OPERATOR(_sample_dirichlet)(const at::Tensor& self, Source gene
   const auto type = wide || has_wide_kernels(self) ? at::kDouble : at::kFloat;
   const at::Tensor samples = at::_standard_gamma(self.to(type), generator);
   return (samples / samples.sum(-1, true)).clamp_(least, most).to(self.scalar_type());
+}
+
+TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) {
+  implement<at::_ops::_standard_gamma_grad, &standard_gamma_gradient>(m);
+  implement<at::_ops::_dirichlet_grad, &dirichlet_gradient>(m);
 }
 
 }  // namespace graft::binding

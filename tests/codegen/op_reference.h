@@ -29,6 +29,9 @@ struct IntegerReference {
 const Reference* find_special_reference(std::string_view name);
 const IntegerReference* find_special_integer_reference(std::string_view name);
 
+// Gradients of samples, rows of op_table_special.cpp, too; null for others.
+const Reference* find_gradient_reference(std::string_view name);
+
 // The rows of op_table_quantization.cpp; null for others.
 const Reference* find_quantization_reference(std::string_view name);
 

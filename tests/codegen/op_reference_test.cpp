@@ -372,8 +372,10 @@ const Reference* find_reference(std::string_view name) {
   for (const Reference& reference : kReferences) {
     if (name == reference.name) return &reference;
   }
-  const Reference* special = find_special_reference(name);
-  return special != nullptr ? special : find_quantization_reference(name);
+  for (const auto find : {find_special_reference, find_gradient_reference}) {
+    if (const Reference* found = find(name)) return found;
+  }
+  return find_quantization_reference(name);
 }
 
 }  // namespace graft

@@ -20,8 +20,19 @@ struct Known {
   double x, y, exact;
 };
 
-// mpmath's, with 40 digits; incomplete gamma functions of large a are SciPy's.
+// mpmath's, with 40 digits; incomplete gamma functions of large a are SciPy's, gradients of
+// samples PyTorch's, whose formulas they are.
 const Known kKnown[] = {
+    {"gamma_gradient", 0.3, 0.01, 0.14920695356145888},
+    {"gamma_gradient", 2.0, 0.7, 0.61082928064299746},
+    {"gamma_gradient", 20.0, 0.79, 0.13365019230499497},
+    {"gamma_gradient", 0.5, 1.3, 2.1087986806150254},
+    {"gamma_gradient", 5.0, 4.0, 0.92275304873032116},
+    {"gamma_gradient", 7.9, 25.0, 1.7178730774988733},
+    {"gamma_gradient", 8.5, 8.6, 1.025730079306391},
+    {"gamma_gradient", 30.0, 20.0, 0.81541932642594894},
+    {"gamma_gradient", 30.0, 45.0, 1.2231899289600177},
+    {"gamma_gradient", 1000.0, 1200.0, 1.0941120008868221},
     {"bessel_i0e", 0.0, 0, 1.0},
     {"bessel_i0e", 0.5, 0, 0.64503527044915007},
     {"bessel_i0e", 3.0, 0, 0.2430003541618254},
@@ -162,12 +173,13 @@ using Function = Value (*)(Value x, Value y);
 #name, [](Value x, Value y) { return name(x, y); } \
   }
 const std::map<std::string, Function> kFunctions = {
-    GRAFT_UNARY(bessel_i0e), GRAFT_UNARY(bessel_i1e), GRAFT_UNARY(bessel_k0),
-    GRAFT_UNARY(bessel_k1),  GRAFT_UNARY(bessel_k0e), GRAFT_UNARY(bessel_k1e),
-    GRAFT_UNARY(bessel_j0),  GRAFT_UNARY(bessel_j1),  GRAFT_UNARY(bessel_y0),
-    GRAFT_UNARY(bessel_y1),  GRAFT_UNARY(airy_ai),    GRAFT_UNARY(erfcx),
-    GRAFT_UNARY(log_ndtr),   GRAFT_UNARY(ndtri),      GRAFT_UNARY(trigamma),
-    GRAFT_BINARY(zeta),      GRAFT_BINARY(igamma),    GRAFT_BINARY(igammac),
+    GRAFT_UNARY(bessel_i0e),      GRAFT_UNARY(bessel_i1e), GRAFT_UNARY(bessel_k0),
+    GRAFT_UNARY(bessel_k1),       GRAFT_UNARY(bessel_k0e), GRAFT_UNARY(bessel_k1e),
+    GRAFT_UNARY(bessel_j0),       GRAFT_UNARY(bessel_j1),  GRAFT_UNARY(bessel_y0),
+    GRAFT_UNARY(bessel_y1),       GRAFT_UNARY(airy_ai),    GRAFT_UNARY(erfcx),
+    GRAFT_UNARY(log_ndtr),        GRAFT_UNARY(ndtri),      GRAFT_UNARY(trigamma),
+    GRAFT_BINARY(zeta),           GRAFT_BINARY(igamma),    GRAFT_BINARY(igammac),
+    GRAFT_BINARY(gamma_gradient),
 };
 
 class SpecialFunctions
@@ -203,6 +215,31 @@ TEST_P(SpecialFunctions, MatchKnownValues) {
 
 INSTANTIATE_TEST_SUITE_P(All, SpecialFunctions, testing::ValuesIn(kFunctions),
                          [](const auto& info) { return info.param.first; });
+
+TEST(DirichletGradient, MatchesPyTorch) {
+  const double given[][4] = {
+      {0.01, 0.5, 3.0, 0.0760256917017266},    {0.3, 2.0, 5.0, 0.19929845136598934},
+      {0.99, 1.5, 3.0, 0.5880347112904748},    {0.6, 0.4, 1.0, 2.4562489438538582},
+      {0.4, 20.0, 50.0, 0.020301082236909681}, {0.41, 20.0, 50.0, 0.020553997490297973},
+      {0.9, 20.0, 50.0, 0.029709947677349868}, {0.5, 5.0, 11.0, 0.10168583016096007},
+      {0.7, 3.0, 40.0, 0.064768849184710764},  {0.2, 2.0, 30.0, 0.06050180170998623},
+      {0.8, 12.0, 14.5, 0.070383425161868199},
+  };
+  Builder b("dirichlet_gradient");
+  const Address out = b.write(GRAFT_FLOAT64), x = b.read(GRAFT_FLOAT64);
+  b.vector_loop(b.i64(0), b.index(), [&](Value i) {
+    const Value first = i * 4;
+    out.store(i, dirichlet_gradient(x.load(first), x.load(first + 1), x.load(first + 2)));
+  });
+  const Compiled kernel(b.finish());
+  std::vector<double> got(std::size(given));
+  graft_kernel_argument arguments[3];
+  arguments[0].address = got.data();
+  arguments[1].address = const_cast<double*>(&given[0][0]);
+  arguments[2].bits = got.size();
+  kernel(arguments);
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], given[i][3], 1e-11) << i;
+}
 
 TEST(Break, LeavesTheLoopThatHoldsIt) {
   Builder b("leaves");
