@@ -12,6 +12,8 @@ import pytest
 
 from invocation import run
 
+pytestmark = [pytest.mark.any_driver, pytest.mark.any_runtime]
+
 ASPECTS = "forward,backward,step,errors"
 WHOLE = [("op,module,optim", "float32", ASPECTS, "1/1")]
 PARTS = [

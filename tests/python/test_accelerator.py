@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+pytestmark = pytest.mark.any_driver
+
 # pytorch looks these up by name in the module of a device.
 ATTRIBUTES = """device is_available device_count current_device set_device synchronize
     _is_in_bad_fork manual_seed_all manual_seed initial_seed get_rng_state set_rng_state

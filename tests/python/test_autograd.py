@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+pytestmark = pytest.mark.any_driver
+
 
 def test_graph_over_two_devices(device, second):
     x = torch.randn(4, 3, device=device, requires_grad=True)

@@ -14,6 +14,8 @@ import torch_graft.compiler as graft_compiler
 from compiler_models import CASES
 from test_compiler_graphs import close, run
 
+pytestmark = pytest.mark.one_mode
+
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Any:

@@ -16,6 +16,8 @@ from compiled_networks import NETWORKS
 from test_compiler_graphs import close, loss_of
 from torch_graft.compiler.reports import reports
 
+pytestmark = [pytest.mark.any_driver, pytest.mark.one_mode]
+
 WAYS: dict[str, Callable[[nn.Module, str], Any]] = {
     "compile": lambda model, _: torch.compile(model, fullgraph=True),
     "optimize": lambda model, mode: torch_graft.optimize(model, mode=mode),

@@ -10,6 +10,8 @@ import pytest
 
 from sandbox import build_c, interpret
 
+pytestmark = pytest.mark.one_mode
+
 # glibc's own names lie beneath malloc, so that it can be replaced.
 COUNTER = """
 #include <errno.h>

@@ -13,6 +13,8 @@ from torch.testing import assert_close
 import torch_graft
 from torch_graft.compiler import capture
 
+pytestmark = pytest.mark.one_mode
+
 BATCH, HEADS, ROWS, DEPTH = 2, 3, 12, 8
 ATTENTION = "aten._scaled_dot_product_fused_attention_overrideable"
 Mask = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

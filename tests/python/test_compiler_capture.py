@@ -14,6 +14,8 @@ from torch_graft import _C
 from torch_graft.compiler import Refusal, capture, decompositions
 from torch_graft.compiler.tracing import Traced, backend
 
+pytestmark = pytest.mark.one_mode
+
 
 def small() -> nn.Module:
     return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))

@@ -16,6 +16,8 @@ from compiler_fuzz_shrinking import shrink
 from compiler_fuzz_trial import Mismatch, Way, fuzz, message, shrunk, trial
 from compiler_fuzz_values import Unfit, check
 
+pytestmark = pytest.mark.one_mode
+
 _FIRST, _COUNT = map(int, os.environ.get("GRAFT_FUZZ_SEEDS", "0:24").split(":"))
 _WAYS = [Way(False, True), Way(False, False, True), Way(True, True, True), Way(True, False)]
 

@@ -14,6 +14,8 @@ from graph_interpreter import Interpreter
 from torch_graft import _C
 from torch_graft.compiler.tracing import Traced, backend
 
+pytestmark = pytest.mark.one_mode
+
 
 class Stages:
     """A graph after each of its passes; a call runs all of them and compares."""

@@ -15,6 +15,8 @@ from torch.utils import _pytree as pytree
 
 from torch_graft import compiler
 
+pytestmark = pytest.mark.one_mode
+
 _SOURCES = Path(__file__).parents[2] / "src" / "compiler"
 # Random numbers have tests of their own; nothing here fixes what they are.
 _CLAIMED = {

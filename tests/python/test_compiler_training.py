@@ -14,6 +14,8 @@ from torch import nn
 from test_compiled_networks import launches_of
 from test_compiler_graphs import close
 
+pytestmark = pytest.mark.one_mode
+
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Any:

@@ -9,6 +9,8 @@ from torch import nn
 from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
+pytestmark = pytest.mark.either_mode
+
 HALF, BRAIN, FULL = torch.float16, torch.bfloat16, torch.float32
 
 

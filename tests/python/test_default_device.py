@@ -7,6 +7,8 @@ from torch import nn
 from torch.testing import assert_close
 from torch.utils.data import DataLoader
 
+pytestmark = pytest.mark.any_driver
+
 
 @pytest.fixture
 def chosen(device):

@@ -9,6 +9,8 @@ import distributed_checks as checks
 from distributed_ranks import run_ranks, values
 from sandbox import NAME
 
+pytestmark = [pytest.mark.any_driver, pytest.mark.one_mode]
+
 SIZES = [2, 4]
 # The driver's collectives where it has them, and host memory always.
 ENGINES = ["auto", "staged"]
@@ -32,6 +34,7 @@ def behaviours(request):
     return values(run_ranks(size, behaviour.behaviour, size, GRAFT_COLLECTIVES=engine))
 
 
+@pytest.mark.host_only
 @pytest.mark.parametrize("case", checks.CASES)
 def test_collective(collectives, case):
     assert_all_passed(collectives, case)

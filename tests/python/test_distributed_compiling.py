@@ -7,6 +7,8 @@ import pytest
 import distributed_compiling as compiling
 from distributed_ranks import run_ranks, values
 
+pytestmark = pytest.mark.one_mode
+
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str | None]]:

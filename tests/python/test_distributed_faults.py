@@ -21,6 +21,8 @@ from relay import Relay
 from sandbox import ROOT, build_c
 from torch_graft import drivers
 
+pytestmark = pytest.mark.one_mode
+
 ENGINES = ["auto", "staged"]
 
 
@@ -105,6 +107,7 @@ def test_debug_mode_names_both_sides_of_dtypes_and_of_the_order():
         assert "BROADCAST" in found["order"]
 
 
+@pytest.mark.any_driver
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_rank_without_memory_says_so_and_the_group_goes_on(engine):
     texts = values(run_ranks(2, faults.out_of_memory, GRAFT_COLLECTIVES=engine))
@@ -118,11 +121,13 @@ def test_a_forked_child_has_no_part_in_its_parents_group(engine):
         assert "forked subprocess" in text
 
 
+@pytest.mark.any_driver
 @pytest.mark.parametrize("engine", ENGINES)
 def test_groups_end_and_begin_again(engine):
     assert values(run_ranks(2, faults.made_again, GRAFT_COLLECTIVES=engine)) == [6, 6]
 
 
+@pytest.mark.any_driver
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_aborted_group_ends_what_waits(engine):
     collective, message, seconds = values(
@@ -166,6 +171,7 @@ def ranks_whose_store_is_cut(folder, silent, timeout):
     return values(ranks)
 
 
+@pytest.mark.any_driver
 def test_a_store_that_goes_away_is_told_to_ranks_that_wait(tmp_path: Path):
     (text, seconds), _ = ranks_whose_store_is_cut(tmp_path, silent=False, timeout=30)
     assert "store does not answer" in text

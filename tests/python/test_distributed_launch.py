@@ -11,6 +11,8 @@ import pytest
 from distributed_ranks import free_port
 from sandbox import NAME, ROOT
 
+pytestmark = pytest.mark.one_mode
+
 
 def torchrun(*arguments, timeout=280):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2",
@@ -27,6 +29,7 @@ def test_the_example_runs_on_two_ranks(tmp_path, example):
     assert json.loads((tmp_path / f"{example}.json").read_text())["ranks"] == 2
 
 
+@pytest.mark.any_driver
 def test_ranks_that_lost_one_start_again_from_the_checkpoint(tmp_path):
     """Rank 1 is killed in the third step of the first run; the second run goes on from there."""
     script = tmp_path / "train.py"

@@ -7,6 +7,8 @@ import distributed_overlap as overlap
 import distributed_training as training
 from distributed_ranks import run_ranks, values
 
+pytestmark = [pytest.mark.any_driver, pytest.mark.one_mode]
+
 CASES = [(size, name) for size in (2, 4) for name in training.NAMES]
 
 
@@ -45,6 +47,7 @@ def test_a_checkpoint_of_four_ranks_goes_on_with_two_and_with_one(trained):
     assert expected[-1] < expected[0]
 
 
+@pytest.mark.host_only
 def test_fsdp2_gathers_the_next_layer_while_it_computes(tmp_path):
     """In the profiler's trace: all-gathers run on their stream beside the products of another."""
     ranks = run_ranks(2, overlap.gathers_beside_compute, str(tmp_path), GRAFT_HOST_MODE="async")

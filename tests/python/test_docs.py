@@ -9,6 +9,8 @@ import pytest
 
 from sandbox import ROOT
 
+pytestmark = pytest.mark.one_mode
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCKS = [
     pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")

@@ -1,6 +1,10 @@
 """Fork: before use the child may use the device, after use it is told how to start instead."""
 
+import pytest
+
 from sandbox import build_c
+
+pytestmark = pytest.mark.any_driver
 
 SLOW = """
     #include <time.h>

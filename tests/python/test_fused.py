@@ -14,6 +14,8 @@ from torch.testing import assert_close
 
 import torch_graft  # noqa: F401
 
+pytestmark = [pytest.mark.any_driver, pytest.mark.gpu_class, pytest.mark.any_runtime]
+
 DEVICE = "graft"
 
 

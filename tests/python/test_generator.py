@@ -7,6 +7,8 @@ import threading
 import pytest
 import torch
 
+pytestmark = [pytest.mark.any_driver, pytest.mark.two_drivers]
+
 
 def make(device, seed=4):
     return torch.Generator(device=device).manual_seed(seed)

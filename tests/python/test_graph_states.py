@@ -6,6 +6,8 @@ from torch import nn
 from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
+pytestmark = pytest.mark.any_driver
+
 
 def captured(device, work):
     """A graph of work() on a stream of its own, and what work returned."""

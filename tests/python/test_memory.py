@@ -6,6 +6,8 @@ import re
 import pytest
 import torch
 
+pytestmark = pytest.mark.any_driver
+
 MIB = 2**20
 
 

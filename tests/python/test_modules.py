@@ -18,6 +18,8 @@ from torch.nn.utils.rnn import (
 from torch.testing import assert_close
 from torch.utils._pytree import tree_leaves
 
+pytestmark = pytest.mark.any_driver
+
 SOURCE = torch.Generator().manual_seed(8)
 
 

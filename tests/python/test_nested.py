@@ -16,7 +16,10 @@ WEIGHT = torch.randn(4, 8, generator=SOURCE)
 # Conversions between jagged and padded have no kernel of the device yet: docs/ecosystem.md.
 STATED = {"aten::_jagged_to_padded_dense_forward", "aten::_padded_dense_to_jagged_forward"}
 
-pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+pytestmark = [
+    pytest.mark.either_mode,
+    pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors"),
+]
 
 
 def jagged(device, requires_grad=False):

@@ -10,6 +10,8 @@ import pytest
 import opencl_beside_host
 from sandbox import ROOT
 
+pytestmark = pytest.mark.one_mode
+
 
 @pytest.fixture(scope="module", params=["host:0,opencl:0", "opencl:0,host:0"])
 def outcomes(request):

@@ -10,6 +10,8 @@ import pytest
 
 from sandbox import ROOT
 
+pytestmark = pytest.mark.one_mode
+
 STEP = """
 torch.manual_seed(0)
 x = torch.randn(64, 33, device=D, requires_grad=True)

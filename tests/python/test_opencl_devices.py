@@ -5,6 +5,8 @@ import pytest
 
 from torch_graft import drivers
 
+pytestmark = pytest.mark.one_mode
+
 LISTING = """
 import torch_graft._C as core
 names = [torch.graft.get_device_properties(i).driver for i in range(torch.graft.device_count())]

@@ -10,6 +10,8 @@ import pytest
 from sandbox import ROOT
 from test_parity_memory import BACKWARD
 
+pytestmark = pytest.mark.one_mode
+
 TOLD = """
 def told(work):
     try:

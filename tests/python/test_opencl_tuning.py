@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.one_mode
+
 PRODUCT = """
 import torch
 a, b = torch.randn(40, 70), torch.randn(70, 50)

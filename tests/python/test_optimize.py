@@ -14,6 +14,8 @@ import torch_graft
 from compiler_models import CASES
 from optimized_net import DEVICE, Net, check, fresh, hits, image, pair
 
+pytestmark = pytest.mark.any_driver
+
 _reset = pytest.fixture(autouse=True)(fresh)
 
 

@@ -18,6 +18,8 @@ import torch_graft
 from optimized_net import DEVICE, Net, check, fresh, hits, image, pair
 from torch_graft.optimizing import Optimized
 
+pytestmark = pytest.mark.any_driver
+
 _reset = pytest.fixture(autouse=True)(fresh)
 
 

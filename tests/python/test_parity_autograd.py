@@ -9,6 +9,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+pytestmark = pytest.mark.any_driver
+
 
 def delay(device):
     """Work that keeps the current stream busy for some milliseconds."""

@@ -13,6 +13,8 @@ from torch.autograd import DeviceType
 from torch.nn import functional as F
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
+pytestmark = pytest.mark.any_driver
+
 BOTH = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
 
 

@@ -5,6 +5,8 @@ import math
 import pytest
 import torch
 
+pytestmark = pytest.mark.any_driver
+
 N = 200_000
 DRAWS = {
     "rand": lambda n, **o: torch.rand(n, **o), "randn": lambda n, **o: torch.randn(n, **o),

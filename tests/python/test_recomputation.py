@@ -14,6 +14,8 @@ from torch.utils.checkpoint import (
     create_selective_checkpoint_contexts,
 )
 
+pytestmark = pytest.mark.two_drivers
+
 
 def network(where):
     torch.manual_seed(0)

@@ -10,6 +10,8 @@ from torch import nn
 from torch.testing import assert_close
 from torch.utils.serialization import config
 
+pytestmark = [pytest.mark.any_driver, pytest.mark.two_drivers]
+
 
 def saved(thing):
     buffer = io.BytesIO()

@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+pytestmark = [pytest.mark.any_driver, pytest.mark.two_drivers]
+
 PLACES = torch.tensor([[0, 1, 1], [2, 0, 2]])
 NUMBERS = torch.tensor([3.0, 4.0, 5.0])
 

@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+pytestmark = pytest.mark.any_driver
+
 
 @pytest.fixture(autouse=True)
 def _accelerator(device):

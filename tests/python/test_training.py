@@ -5,6 +5,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+pytestmark = [pytest.mark.any_driver, pytest.mark.gpu_class, pytest.mark.any_runtime]
+
 
 class Attention(nn.Module):
     def __init__(self):

@@ -10,6 +10,8 @@ import pytest
 
 from sandbox import ROOT, interpret
 
+pytestmark = pytest.mark.one_mode
+
 SCRIPTS = Path(__file__).with_name("scripts")
 # Scripts that one process runs: transformers must not meet torchvision, which lies apart (tools/setup).
 TOGETHER = {
