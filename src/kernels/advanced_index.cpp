@@ -21,12 +21,13 @@ struct IndexKernel {
   graft_dtype data, index;
   int indices;
   int64_t width = 1;  // numbers of data in an element
+  bool wraps = true;  // negative indices count from the end
 
   std::string key() const {
     static const char* const kModes[] = {"get", "put", "accumulate"};
     return std::string("index_") + kModes[mode] + std::to_string(indices) +
-           (rows ? "_rows_" : "_") + (width == 1 ? "" : "pairs_") + name_of(data) + "_" +
-           name_of(index);
+           (rows ? "_rows_" : "_") + (width == 1 ? "" : "pairs_") + (wraps ? "" : "exact_") +
+           name_of(data) + "_" + name_of(index);
   }
 
   // Operand 0 is the plain tensor, operand 1 the indexed one, then the indices.
@@ -47,7 +48,7 @@ struct IndexKernel {
       Value sum = b.i64(0);
       for (size_t k = 0; k < positions.size(); ++k) {
         const Value given = positions[k].load(at[2 + k]);
-        sum = sum + checker.check(given, sizes[k], true) * strides[k];
+        sum = sum + checker.check(given, sizes[k], wraps) * strides[k];
       }
       return sum;
     };
@@ -137,7 +138,7 @@ int64_t separate(Axes& axes) {
 
 void run(Stream& stream, IndexKernel::Mode mode, const TensorView& plain, const TensorView& indexed,
          std::span<const TensorView> indices, std::span<const int64_t> sizes,
-         std::span<const int64_t> strides) {
+         std::span<const int64_t> strides, bool wraps) {
   if (plain.count() == 0 || indices.empty()) return;
   for (size_t k = 0; k < sizes.size(); ++k) require_elements(sizes[k], static_cast<int>(k));
   if (indices.size() > kMaxIndices) {
@@ -154,8 +155,8 @@ void run(Stream& stream, IndexKernel::Mode mode, const TensorView& plain, const 
   const bool adds = mode == IndexKernel::kAccumulate;
   const graft_dtype data = adds ? part_of(plain.dtype) : raw_dtype(plain.dtype);
   const int64_t width = size_of(plain.dtype) / size_of(data);
-  const IndexKernel kernel{mode, rows, data, indices[0].dtype, static_cast<int>(indices.size()),
-                           width};
+  const IndexKernel kernel{mode,  rows, data, indices[0].dtype, static_cast<int>(indices.size()),
+                           width, wraps};
   uint64_t reach = extent_bytes(indexed);
   for (size_t k = 0; k < indices.size(); ++k) {
     reach += static_cast<uint64_t>((sizes[k] - 1) * strides[k]) * size_of(indexed.dtype);
@@ -182,14 +183,14 @@ void run(Stream& stream, IndexKernel::Mode mode, const TensorView& plain, const 
 void index(Stream& stream, const TensorView& output, const TensorView& input,
            std::span<const TensorView> indices, std::span<const int64_t> sizes,
            std::span<const int64_t> strides) {
-  run(stream, IndexKernel::kGet, output, input, indices, sizes, strides);
+  run(stream, IndexKernel::kGet, output, input, indices, sizes, strides, true);
 }
 
 void index_put(Stream& stream, const TensorView& to, const TensorView& values,
                std::span<const TensorView> indices, std::span<const int64_t> sizes,
-               std::span<const int64_t> strides, bool accumulate) {
+               std::span<const int64_t> strides, bool accumulate, bool wraps) {
   run(stream, accumulate ? IndexKernel::kAccumulate : IndexKernel::kPut, values, to, indices, sizes,
-      strides);
+      strides, wraps);
 }
 
 }  // namespace graft

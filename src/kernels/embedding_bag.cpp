@@ -54,9 +54,12 @@ class BagWriter {
 
   ir::Kernel write() {
     each_line(b_, lines_, per_item_, [&](Value bag) {
-      const Value begin = at(offsets_, bag);
+      // The first bag begins with the indices; an offset may be their number.
+      const Value places = select(bag == 0, b_.i64(1), count_ + 1);
+      const Value begin = checker_->check(at(offsets_, bag), places, false);
       const Variable end(count_);
-      b_.if_(bag + 1 < given_, [&] { end = at(offsets_, bag + 1); });
+      b_.if_(bag + 1 < given_,
+             [&] { end = checker_->check(at(offsets_, bag + 1), count_ + 1, false); });
       const Variable size(b_.i64(0));
       b_.loop(begin, end.get(), [&](Value i) {
         bags_.store(i, cast(integer(), bag));

@@ -41,10 +41,10 @@ GRAFT_EXPORT void index(Stream& stream, const TensorView& output, const TensorVi
 
 // The reverse: to's element = values' (or += when accumulate). With accumulate, equal positions
 // are summed in row-major order: deterministic. Elements of dimensions that no index names are
-// summed side by side, the others by one work-item.
+// summed side by side, the others by one work-item. Without wraps negative indices are reported.
 GRAFT_EXPORT void index_put(Stream& stream, const TensorView& to, const TensorView& values,
                             std::span<const TensorView> indices, std::span<const int64_t> sizes,
-                            std::span<const int64_t> strides, bool accumulate);
+                            std::span<const int64_t> strides, bool accumulate, bool wraps = true);
 
 // output = inputs joined along dim, converted to output's dtype; inputs without elements of rank 1
 // must be left out by the caller, as torch skips them.
