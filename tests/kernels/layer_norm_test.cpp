@@ -74,7 +74,8 @@ void check_row(int64_t n, double offset, double spread) {
   SCOPED_TRACE(std::to_string(n) + " elements about " + std::to_string(offset));
   auto x = numbers(n, 7, offset - spread, offset + spread, GRAFT_FLOAT32);
   double mean = 0, squares = 0;
-  for (const double value : x) mean += value / static_cast<double>(n);
+  for (const double value : x) mean += value;  // exact
+  mean /= static_cast<double>(n);
   for (const double value : x) squares += (value - mean) * (value - mean);
   const double deviation = std::sqrt(squares / static_cast<double>(n) + 1e-5);
   DeviceTensor input({1, n}, GRAFT_FLOAT32), output({1, n}, GRAFT_FLOAT32);
@@ -95,8 +96,8 @@ void check_row(int64_t n, double offset, double spread) {
 }
 
 TEST(LayerNorm, OfLongRowsAndLargeMeans) {
-  for (const int64_t n : {1, 63, 300, 4096, 4097, 100352, 1000003}) {
-    for (const double offset : {0.0, 100.7, 1e4, 1e7}) {
+  for (const int64_t n : {1, 63, 4096, 4097, 100352, 300007}) {
+    for (const double offset : {0.0, 100.7, 1e7}) {
       check_row(n, offset, 0);
       check_row(n, offset, 2);
     }

@@ -60,7 +60,7 @@ TEST(Variance, OfOneElementIsNanUnlessUncorrected) {
   EXPECT_EQ(output.get()[0], 0);
 }
 
-// Along the last dimension, along the first of 5 columns, of 64 lines.
+// Along the last dimension, down 5 columns, of 3 lines.
 void check_offset(int64_t outer, int64_t n, int64_t inner, double offset, double spread) {
   SCOPED_TRACE("[" + std::to_string(outer) + ", " + std::to_string(n) + ", " +
                std::to_string(inner) + "] about " + std::to_string(offset));
@@ -87,9 +87,9 @@ void check_offset(int64_t outer, int64_t n, int64_t inner, double offset, double
 }
 
 TEST(Variance, OfLongLinesAndLargeMeans) {
-  const int64_t shapes[][3] = {{1, 300, 1}, {1, 1000003, 1}, {1, 200003, 5}, {64, 5000, 1}};
+  const int64_t shapes[][3] = {{1, 300, 1}, {1, 300007, 1}, {1, 30011, 5}, {3, 5000, 1}};
   for (const auto& s : shapes) {
-    for (const double offset : {0.0, 100.7, 1e4, 1e7, 123456789.0}) {
+    for (const double offset : {0.0, 100.7, 123456789.0}) {
       check_offset(s[0], s[1], s[2], offset, 0);
       check_offset(s[0], s[1], s[2], offset, 20);
     }
