@@ -6,6 +6,8 @@ import pytest
 
 from sandbox import ROOT, build_c
 
+pytestmark = pytest.mark.one_mode
+
 # Runs op_db's operators, also with integers for each of their tensors, and those of their forms in
 # place and with out= that take the same arguments. An operator that fails where the CPU does not
 # reached a kernel that the device lacks outside of what falls back.

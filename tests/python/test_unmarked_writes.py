@@ -13,6 +13,8 @@ from torch.utils._pytree import tree_leaves
 
 from sandbox import ROOT, build_c
 
+pytestmark = pytest.mark.one_mode
+
 aten = torch.ops.aten
 STATISTICS = {"running_mean", "running_var"}
 # What PyTorch's CPU kernels write so. The fallback finds such writes by itself; a kernel of the
