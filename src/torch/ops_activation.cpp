@@ -11,6 +11,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
 
@@ -95,6 +96,7 @@ at::Tensor& GRAFT_OPERATOR(rrelu_with_noise_out)(const at::Tensor& self, at::Ten
   TORCH_CHECK(self.sizes() == noise.sizes(),
               "noise tensor shape must match self tensor shape. Got self.shape = ", self.sizes(),
               " noise.shape = ", noise.sizes());
+  require_floating(self);
   const double low = lower.toDouble(), high = upper.toDouble();
   if (!training) return at::leaky_relu_out(out, self, (low + high) / 2);
   noise.uniform_(low, high, generator).masked_fill_(self.le(0).logical_not_(), 1);

@@ -8,6 +8,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -55,6 +56,8 @@ Three forward(const at::Tensor& input, const at::Tensor& weight, const at::Tenso
               const at::Tensor& running_mean, const at::Tensor& running_var, bool training,
               double momentum, double epsilon) {
   check_channels(input, {weight, bias, running_mean, running_var});
+  require_floating(input);
+  require_parameters(input, {&weight, &bias, &running_mean, &running_var});
   const at::MemoryFormat format = format_of(input);
   const at::Tensor images = input.contiguous(format);
   at::Tensor output = at::empty(images.sizes(), images.options().memory_format(format));
@@ -122,6 +125,8 @@ Three GRAFT_OPERATOR(native_batch_norm_backward)(
     const at::Tensor& grad_out, const at::Tensor& input, const Optional& weight,
     const Optional& running_mean, const Optional& running_var, const Optional& save_mean,
     const Optional& save_invstd, bool train, double eps, std::array<bool, 3> output_mask) {
+  require_floating(input);
+  require_same_dtype(input, grad_out);
   const at::MemoryFormat format = format_of(input);
   const at::Tensor images = input.contiguous(format), gradient = grad_out.contiguous(format);
   const at::Tensor mean = dense(or_undefined(train ? save_mean : running_mean));

@@ -8,6 +8,7 @@
 #include "torch/guarded.h"
 #include "torch/out_argument.h"
 #include "torch/reduced_loss.h"
+#include "torch/refusal.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
 
@@ -22,6 +23,7 @@ at::Tensor GRAFT_OPERATOR(binary_cross_entropy)(const at::Tensor& self, const at
                       .add_owned_const_input(self.squeeze())
                       .add_owned_const_input(target.squeeze())
                       .build();
+  require_floating(self);
   require_elements_within(self, 0, 1, "all elements of input should be between 0 and 1");
   require_elements_within(target, 0, 1, "all elements of target should be between 0 and 1");
   run_pointwise(iterator, op_row<"binary_cross_entropy">());

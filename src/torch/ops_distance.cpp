@@ -10,6 +10,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 #include "torch/stubs.h"
 
 namespace graft::binding {
@@ -58,6 +59,8 @@ at::Tensor GRAFT_OPERATOR(_cdist_forward)(const at::Tensor& x1, const at::Tensor
   TORCH_CHECK(x1.size(-1) == x2.size(-1),
               "X1 and X2 must have the same number of columns. X1: ", x1.size(-1),
               " X2: ", x2.size(-1));
+  require_floating(x1);
+  require_same_dtype(x1, x2);
   TORCH_CHECK(p >= 0, "cdist only supports non-negative p values");
   const int64_t mode = compute_mode.value_or(0);
   TORCH_CHECK(mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: ", mode);

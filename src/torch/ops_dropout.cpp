@@ -8,15 +8,31 @@
 #include "torch/operands.h"
 
 namespace graft::binding {
+namespace {
+
+// The fallback runs no random operator without a generator; bernoulli_ has one.
+void by_mask(at::Tensor& output, at::Tensor& mask, const at::Tensor& input, double p) {
+  mask.bernoulli_(1 - p);
+  output.copy_(input.mul(mask).mul_(p < 1 ? 1 / (1 - p) : 0.0));
+}
+
+}  // namespace
 
 std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(native_dropout)(const at::Tensor& input, double p,
                                                                   std::optional<bool> train) {
   if (train.has_value() && !*train) {
     return {input.clone(), at::ones_like(input, at::kBool)};
   }
+  TORCH_CHECK(input.is_floating_point() || input.is_complex(), "result type ",
+              c10::get_default_dtype_as_scalartype(), " can't be cast to the desired output type ",
+              input.scalar_type());
   at::Tensor output = at::empty_like(input);
   at::Tensor mask = at::empty_like(input, at::kBool);
   if (input.numel() == 0) return {output, mask};
+  if (input.is_complex()) {
+    by_mask(output, mask, input, p);
+    return {output, mask};
+  }
   const auto [seed, offset] = next_philox(std::nullopt, input.device(),
                                           philox_increment(static_cast<uint64_t>(input.numel())));
   try {
@@ -24,9 +40,7 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(native_dropout)(const at::Tens
   } catch (const Error& error) {
     if (!error.lacks_kernel()) throw;
     explain_fallback(error);
-    // The fallback runs no random operator without a generator; bernoulli_ has one.
-    mask.bernoulli_(1 - p);
-    output.copy_(input.mul(mask).mul_(p < 1 ? 1 / (1 - p) : 0.0));
+    by_mask(output, mask, input, p);
   }
   return {output, mask};
 }

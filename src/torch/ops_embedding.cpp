@@ -1,5 +1,6 @@
 // src/torch/ops_embedding.cpp: the gradient of an embedding table; its forward is index_select.
 #include <ATen/ops/empty.h>
+#include <ATen/ops/view_as_real.h>
 
 #include "kernels/embedding.h"
 #include "operators.h"
@@ -16,8 +17,12 @@ at::Tensor GRAFT_OPERATOR(embedding_dense_backward)(const at::Tensor& grad_outpu
   const int64_t n = grad_output.size(-1);
   at::Tensor grad_weight = at::empty({num_weights, n}, grad_output.options());
   if (rows.numel() == 0 || n == 0) return grad_weight.zero_();
-  embedding_dense_backward(stream_of(gradient), view_of(grad_weight),
-                           view_of(gradient.view({rows.numel(), n})),
+  // A complex number is summed as two real ones.
+  const auto lines = [](const at::Tensor& tensor, int64_t count) {
+    return (tensor.is_complex() ? at::view_as_real(tensor) : tensor).view({count, -1});
+  };
+  embedding_dense_backward(stream_of(gradient), view_of(lines(grad_weight, num_weights)),
+                           view_of(lines(gradient.resolve_conj(), rows.numel())),
                            view_of(rows.view({rows.numel()})), padding_idx, scale_grad_by_freq);
   return grad_weight;
 }

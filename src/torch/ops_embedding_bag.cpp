@@ -12,6 +12,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -23,11 +24,10 @@ constexpr int64_t kMean = 1, kMax = 2;
 void check_arguments(const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets,
                      int64_t mode, const at::Tensor& weights, bool include_last_offset) {
   for (const at::Tensor* tensor : {&indices, &offsets}) {
-    TORCH_CHECK(tensor->scalar_type() == at::kLong || tensor->scalar_type() == at::kInt,
-                "Expected tensor for argument #1 'indices' to have one of the following scalar "
-                "types: Long, Int; but got ",
-                tensor->toString(), " instead (while checking arguments for embedding_bag)");
+    require(tensor->scalar_type() == at::kLong || tensor->scalar_type() == at::kInt);
   }
+  require_floating(weight);
+  require(indices.dim() == 1);
   TORCH_CHECK(weight.dim() == 2, "weight has to be a 2D Tensor, but got Tensor of dimension ",
               weight.dim());
   TORCH_CHECK(offsets.dim() == 1, "offsets has to be a 1D Tensor, but got Tensor of dimension ",
@@ -36,8 +36,7 @@ void check_arguments(const at::Tensor& weight, const at::Tensor& indices, const 
               "include_last_offset: number of offset should be at least 1");
   if (!weights.defined()) return;
   TORCH_CHECK(mode == 0, "embedding_bag: per_sample_weights only supported with mode='sum'");
-  TORCH_CHECK(weights.scalar_type() == weight.scalar_type(), "expected scalar type ",
-              weight.scalar_type(), " but found ", weights.scalar_type());
+  require_same_dtype(weights, weight);
   TORCH_CHECK(weights.dim() == 1 && weights.numel() == indices.numel(),
               "per_sample_weights must have as many elements as indices");
 }
@@ -62,7 +61,7 @@ Four bags_of(const at::Tensor& weight, const at::Tensor& given_indices,
   const OptionalView scale(weights), rows_view(mode == kMax ? rows : at::Tensor());
   embedding_bag(stream_of(weight), {view_of(output), view_of(bag), view_of(sizes), rows_view.get()},
                 view_of(weight), view_of(indices), view_of(offsets), scale.get(),
-                static_cast<BagMode>(mode), padding);
+                static_cast<BagMode>(mode), padding < 0 ? kNoPadding : padding);
   return {output, bag, sizes, rows};
 }
 

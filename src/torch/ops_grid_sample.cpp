@@ -11,6 +11,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -60,8 +61,8 @@ void check_like_output(const at::Tensor& grad_output, const at::Tensor& input,
 at::Tensor forward(const at::Tensor& input, const at::Tensor& grid, int64_t mode, int64_t padding,
                    bool align_corners) {
   at::native::check_grid_sampler_common(input, grid);
-  TORCH_CHECK(input.scalar_type() == grid.scalar_type(), "expected scalar type ",
-              input.scalar_type(), " but found ", grid.scalar_type());
+  require_floating(input);
+  require_same_dtype(input, grid);
   const at::Tensor out = at::empty(output_sizes(input, grid), input.options());
   if (out.numel() == 0) return out;
   grid_sample(stream_of(input), view_of(planes(out)), view_of(input), view_of(flat(grid)),
@@ -72,6 +73,8 @@ at::Tensor forward(const at::Tensor& input, const at::Tensor& grid, int64_t mode
 Pair backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& grid,
               int64_t mode, int64_t padding, bool align_corners, std::array<bool, 2> wanted) {
   at::native::check_grid_sampler_common(input, grid);
+  require_floating(input);
+  require_same_dtype(input, grid);
   check_like_output(grad_output, input, grid);
   const GridSampling sampling = sampling_of(mode, padding, align_corners);
   at::Tensor grad_input, grad_grid = at::empty(grid.sizes(), grid.options());

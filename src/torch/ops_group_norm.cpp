@@ -11,6 +11,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 #include "torch/stubs.h"
 
 namespace graft::binding {
@@ -76,7 +77,10 @@ Three GRAFT_OPERATOR(native_group_norm)(const at::Tensor& input,
                                         const std::optional<at::Tensor>& bias, int64_t n,
                                         int64_t channels, int64_t length, int64_t groups,
                                         double epsilon) {
-  check_sizes(input, or_undefined(weight), n, channels, length, groups);
+  const at::Tensor scale = or_undefined(weight), shift = or_undefined(bias);
+  check_sizes(input, scale, n, channels, length, groups);
+  require_floating(input);
+  require_parameters(input, {&scale, &shift});
   return at::native::native_group_norm(input.contiguous(), weight, bias, n, channels, length,
                                        groups, epsilon);
 }
@@ -87,6 +91,8 @@ Three GRAFT_OPERATOR(native_group_norm_backward)(const at::Tensor& grad_out,
                                                  int64_t channels, int64_t length, int64_t groups,
                                                  std::array<bool, 3> output_mask) {
   check_gradient(grad_out, input, mean, rstd, or_undefined(weight), n, channels, length, groups);
+  require_floating(input);
+  require_same_dtype(input, grad_out);
   return at::native::native_group_norm_backward(grad_out.contiguous(), input.contiguous(), mean,
                                                 rstd, weight, n, channels, length, groups,
                                                 output_mask);

@@ -15,6 +15,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -74,6 +75,7 @@ void GRAFT_STRUCTURED(index_reduce_out)(const at::Tensor& self, int64_t dim,
                                         const at::Tensor& index, const at::Tensor& source,
                                         const c10::string_view reduce, bool include_self,
                                         const at::Tensor& out) {
+  require_number(self);
   if (!out.is_same(self)) out.copy_(self);
   if (out.numel() == 0 || source.numel() == 0) return;
   const at::Tensor to = at_least_1d(out), from = at_least_1d(source);

@@ -8,6 +8,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -34,6 +35,8 @@ Three GRAFT_OPERATOR(native_layer_norm)(const at::Tensor& input, at::IntArrayRef
   const at::Tensor scale = contiguous(weight), shift = contiguous(bias);
   const auto [rows, n] =
       at::native::_check_layer_norm_inputs(input, normalized_shape, scale, shift);
+  require_floating(input);
+  require_parameters(input, {&scale, &shift});
   const at::Tensor source = input.contiguous();
   at::Tensor output = at::empty_like(source), mean = statistics(input, normalized_shape),
              rstd = at::empty_like(mean);
@@ -54,6 +57,8 @@ Three GRAFT_OPERATOR(native_layer_norm_backward)(const at::Tensor& grad_out,
   const at::Tensor scale = contiguous(weight), shift = contiguous(bias);
   const auto [rows, n] =
       at::native::_check_layer_norm_inputs(input, normalized_shape, scale, shift);
+  require_floating(input);
+  require_same_dtype(input, grad_out);
   const at::Tensor source = input.contiguous(), gradient = grad_out.contiguous();
   at::Tensor grad_input, grad_weight, grad_bias;
   if (output_mask[0]) grad_input = at::empty_like(source);

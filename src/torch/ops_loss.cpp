@@ -6,6 +6,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -42,6 +43,8 @@ at::Tensor flat_from(const at::Tensor& tensor, int64_t first) {
 void forward(const at::Tensor& self, const at::Tensor& target, const at::Tensor& weight,
              int64_t reduction, int64_t ignore_index, const at::Tensor& output,
              const at::Tensor& total_weight) {
+  require_floating(self);
+  require(target.scalar_type() == at::kLong || target.scalar_type() == at::kByte);
   check_weight(weight, self);
   const at::Tensor scale = weight.defined() ? weight.contiguous() : weight;
   const OptionalView scale_view(scale);
@@ -52,6 +55,7 @@ void forward(const at::Tensor& self, const at::Tensor& target, const at::Tensor&
 void backward(const at::Tensor& grad_output, const at::Tensor& target, const at::Tensor& weight,
               int64_t reduction, int64_t ignore_index, const at::Tensor& total_weight,
               const at::Tensor& grad_input) {
+  require_floating(grad_input);
   const at::Tensor scale = weight.defined() ? weight.contiguous() : weight;
   const OptionalView scale_view(scale);
   nll_loss_backward(stream_of(grad_output), view_of(grad_input), view_of(flat_from(grad_output, 1)),
@@ -99,6 +103,7 @@ std::tuple<at::Tensor&, at::Tensor&> GRAFT_OPERATOR(nll_loss2d_forward_output)(
     int64_t reduction, int64_t ignore_index, at::Tensor& output, at::Tensor& total_weight) {
   const at::Tensor scale = binding::or_undefined(weight);
   check_images(self, target, scale);
+  require(target.scalar_type() == at::kLong);
   const bool per_element = reduction_of(reduction) == LossReduction::kNone;
   output.resize_(per_element ? target.sizes() : at::IntArrayRef{});
   total_weight.resize_({});

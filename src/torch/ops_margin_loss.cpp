@@ -10,7 +10,7 @@
 #include "torch/operands.h"
 #include "torch/out_argument.h"
 #include "torch/reduced_loss.h"
-#include "torch/stubs.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -25,6 +25,7 @@ struct Margins {
     squared = p.toLong() == 2;
     TORCH_CHECK(squared || p.toLong() == 1, "only p == 1 and p == 2 supported");
     at::native::multi_margin_loss_shape_check(samples, classes, self.dim(), self, target, weight);
+    require_floating(self);
     TORCH_CHECK(target.scalar_type() == at::kLong, "expected scalar type Long but found ",
                 target.scalar_type());
     targets = target.reshape({samples, 1});
@@ -106,6 +107,7 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(multilabel_margin_loss_forward
     const at::Tensor& self, const at::Tensor& target, int64_t reduction) {
   int64_t samples = 0, classes = 0;
   at::native::multilabel_margin_loss_shape_check(samples, classes, self.dim(), self, target);
+  require_floating(self);
   const at::Tensor scores = self.reshape({samples, classes}).contiguous();
   const at::Tensor labels = target.reshape({samples, classes}).contiguous();
   TORCH_CHECK(labels.scalar_type() == at::kLong, "expected scalar type Long but found ",
@@ -134,6 +136,7 @@ at::Tensor GRAFT_OPERATOR(multilabel_margin_loss_backward)(const at::Tensor& gra
                                                            const at::Tensor& is_target) {
   int64_t samples = 0, classes = 0;
   at::native::multilabel_margin_loss_shape_check(samples, classes, self.dim(), self, target);
+  require_floating(self);
   const at::Tensor scores = self.reshape({samples, classes}).contiguous();
   const at::Tensor labels = target.reshape({samples, classes}).contiguous();
   const at::Tensor marks = is_target.reshape({samples, classes}).contiguous();

@@ -13,6 +13,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/out_argument.h"
 
 namespace graft::binding {
 namespace {
@@ -38,7 +39,17 @@ void complex_product(const at::Tensor& out, const at::Tensor& a, const at::Tenso
 void product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
              const at::Tensor& addend = {}, const at::Scalar& beta = 0, const at::Scalar& alpha = 1,
              bool relu = false) {
+  require_separate(out);
+  c10::MaybeOwned<at::Tensor> addends;
+  if (addend.defined()) {
+    addends = at::expand_size(addend, out.sizes(), "addmm");
+    at::assert_no_partial_overlap(out, *addends);
+  }
   if (out.numel() == 0) return;
+  if (at::isIntegralType(out.scalar_type(), true)) {
+    static_cast<void>(to_graft(alpha, out.scalar_type()));  // refuses a factor that does not fit
+    static_cast<void>(to_graft(beta, out.scalar_type()));
+  }
   if (out.is_complex()) return complex_product(out, a, b, addend, beta, alpha);
   MatmulEpilogue epilogue;
   epilogue.alpha = real_factor(alpha);
@@ -46,7 +57,7 @@ void product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
   TensorView added;
   if (addend.defined() && beta.toComplexDouble() != 0.0) {
     epilogue.beta = real_factor(beta);
-    added = view_of(*at::expand_size(addend, out.sizes(), "addmm"));
+    added = view_of(*addends);
     epilogue.addend = &added;
   }
   matmul(stream_of(out), view_of(out), view_of(a), view_of(b), epilogue);

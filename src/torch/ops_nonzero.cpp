@@ -6,6 +6,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/out_argument.h"
 
 namespace graft::binding {
 namespace {
@@ -41,6 +42,7 @@ at::Tensor& GRAFT_OPERATOR(nonzero_out)(const at::Tensor& self, at::Tensor& out)
   Compaction found(stream_of(self), view_of(marks));
   const int64_t rows = counted(found, self);
   at::native::resize_output(out, {rows, self.dim()});
+  require_separate(out, {&self});
   write_positions(found, self, out, rows);
   return out;
 }

@@ -10,6 +10,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -27,6 +28,7 @@ std::vector<Taps> maps_of(Make make, const at::Tensor& inner, at::IntArrayRef pa
 }
 
 void forward(Make make, const at::Tensor& self, at::IntArrayRef padding, const at::Tensor& out) {
+  require(self.scalar_type() != at::kBool);
   if (out.numel() == 0) return;
   resample(stream_of(self), view_of(out), view_of(self), maps_of(make, self, padding));
 }

@@ -11,6 +11,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 #include "torch/stubs.h"
 
 namespace graft::binding {
@@ -53,6 +54,7 @@ at::Tensor& GRAFT_OPERATOR(im2col_out)(const at::Tensor& self, at::IntArrayRef k
   check_pairs(kernel, dilation, padding, stride);
   at::native::im2col_shape_check(self, at::Tensor(), kernel[0], kernel[1], dilation[0], dilation[1],
                                  padding[0], padding[1], stride[0], stride[1]);
+  require(!at::isIntegralType(self.scalar_type(), false));
   const bool batched = self.dim() == 4;
   const at::Tensor input = batched ? self : self.unsqueeze(0);
   const int64_t n = input.size(0), c = input.size(1);
@@ -90,6 +92,7 @@ at::Tensor& GRAFT_OPERATOR(col2im_out)(const at::Tensor& self, at::IntArrayRef o
   at::native::col2im_shape_check(self, at::Tensor(), output_size[0], output_size[1], kernel[0],
                                  kernel[1], dilation[0], dilation[1], padding[0], padding[1],
                                  stride[0], stride[1]);
+  require(!at::isIntegralType(self.scalar_type(), false));
   const bool batched = self.dim() == 3;
   const at::Tensor input = batched ? self : self.unsqueeze(0);
   const int64_t n = input.size(0), c = input.size(1) / (kernel[0] * kernel[1]);

@@ -6,6 +6,8 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/out_argument.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -51,6 +53,7 @@ void GRAFT_STRUCTURED(max_pool2d_with_indices_out)(const at::Tensor& self,
                                                    at::IntArrayRef dilation, bool,
                                                    const at::Tensor& out,
                                                    const at::Tensor& indices) {
+  require_number(self);
   if (out.numel() == 0) return;
   max_pool2d(stream_of(self), view_of(out), view_of(indices), view_of(self),
              window_of(kernel_size, stride, padding, dilation));
@@ -60,6 +63,7 @@ void GRAFT_STRUCTURED(max_pool2d_with_indices_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor&, at::IntArrayRef kernel_size,
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool,
     const at::Tensor& indices, const at::Tensor& grad_input) {
+  require_floating(grad_output);
   if (grad_input.numel() == 0) return;
   max_pool2d_backward(stream_of(grad_input), view_of(grad_input), view_of(grad_output),
                       view_of(indices), window_of(kernel_size, stride, padding, dilation));
@@ -71,6 +75,8 @@ void GRAFT_STRUCTURED(avg_pool2d_out)(const at::Tensor& self, int64_t kernel_hei
                                       int64_t padding_width, bool, bool count_include_pad,
                                       std::optional<int64_t> divisor_override,
                                       const at::Tensor& out) {
+  require_floating_or(at::kLong, self);
+  require_separate(out);
   if (out.numel() == 0) return;
   const PoolWindow window = window_of({kernel_height, kernel_width}, {stride_height, stride_width},
                                       {padding_height, padding_width});
@@ -82,6 +88,7 @@ void GRAFT_STRUCTURED(avg_pool2d_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor&, at::IntArrayRef kernel_size,
     at::IntArrayRef stride, at::IntArrayRef padding, bool, bool count_include_pad,
     std::optional<int64_t> divisor_override, const at::Tensor& grad_input) {
+  require_floating_or(at::kLong, grad_output);
   if (grad_input.numel() == 0) return;
   avg_pool2d_backward(stream_of(grad_input), view_of(grad_input), view_of(grad_output),
                       window_of(kernel_size, stride, padding), count_include_pad,
@@ -92,7 +99,9 @@ at::Tensor& GRAFT_OPERATOR(adaptive_avg_pool2d_out)(const at::Tensor& self,
                                                     at::IntArrayRef output_size, at::Tensor& out) {
   TORCH_CHECK(self.dtype() == out.dtype(), "expected dtype ", self.dtype(),
               " for `output` but got dtype ", out.dtype());
-  out.resize_(adaptive_sizes(self, output_size), self.suggest_memory_format());
+  const at::DimVector sizes = adaptive_sizes(self, output_size);
+  require_floating(self);
+  out.resize_(sizes, self.suggest_memory_format());
   if (out.numel() > 0) adaptive_avg_pool2d(stream_of(self), view_of(out), view_of(self));
   return out;
 }
@@ -105,6 +114,7 @@ at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool2d)(const at::Tensor& self,
 
 at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool2d_backward)(const at::Tensor& grad_output,
                                                          const at::Tensor& self) {
+  require_floating(grad_output);
   at::Tensor grad_input = at::empty_like(self, self.suggest_memory_format());
   if (grad_input.numel() == 0) return grad_input;
   if (grad_output.numel() == 0) return grad_input.zero_();

@@ -12,6 +12,8 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/out_argument.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -122,6 +124,7 @@ void check_unpool(const at::Tensor& self, const at::Tensor& indices, at::IntArra
 at::Tensor& unpool(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef output_size,
                    int64_t dims, at::Tensor& out) {
   check_unpool(self, indices, output_size, dims);
+  require_floating(self);
   at::DimVector sizes(self.sizes().begin(), self.sizes().end());
   int64_t length = 1;
   for (int64_t d = 0; d < dims; ++d) {
@@ -148,6 +151,8 @@ void GRAFT_STRUCTURED(avg_pool3d_out)(const at::Tensor& self, at::IntArrayRef ke
                                       bool count_include_pad,
                                       std::optional<int64_t> divisor_override,
                                       const at::Tensor& out) {
+  require_floating_or(at::kLong, self);
+  require_separate(out);
   const Windows windows(self, out, kernel_size, stride, padding, count_include_pad,
                         divisor_override);
   if (self.is_floating_point()) {
@@ -160,6 +165,7 @@ void GRAFT_STRUCTURED(avg_pool3d_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor&, at::IntArrayRef kernel_size,
     at::IntArrayRef stride, at::IntArrayRef padding, bool, bool count_include_pad,
     std::optional<int64_t> divisor_override, const at::Tensor& grad_input) {
+  require_floating_or(at::kLong, grad_output);
   run_back(grad_input, grad_output,
            Windows(grad_input, grad_output, kernel_size, stride, padding, count_include_pad,
                    divisor_override)
@@ -170,6 +176,7 @@ at::Tensor& GRAFT_OPERATOR(adaptive_avg_pool3d_out)(const at::Tensor& self,
                                                     at::IntArrayRef output_size, at::Tensor& out) {
   TORCH_CHECK(output_size.size() == 3, "adaptive_avg_pool3d: output_size must be 3");
   check_adaptive(self, "adaptive_avg_pool3d");
+  require_floating(self);
   at::DimVector sizes(self.sizes().begin(), self.sizes().end());
   std::copy(output_size.begin(), output_size.end(), sizes.end() - 3);
   out.resize_(sizes);
@@ -184,6 +191,7 @@ at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool3d)(const at::Tensor& self,
 at::Tensor& GRAFT_OPERATOR(adaptive_avg_pool3d_backward_grad_input)(const at::Tensor& grad_output,
                                                                     const at::Tensor& self,
                                                                     at::Tensor& grad_input) {
+  require_floating(grad_output);
   grad_input.resize_as_(self);
   run_back(grad_input, grad_output, adaptive(grad_input, grad_output));
   return grad_input;

@@ -13,6 +13,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -29,6 +30,7 @@ at::Tensor volume(const at::Tensor& tensor, int dims) {
 
 void largest(const at::Tensor& self, int dims, const Windows& windows, const at::Tensor& out,
              const at::Tensor& indices, const at::Tensor& samples = {}) {
+  require_number(self);
   if (out.numel() == 0) return;
   const OptionalView draws(samples);
   window_max(stream_of(self), view_of(volume(out, dims)), view_of(volume(indices, dims)),
@@ -45,6 +47,7 @@ at::Tensor lines(const at::Tensor& tensor, int dims) {
 // grad_input = 0, plus each gradient at its index. Half types are summed in float32.
 void at_indices(const at::Tensor& grad_output, const at::Tensor& indices, int dims,
                 const at::Tensor& grad_input) {
+  require_floating(grad_output);
   if (grad_input.numel() == 0) return;
   if (grad_output.numel() == 0) {
     grad_input.zero_();
@@ -175,10 +178,12 @@ at::Tensor GRAFT_OPERATOR(max_pool3d_with_indices_backward)(
 
 void GRAFT_STRUCTURED(adaptive_max_pool2d_out)(const at::Tensor& self, at::IntArrayRef,
                                                const at::Tensor& out, const at::Tensor& indices) {
+  require_floating(self);
   largest(self, 2, {Windows::kAdaptive}, out, indices);
 }
 void GRAFT_STRUCTURED(adaptive_max_pool3d_out)(const at::Tensor& self, at::IntArrayRef,
                                                const at::Tensor& out, const at::Tensor& indices) {
+  require_floating(self);
   largest(self, 3, {Windows::kAdaptive}, out, indices);
 }
 void GRAFT_STRUCTURED(adaptive_max_pool2d_backward_grad_input)(const at::Tensor& grad_output,

@@ -12,12 +12,15 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/out_argument.h"
+#include "torch/refusal.h"
 #include "torch/stubs.h"
 
 namespace graft::binding {
 
 at::Tensor& GRAFT_OPERATOR(arange_start_out)(const at::Scalar& start, const at::Scalar& end,
                                              const at::Scalar& step, at::Tensor& out) {
+  require_number(out);
   const bool integral = at::isIntegralType(out.scalar_type(), true);
   const at::ScalarType type = integral ? at::kLong : at::kDouble;
   // PyTorch counts in integers for int64 alone.
@@ -34,7 +37,7 @@ at::Tensor& GRAFT_OPERATOR(arange_start_out)(const at::Scalar& start, const at::
     }
     out.resize_({size});
   }
-  at::assert_no_internal_overlap(out);
+  require_separate(out);
   if (size > 0) {
     arange(stream_of(out), view_of(out), to_graft(start, type), to_graft(step, type));
   }
@@ -70,6 +73,7 @@ at::Tensor& GRAFT_OPERATOR(randperm_generator_out)(int64_t n,
                                                    std::optional<at::Generator> generator,
                                                    at::Tensor& out) {
   TORCH_CHECK(n >= 0, "n must be non-negative, got", n);
+  require_number(out);
   at::native::check_supported_max_int_with_precision(n, out);
   out.resize_({n});
   if (n == 0) return out;

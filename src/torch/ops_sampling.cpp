@@ -16,7 +16,7 @@
 #include "torch/device_assertion.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
-#include "torch/stubs.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -38,10 +38,6 @@ bool has_wide_kernels(const at::Tensor& tensor) {
 // Where the kernel needs float64 that the device lacks, the CPU draws: it has no half types.
 bool draws_on_cpu(const at::Tensor& tensor) {
   return at::isReducedFloatingType(tensor.scalar_type()) && !has_wide_kernels(tensor);
-}
-
-void require_floating(const at::Tensor& tensor) {
-  if (!at::isFloatingType(tensor.scalar_type())) throw_unfilled();
 }
 
 // As the CPU, which the others reach, these gradients have no half types.
@@ -92,7 +88,7 @@ at::Tensor GRAFT_OPERATOR(poisson)(const at::Tensor& self, Source generator) {
 at::Tensor GRAFT_OPERATOR(binomial)(const at::Tensor& count, const at::Tensor& prob,
                                     Source generator) {
   require_floating(count);
-  if (count.scalar_type() != prob.scalar_type()) throw_unfilled();
+  require_same_dtype(count, prob);
   if (draws_on_cpu(count)) {
     return at::binomial(count.to(at::kFloat), prob.to(at::kFloat), generator)
         .to(count.scalar_type());

@@ -5,12 +5,14 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
 
 void forward(const at::Tensor& input, int64_t dim, const at::Tensor& output, bool log) {
   if (output.numel() == 0) return;
+  require_floating(output);
   const int axis = static_cast<int>(at::maybe_wrap_dim(dim, input.dim()));
   softmax(stream_of(input), view_of(output), view_of(input), axis, log);
 }
@@ -21,6 +23,8 @@ void backward(const at::Tensor& grad, const at::Tensor& output, int64_t dim,
               "expected output to be like grad_output, ", grad.toString(), grad.sizes(),
               ", but got ", output.toString(), output.sizes());
   if (grad_input.numel() == 0) return;
+  require_floating(grad);
+  require_same_dtype(grad, output);
   const int axis = static_cast<int>(at::maybe_wrap_dim(dim, grad.dim()));
   softmax_backward(stream_of(grad), view_of(grad_input), view_of(grad), view_of(output), axis, log);
 }

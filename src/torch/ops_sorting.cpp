@@ -15,6 +15,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/out_argument.h"
 #include "torch/stubs.h"
 
 namespace graft::binding {
@@ -49,6 +50,8 @@ Found median_into(const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor&
   }
   at::native::resize_output(values, sizes);
   at::native::resize_output(indices, sizes);
+  require_separate(values);
+  require_separate(indices);
   const bool kept = keepdim || self.dim() == 0;
   pick_into(which, kept ? values : values.unsqueeze(dim), kept ? indices : indices.unsqueeze(dim),
             self, dim);
@@ -79,6 +82,8 @@ void GRAFT_STRUCTURED(topk_values)(const at::Tensor& self, int64_t k, int64_t gi
   const int64_t dim = at::maybe_wrap_dim(given, self.dim(), true);
   TORCH_CHECK(k >= 0 && k <= (self.dim() > 0 ? self.size(dim) : 1),
               "selected index k out of range");
+  require_separate(values, {&self});
+  require_separate(indices, {&self});
   if (values.numel() == 0) return;
   top_k(stream_of(self), view_of(values), view_of(indices), view_of(self), static_cast<int>(dim),
         largest);
@@ -95,6 +100,8 @@ Found GRAFT_OPERATOR(kthvalue_values)(const at::Tensor& self, int64_t k, int64_t
   if (self.dim() > 0) refuse_bool(self);
   at::native::_reduction_with_indices_allocate_or_resize_output(values, indices, self, dim,
                                                                 keepdim);
+  require_separate(values);
+  require_separate(indices);
   pick_into(Pick::kNth, values, indices, self, dim, k - 1);
   if (!keepdim && self.dim() > 0) {
     values.squeeze_(dim);
@@ -142,6 +149,8 @@ Found GRAFT_OPERATOR(mode_values)(const at::Tensor& self, int64_t given, bool ke
   }
   at::native::_reduction_with_indices_allocate_or_resize_output(values, indices, self, dim,
                                                                 keepdim);
+  require_separate(values, {&self});
+  require_separate(indices, {&self});
   pick_into(Pick::kMode, values, indices, self, dim);
   if (!keepdim && self.dim() > 0) {
     values.squeeze_(dim);

@@ -12,6 +12,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -79,6 +80,7 @@ Unique unique_elements(const at::Tensor& self, bool inverse, bool counts) {
 }
 
 Unique consecutive_elements(const at::Tensor& self, bool inverse, bool counts) {
+  require(!self.is_complex());
   if (self.numel() == 0) return nothing(self, inverse);
   const at::Tensor line = self.contiguous().view({-1});
   Runs runs = find_runs(marks_of(line), {}, inverse, counts);

@@ -8,6 +8,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -30,6 +31,7 @@ std::vector<Taps> maps_of(Make make, const at::Tensor& small, const at::Tensor& 
 }
 
 void forward(Make make, const at::Tensor& self, bool align, Scales scales, const at::Tensor& out) {
+  require_floating_or(at::kByte, self);
   if (out.numel() == 0) return;
   const std::vector<Taps> maps = maps_of(make, self, out, align, scales);
   const bool picks = maps.front().picks();
@@ -42,6 +44,7 @@ void forward(Make make, const at::Tensor& self, bool align, Scales scales, const
 
 void backward(Make make, const at::Tensor& grad_output, bool align, Scales scales,
               const at::Tensor& grad_input) {
+  require_floating_or(at::kByte, grad_output);
   if (grad_input.numel() == 0) return;
   std::vector<Taps> maps = maps_of(make, grad_input, grad_output, align, scales);
   for (Taps& map : maps) map = map.transposed();

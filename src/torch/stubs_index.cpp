@@ -127,8 +127,9 @@ void index_fill_stub(at::TensorIterator& iterator, int64_t, int64_t size, int64_
 void index_copy_stub(at::TensorIterator& iterator, int64_t, int64_t size, int64_t stride) {
   if (iterator.numel() == 0) return;
   const TensorView to = operand_view(iterator, 0), index = operand_view(iterator, 1);
+  constexpr bool kAccumulates = false, kWraps = false;
   index_put(stream_of(iterator), to, operand_view(iterator, 2), {&index, 1}, {&size, 1},
-            {&stride, 1}, false);
+            {&stride, 1}, kAccumulates, kWraps);
 }
 
 // A tensor seen as one line; the stubs of take and put count elements in its order.

@@ -137,6 +137,9 @@ void linspace_stub(at::TensorIterator& iterator, const c10::Scalar& start, const
                    int64_t) {
   if (iterator.numel() == 0) return;
   const at::ScalarType stored = iterator.dtype(0);
+  require(stored != at::kBool);
+  static_cast<void>(to_graft(start, stored));  // refuses an end that does not fit
+  static_cast<void>(to_graft(end, stored));
   const at::ScalarType type = at::isIntegralType(stored, true) ? at::kLong
                               : at::isComplexType(stored)      ? at::kComplexDouble
                                                                : at::kDouble;

@@ -42,6 +42,7 @@ void uniform_stub(at::TensorIteratorBase& iterator, double from, double to, Sour
 void exponential_stub(at::TensorIteratorBase& iterator, double lambda, Source source) {
   const at::Tensor output = output_of(iterator);
   if (output.numel() == 0) return;
+  require_floating(output);
   exponential(stream_of(output), view_of(output), draw(source, output), lambda);
 }
 
@@ -55,12 +56,14 @@ void log_normal_stub(at::TensorIteratorBase& iterator, double mean, double devia
                      Source source) {
   const at::Tensor output = output_of(iterator);
   if (output.numel() == 0) return;
+  require_floating(output);
   log_normal(stream_of(output), view_of(output), draw(source, output), mean, deviation);
 }
 
 void geometric_stub(at::TensorIteratorBase& iterator, double p, Source source) {
   const at::Tensor output = output_of(iterator);
   if (output.numel() == 0) return;
+  require(output.scalar_type() != at::kBool && !output.is_complex());
   geometric(stream_of(output), view_of(output), draw(source, output), p);
 }
 
@@ -89,18 +92,22 @@ void multinomial_stub(at::Tensor& result, const at::Tensor& self, int64_t, Sourc
 void normal_stub(const at::TensorBase& self, double mean, double deviation, Source source) {
   at::assert_no_internal_overlap(self);
   if (self.numel() == 0) return;
+  require_floating(self);
   const at::Tensor output(self);
   normal(stream_of(output), view_of(output), draw(source, self), mean, deviation);
 }
 
 void bernoulli_stub(const at::TensorBase& self, double p, Source source) {
   if (self.numel() == 0) return;
+  require(!self.is_complex());
   const at::Tensor output(self);
   bernoulli(stream_of(output), view_of(output), draw(source, self), p);
 }
 
 void bernoulli_each_stub(const at::TensorBase& self, const at::TensorBase& p, Source source) {
   if (self.numel() == 0) return;
+  require(!self.is_complex());
+  require_floating(p);
   const at::Tensor output(self);
   const at::Tensor given = at::Tensor(p).to(self.device());
   require_elements_within(given, 0, 1,

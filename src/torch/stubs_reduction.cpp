@@ -10,6 +10,7 @@
 #include "kernels/reduce.h"
 #include "kernels/scan.h"
 #include "torch/operands.h"
+#include "torch/out_argument.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
 
@@ -38,6 +39,10 @@ TensorView reduced_view(const at::Tensor& output, const at::Tensor& input, int64
 template <Reduction reduction>
 void reduce_stub(at::TensorIterator& iterator) {
   if (iterator.output().numel() == 0) return;
+  // Others are written by an out= of their dtype alone.
+  if (reduction == Reduction::kMean || reduction == Reduction::kNansum) {
+    require(!at::isIntegralType(iterator.dtype(0), true));
+  }
   reduce(stream_of(iterator), reduction, operand_view(iterator, 0), operand_view(iterator, 1));
 }
 
@@ -50,6 +55,8 @@ void arg_stub(at::TensorIterator& iterator) {
 template <Extremum extremum>
 void extremum_stub(const at::Tensor& values, const at::Tensor& indices, const at::Tensor& self,
                    int64_t dim, bool keepdim) {
+  require_separate(values, {&self});
+  require_separate(indices, {&self});
   if (values.numel() == 0) return;
   reduce_with_index(stream_of(self), extremum, reduced_view(values, self, dim, keepdim),
                     reduced_view(indices, self, dim, keepdim), view_of(self));
@@ -62,6 +69,9 @@ void all_stub(at::Tensor& result, const at::Tensor& self) {
 
 void aminmax_stub(const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor& minimum,
                   at::Tensor& maximum) {
+  require(!self.is_complex());
+  require_separate(minimum, {&self});
+  require_separate(maximum, {&self});
   if (minimum.numel() == 0) return;
   reduce(stream_of(self), Reduction::kMin, reduced_view(minimum, self, dim, keepdim),
          view_of(self));
@@ -99,12 +109,20 @@ void norm_stub(at::TensorIterator& iterator, const c10::Scalar& order) {
   reduce(stream_of(iterator), reduction, operand_view(iterator, 0), operand_view(iterator, 1), p);
 }
 
+// Sums of bools are no bools.
+void check_scan(const at::Tensor& result, const at::Tensor& self) {
+  require(result.scalar_type() != at::kBool);
+  require_in_place_or_separate(result, self);
+}
+
 void cumsum_stub(const at::Tensor& result, const at::Tensor& self, int64_t dim) {
+  check_scan(result, self);
   if (self.numel() == 0) return;
   cumulative_sum(stream_of(self), view_of(result), view_of(self), static_cast<int>(dim));
 }
 
 void cumprod_stub(const at::Tensor& result, const at::Tensor& self, int64_t dim) {
+  check_scan(result, self);
   if (self.numel() == 0) return;
   cumulative_product(stream_of(self), view_of(result), view_of(self), static_cast<int>(dim));
 }

@@ -9,6 +9,7 @@
 #include "kernels/axes.h"
 #include "kernels/pointwise.h"
 #include "runtime/error.h"
+#include "torch/refusal.h"
 #include "torch/view.h"
 
 namespace graft::binding {
@@ -49,6 +50,7 @@ graft::Scalar cpu_scalar(const at::TensorIteratorBase& iterator, int i) {
 }  // namespace
 
 graft::Scalar scalar_of(const c10::Scalar& number, graft_dtype dtype) {
+  if (!is_floating(dtype) && !is_complex(dtype)) return to_graft(number, to_torch(dtype));
   if (is_real_number(number, dtype)) return graft::Scalar::of(dtype, number.toDouble());
   if (!number.isComplex()) return graft::Scalar::of_integer(dtype, number.toLong());
   const auto value = number.toComplexDouble();
@@ -93,12 +95,12 @@ graft_dtype result_dtype(const at::TensorIteratorBase& iterator, at::ScalarType 
 
 void run_pointwise(const at::TensorIteratorBase& iterator, const Op& op,
                    std::initializer_list<c10::Scalar> scalars) {
-  if (iterator.numel() == 0) return;
   // Conditions and masks take no part in the dtype that is computed in.
   const at::ScalarType common = op.conditions != 0
                                     ? iterator.dtype(0)
                                     : iterator.maybe_common_dtype().value_or(iterator.dtype(0));
   const graft_dtype compute = compute_dtype(common), result = result_dtype(iterator, common);
+  if (iterator.numel() == 0) return require(computes_in(op, compute));
   const int output_count = iterator.noutputs(), input_count = iterator.ninputs();
   if (output_count + input_count > kMaxOperands) {
     throw Error(GRAFT_UNSUPPORTED, "no elementwise kernel takes more than 8 tensors");
