@@ -16,7 +16,7 @@ at::Tensor GRAFT_OPERATOR(embedding_dense_backward)(const at::Tensor& grad_outpu
   const at::Tensor rows = indices.contiguous();
   const int64_t n = grad_output.size(-1);
   at::Tensor grad_weight = at::empty({num_weights, n}, grad_output.options());
-  if (rows.numel() == 0 || n == 0) return grad_weight.zero_();
+  if (rows.numel() == 0 || grad_weight.numel() == 0) return grad_weight.zero_();
   // A complex number is summed as two real ones.
   const auto lines = [](const at::Tensor& tensor, int64_t count) {
     return (tensor.is_complex() ? at::view_as_real(tensor) : tensor).view({count, -1});

@@ -6,15 +6,14 @@
 
 #include <initializer_list>
 
+#include "torch/stubs.h"
+
 namespace graft::binding {
 
-// Ends an operator that has no kernel for its arguments: its registration (guarded.h) then runs the
-// CPU's operator, which answers, or refuses with PyTorch's own exception. Call it before anything
-// is written.
-[[noreturn]] void throw_unfilled();
-
-// The functions below end an operator so unless a tensor has what its kernel takes. They compare
-// dtypes and do no more, so that small calls stay fast.
+// Each of these ends an operator, by throw_unfilled, unless a tensor has what the operator's kernel
+// takes: its registration (guarded.h) then runs the CPU's operator, which answers, or refuses with
+// PyTorch's own exception. They compare dtypes and do no more, so that small calls stay fast. Call
+// them before anything is written.
 
 inline void require(bool taken) {
   if (!taken) [[unlikely]]

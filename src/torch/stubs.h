@@ -11,7 +11,6 @@
 
 #include "codegen/op_table.h"
 #include "runtime/error.h"
-#include "torch/refusal.h"
 #include "torch/tensor_iterator.h"
 
 namespace graft::binding {
@@ -37,6 +36,9 @@ void fill_linalg_stubs();
 void fill_sparse_stubs();
 void fill_quantization_stubs();
 void fill_fake_quantization_stubs();
+
+// Ends an operator whose stub has no kernel here: its registration falls back (guarded.h).
+[[noreturn]] void throw_unfilled();
 
 template <class Result, class... Arguments, class Stub>
 void leave_unfilled(at::native::DispatchStub<Result (*)(Arguments...), Stub>& stub) {

@@ -22,6 +22,7 @@
 #include "kernels/masked.h"
 #include "kernels/pointwise.h"
 #include "kernels/range.h"
+#include "torch/refusal.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
 #include "torch/view.h"

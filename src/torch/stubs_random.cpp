@@ -13,6 +13,7 @@
 #include "kernels/random.h"
 #include "torch/device_assertion.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
 

@@ -11,6 +11,7 @@
 #include "kernels/scan.h"
 #include "torch/operands.h"
 #include "torch/out_argument.h"
+#include "torch/refusal.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
 
