@@ -48,6 +48,10 @@ at::Tensor lines(const at::Tensor& tensor, int dims) {
 void at_indices(const at::Tensor& grad_output, const at::Tensor& indices, int dims,
                 const at::Tensor& grad_input) {
   require_floating(grad_output);
+  TORCH_CHECK(indices.sizes() == grad_output.sizes(), "expected indices of grad_output's size ",
+              grad_output.sizes(), ", but got ", indices.sizes());
+  TORCH_CHECK(indices.scalar_type() == at::kLong, "expected scalar type Long but found ",
+              indices.scalar_type());
   if (grad_input.numel() == 0) return;
   if (grad_output.numel() == 0) {
     grad_input.zero_();
@@ -225,6 +229,10 @@ at::Tensor& GRAFT_OPERATOR(fractional_max_pool3d_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor& self, at::IntArrayRef,
     at::IntArrayRef output_size, const at::Tensor& indices, at::Tensor& grad_input) {
   static const char* const kNames[] = {"time", "height", "width"};
+  TORCH_CHECK(
+      output_size.size() == 3 && grad_output.dim() == self.dim() && self.dim() >= 4,
+      "fractional_max_pool3d_backward_out(): expected three output sizes and gradOutput of ",
+      self.dim(), " dimensions, but got ", output_size, " and ", grad_output.sizes());
   for (int64_t d = 0; d < 3; ++d) {
     TORCH_CHECK(output_size[d] == grad_output.size(d - 3),
                 "fractional_max_pool3d_backward_out(): ", "gradOutput ", kNames[d], " unexpected");

@@ -112,6 +112,12 @@ REFUSED = {
     "replication's gradient of no dimension": lambda: aten.replication_pad3d_backward(
         ones(0), ones(), [3, 4, -1, 2, -1, 5]
     ),
+    "fractional pooling's gradient, no output size": lambda: aten.fractional_max_pool3d_backward(
+        ones(1, 1, 2, 2, 2), ones(1, 1, 5, 5, 5), [2, 2, 2], [], longs(1, 1, 2, 2, 2)
+    ),
+    "fractional pooling's gradient, fewer indices": lambda: aten.fractional_max_pool3d_backward(
+        ones(2, 1, 2, 2, 2), ones(2, 1, 5, 5, 5), [2, 2, 2], [2, 2, 2], longs(1, 1, 2, 2, 2)
+    ),
     "fft along one dimension twice": lambda: aten._fft_r2c(ones(4, 4), [1, 1], 0, True),
     "fft along no such dimension": lambda: aten._fft_r2c(
         ones(dtype=torch.bfloat16), [-(2**63)], 3, False
