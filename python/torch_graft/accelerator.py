@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+from collections.abc import Callable
 from types import SimpleNamespace, TracebackType
 from typing import Any, NamedTuple
 
 import torch
 
-from torch_graft import _C, amp, fallback, memory, random
+from torch_graft import _C, amp, fallback, graphs, memory, random, streams
 from torch_graft.graphs import (
     Graph,
     graph,
@@ -23,8 +23,10 @@ from torch_graft.memory import (
     attach_out_of_memory_observer,
     caching_allocator_alloc,
     caching_allocator_delete,
+    device_memory_used,
     dump_memory_snapshot,
     empty_cache,
+    get_allocator_backend,
     get_per_process_memory_fraction,
     host_memory_stats,
     host_memory_stats_as_nested_dict,
@@ -35,6 +37,7 @@ from torch_graft.memory import (
     memory_reserved,
     memory_snapshot,
     memory_stats,
+    memory_stats_as_nested_dict,
     memory_summary,
     record_memory_history,
     reset_accumulated_host_memory_stats,
@@ -56,30 +59,38 @@ from torch_graft.random import (
     set_rng_state,
     set_rng_state_all,
 )
+from torch_graft.streams import (
+    Event,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
+)
 
 __all__ = [
-    "DeviceProperties", "Event", "Graph", "MemPool", "OutOfMemoryError", "Stream", "amp",
-    "attach_out_of_memory_observer", "caching_allocator_alloc", "caching_allocator_delete", "current_device", "current_stream",
-    "default_stream", "device", "device_count", "device_of", "devices", "drivers",
-    "dump_memory_snapshot", "empty_cache",
-    "fallback", "get_amp_supported_dtype", "get_device_capability", "get_device_name",
+    "DeviceProperties", "Event", "Graph", "MemPool", "OutOfMemoryError", "Stream", "StreamContext", "amp",
+    "attach_out_of_memory_observer", "caching_allocator_alloc", "caching_allocator_delete",
+    "can_device_access_peer", "current_device", "current_stream", "default_stream", "device", "device_count",
+    "device_memory_used", "device_of", "devices", "drivers", "dump_memory_snapshot", "empty_cache",
+    "fallback", "get_allocator_backend", "get_amp_supported_dtype", "get_device_capability", "get_device_name",
     "get_device_properties", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
-    "get_sync_debug_mode", "graph", "graph_pool_handle", "host_memory_stats", "host_memory_stats_as_nested_dict", "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_current_stream_capturing",
-    "is_initialized", "load_driver", "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
-    "memory", "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats", "memory_summary",
-    "random", "record_memory_history", "refusals", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
-    "reset_peak_host_memory_stats", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
-    "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream",
-    "set_sync_debug_mode", "statistics", "stream", "synchronize", "use_mem_pool",
+    "get_sync_debug_mode", "graph", "graph_pool_handle", "graphs", "host_memory_stats",
+    "host_memory_stats_as_nested_dict", "init", "initial_seed", "ipc_collect", "is_available",
+    "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "load_driver",
+    "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved",
+    "mem_get_info", "memory", "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats",
+    "memory_stats_as_nested_dict", "memory_summary", "random", "record_memory_history", "refusals",
+    "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats", "reset_peak_host_memory_stats",
+    "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_per_process_memory_fraction",
+    "set_rng_state", "set_rng_state_all", "set_stream", "set_sync_debug_mode", "statistics", "stream",
+    "streams", "synchronize", "use_mem_pool",
 ]  # fmt: skip
 
-# Subclasses of these would break graphs of torch.compile.
-Stream = torch.Stream
-Event = torch.Event
 DeviceProperties = _C.DeviceProperties
 OutOfMemoryError = torch.OutOfMemoryError
-current_stream = torch.accelerator.current_stream
-set_stream = torch.accelerator.set_stream
+_set_stream_by_id = streams._set_stream_by_id
 _get_rng_state_offset = random._get_rng_state_offset
 _set_rng_state_offset = random._set_rng_state_offset
 
@@ -110,7 +121,8 @@ def device_count() -> int:
 
 
 def current_device() -> int:
-    return int(_C.current_device())
+    # By PyTorch's function: Dynamo knows it, and compiles again where its answer changes.
+    return torch.accelerator.current_device_index()
 
 
 def set_device(device: DeviceLike) -> None:
@@ -120,7 +132,7 @@ def set_device(device: DeviceLike) -> None:
 
 def synchronize(device: DeviceLike = None) -> None:
     """Waits for all work of a device; raises what failed meanwhile."""
-    _C.synchronize(device_index(device, optional=True))
+    torch.accelerator.synchronize(device_index(device, optional=True))
 
 
 # The numbers that torch.cuda has for the modes.
@@ -150,6 +162,12 @@ def init() -> None:
 
 
 _lazy_init = init
+_get_device_index = device_index
+
+
+def _lazy_call(callable: Callable[[], Any], **kwargs: Any) -> None:
+    """torch.cuda queues such calls until it is initialized; here a device opens when it is used."""
+    callable()
 
 
 def is_initialized() -> bool:
@@ -186,28 +204,18 @@ class device_of(device):
         super().__init__(obj.device.index if ours else -1)
 
 
-def _exchange_device(index: int) -> int:
-    return int(_C.exchange_device(index))
+def _exchange_device(device: int) -> int:
+    return int(_C.exchange_device(device))
 
 
 _maybe_exchange_device = _exchange_device
 
 
-def stream(stream: torch.Stream | None) -> contextlib.AbstractContextManager[Any]:
-    """Context manager that makes a stream current; None changes nothing."""
-    return contextlib.nullcontext() if stream is None else stream
+_known_properties = functools.cache(_C.device_properties)
 
 
-def default_stream(device: DeviceLike = None) -> torch.Stream:
-    index = device_index(device, optional=True)
-    kind = torch.accelerator.current_stream(index).device_type
-    stream_id = _C.default_stream_id(index)
-    return torch.Stream(stream_id=stream_id, device_index=index, device_type=kind)
-
-
-@functools.cache
 def _properties(index: int) -> Any:
-    return _C.device_properties(index)
+    return _known_properties(index)
 
 
 def get_device_properties(device: DeviceLike = None) -> Any:
@@ -229,8 +237,20 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
     return [torch.float16, torch.bfloat16]
 
 
-def is_bf16_supported() -> bool:
-    return True
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether there is a device: the kernels store bfloat16 and compute in float32, on every driver."""
+    return is_available()
+
+
+def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """False: no kernel reads another device's memory. Copies work between all of them."""
+    for index, which in (
+        (device_index(device, optional=True), "device"),
+        (device_index(peer_device), "peer device"),
+    ):
+        if index < 0 or index >= device_count():
+            raise AssertionError(f"Invalid {which} id")
+    return False
 
 
 def load_driver(path: str) -> None:
@@ -268,4 +288,5 @@ def __getattr__(name: str) -> Any:
         return tuple(_C.default_generator(i) for i in range(device_count()))
     if name == "_initialized":
         return is_initialized()
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    owner = torch._C._get_privateuse1_backend_name()
+    raise AttributeError(f"module 'torch.{owner}' has no attribute '{name}'")

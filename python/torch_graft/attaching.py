@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import atexit
 import warnings
-from types import ModuleType
 
 import torch
 
@@ -39,7 +38,15 @@ def attach() -> None:
             stacklevel=3,
         )
         return
-    from torch_graft import _C, default_backend, distributed, higher_order, multiprocessing
+    from torch_graft import (
+        _C,
+        default_backend,
+        device_module,
+        distributed,
+        dynamo_interface,
+        higher_order,
+        multiprocessing,
+    )
 
     offered = drivers.offers()
     name = naming.choose([(o.device_name, f"driver package '{o.entry}'") for o in offered
@@ -49,16 +56,11 @@ def attach() -> None:
     _attached = name
     for offer in offered:
         _C.add_driver_path(offer.path)
-    torch._register_device_module(name, _device_module())
+    torch._register_device_module(name, device_module.device_module(name))
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     default_backend.register()
+    dynamo_interface.register(name)
     higher_order.register()
     multiprocessing.register()
     distributed.register(name)
     atexit.register(_C.shutdown)
-
-
-def _device_module() -> ModuleType:
-    from torch_graft import accelerator
-
-    return accelerator

@@ -7,8 +7,6 @@ from typing import Any
 
 import torch
 
-from torch_graft import _C
-
 DeviceLike = Any  # int | str | torch.device | None; torch's stubs know no common name
 
 
@@ -28,7 +26,7 @@ def device_index(device: DeviceLike, optional: bool = False, allow_cpu: bool = F
             return -1
         if device.type != name:
             raise ValueError(f"Expected a {name} device, but got: {device}")
-        return int(_C.current_device()) if device.index is None else device.index
+        return torch.accelerator.current_device_index() if device.index is None else device.index
     if device is None and optional:
-        return int(_C.current_device())
+        return torch.accelerator.current_device_index()
     raise ValueError(f"Expected a {name} device or an integer, but got: {device!r}")

@@ -59,9 +59,24 @@ def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
     return free, total
 
 
+def get_allocator_backend() -> str:
+    """The name of PyTorch's own caching allocator for it: no other can be chosen."""
+    return "native"
+
+
+def device_memory_used(device: DeviceLike = None) -> int:
+    """Bytes of the device that are not free, whoever holds them."""
+    free, total = mem_get_info(device)
+    return total - free
+
+
 def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) -> None:
     """Takes at most this share of the device's memory from now on; 1 lifts the limit."""
-    _C.set_memory_fraction(_index(device), float(fraction))
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
+    if fraction < 0 or fraction > 1:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+    _C.set_memory_fraction(_index(device), fraction)
 
 
 def caching_allocator_alloc(
@@ -92,15 +107,24 @@ def host_memory_stats() -> dict[str, int]:
     return dict(_C.host_memory_stats())
 
 
+def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
+    """As memory_stats, with a dict for each figure: stats["allocated_bytes"]["all"]["peak"]."""
+    return _nested(memory_stats(device))
+
+
 def host_memory_stats_as_nested_dict() -> dict[str, Any]:
     """As host_memory_stats, with a dict for each figure."""
+    return _nested(host_memory_stats())
+
+
+def _nested(flat: dict[str, Any]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
-    for name, value in host_memory_stats().items():
-        figure, _, part = name.partition(".")
-        if part:
-            nested.setdefault(figure, {})[part] = value
-        else:
-            nested[figure] = value
+    for name, value in flat.items():
+        *path, last = name.split(".")
+        inner = nested
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[last] = value
     return nested
 
 
@@ -119,7 +143,7 @@ def record_memory_history(
     max_entries: int = 2**20,
     device: DeviceLike = None,
 ) -> None:
-    """Records where memory goes, for memory_snapshot: on one device, or on all of them.
+    """Records where memory goes, for _snapshot: on one device, or on all of them.
 
     enabled: "all" keeps the last max_entries allocations and frees, "state" only the stack of each
     block that is held, None stops. context: None keeps no stacks (any other value keeps them all).
@@ -141,12 +165,27 @@ def _indices(device: DeviceLike) -> list[int]:
     return list(range(torch.accelerator.device_count())) if device is None else [_index(device)]
 
 
-def memory_snapshot(device: DeviceLike = None) -> dict[str, Any]:
+def memory_snapshot(
+    mempool_id: tuple[int, int] | None = None, include_traces: bool = True
+) -> list[dict[str, Any]]:
+    """How memory lies: the segments of every device, or of one pool, with their blocks.
+
+    include_traces changes nothing: what happened to the memory is told by _snapshot.
+    """
+    segments: list[dict[str, Any]] = _snapshot()["segments"]
+    if mempool_id is None or tuple(mempool_id) == (0, 0):
+        return segments
+    return [one for one in segments if one["segment_pool_id"] == tuple(mempool_id)]
+
+
+def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
     """How memory lies ("segments") and, when recorded, what happened to it ("device_traces").
 
     The form is that of torch.cuda.memory._snapshot(): its viewer and the functions of
     torch.cuda._memory_viz read it. Traces are listed by device; a device that was not used has none.
     """
+    if augment_with_fx_traces:
+        raise NotImplementedError("a snapshot tells nothing of FX graphs")
     segments: list[dict[str, Any]] = []
     traces: list[list[dict[str, Any]]] = [[] for _ in range(torch.accelerator.device_count())]
     for index in _indices(device):
@@ -161,9 +200,16 @@ def memory_snapshot(device: DeviceLike = None) -> dict[str, Any]:
 
 
 def dump_memory_snapshot(path: str | os.PathLike[str] = "snapshot.pickle") -> None:
-    """Writes memory_snapshot() as torch's memory viewer takes it, a pickle."""
-    with open(path, "wb") as file:
-        pickle.dump(memory_snapshot(), file)
+    """Writes _snapshot() as torch's memory viewer takes it, a pickle."""
+    _dump_snapshot(path)
+
+
+def _dump_snapshot(
+    filename: str | os.PathLike[str] = "dump_snapshot.pickle", augment_with_fx_traces: bool = False
+) -> None:
+    """dump_memory_snapshot under the name and with the parameters of torch.cuda.memory."""
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(augment_with_fx_traces=augment_with_fx_traces), file)
 
 
 def attach_out_of_memory_observer(observer: Callable[[int, int, int, int], None]) -> None:
@@ -176,8 +222,6 @@ def attach_out_of_memory_observer(observer: Callable[[int, int, int, int], None]
 
 # What scripts for torch.cuda.memory call.
 _record_memory_history = record_memory_history
-_snapshot = memory_snapshot
-_dump_snapshot = dump_memory_snapshot
 
 
 def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:

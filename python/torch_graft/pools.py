@@ -33,8 +33,7 @@ class MemPool:
 
     def snapshot(self) -> list[dict[str, Any]]:
         """The pool's segments on every device, as memory_snapshot lists them."""
-        segments = memory_snapshot()["segments"]
-        return [segment for segment in segments if segment["segment_pool_id"] == self.id]
+        return memory_snapshot(self.id)
 
 
 @contextmanager

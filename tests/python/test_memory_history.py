@@ -38,7 +38,7 @@ def block_of(snapshot, tensor):
 def test_blocks_know_who_allocated_them(device, module):
     module.record_memory_history()
     x = allocate_here(device)
-    block = block_of(module.memory_snapshot(), x)
+    block = block_of(module.memory._snapshot(), x)
     assert block["state"] == "active_allocated"
     assert block["requested_size"] == 300 * KIB
     assert block["size"] >= 300 * KIB
@@ -54,7 +54,7 @@ def test_traces_tell_what_happened_in_order(device, module):
     x = allocate_here(device)
     address = x.data_ptr()
     del x
-    trace = module.memory_snapshot()["device_traces"][0]
+    trace = module.memory._snapshot()["device_traces"][0]
     mine = [e for e in trace if e.get("addr") == address and e["action"] != "segment_alloc"]
     assert [e["action"] for e in mine] == ["alloc", "free_requested", "free_completed"]
     assert all(e["size"] >= 300 * KIB for e in mine)
@@ -67,7 +67,7 @@ def test_the_viewer_of_torch_reads_it(device, module, tmp_path):
     module.record_memory_history()
     x = [allocate_here(device, n * KIB) for n in (10, 3000, 70)]
     x.pop(1)
-    snapshot = module.memory_snapshot()
+    snapshot = module.memory._snapshot()
     as_is = lambda lines: lines  # noqa: E731
     assert "allocate_here" in _memory_viz.memory(snapshot, format_flamegraph=as_is)
     assert "seg_" in _memory_viz.segments(snapshot, format_flamegraph=as_is)
@@ -84,7 +84,7 @@ def test_the_viewer_of_torch_reads_it(device, module, tmp_path):
 
 def test_segments_add_up(device, module):
     x = allocate_here(device)
-    snapshot = module.memory_snapshot()
+    snapshot = module.memory._snapshot()
     for segment in snapshot["segments"]:
         blocks = segment["blocks"]
         assert sum(b["size"] for b in blocks) == segment["total_size"]
@@ -103,7 +103,7 @@ def test_segments_add_up(device, module):
 def test_state_alone_keeps_no_trace(device, module):
     module.record_memory_history(enabled="state")
     x = allocate_here(device)
-    snapshot = module.memory_snapshot()
+    snapshot = module.memory._snapshot()
     assert functions(block_of(snapshot, x)["frames"])[0] == "allocate_here"
     assert snapshot["device_traces"][0] == []
 
@@ -111,7 +111,7 @@ def test_state_alone_keeps_no_trace(device, module):
 def test_without_stacks(device, module):
     module.record_memory_history(context=None)
     x = allocate_here(device)
-    snapshot = module.memory_snapshot()
+    snapshot = module.memory._snapshot()
     assert block_of(snapshot, x)["frames"] == []
     assert snapshot["device_traces"][0][-1]["frames"] == []
 
@@ -119,7 +119,7 @@ def test_without_stacks(device, module):
 def test_stacks_of_cpp(device, module):
     module.record_memory_history(stacks="all")
     x = allocate_here(device)
-    names = functions(block_of(module.memory_snapshot(), x)["frames"])
+    names = functions(block_of(module.memory._snapshot(), x)["frames"])
     assert "allocate_here" in names
     assert any("::" in name for name in names)
 
@@ -128,7 +128,7 @@ def test_the_oldest_entries_go(device, module):
     module.record_memory_history(max_entries=4)
     for _ in range(10):
         allocate_here(device)
-    assert len(module.memory_snapshot()["device_traces"][0]) == 4
+    assert len(module.memory._snapshot()["device_traces"][0]) == 4
 
 
 def test_stopping_forgets(device, module):
@@ -136,13 +136,13 @@ def test_stopping_forgets(device, module):
     allocate_here(device)
     module.record_memory_history(enabled=None)
     allocate_here(device)
-    assert module.memory_snapshot()["device_traces"][0] == []
+    assert module.memory._snapshot()["device_traces"][0] == []
 
 
 def test_devices_record_apart(device, second, module):
     module.record_memory_history(device=second)
     kept = allocate_here(device), allocate_here(second)
-    traces = module.memory_snapshot()["device_traces"]
+    traces = module.memory._snapshot()["device_traces"]
     assert traces[0] == []
     assert any(e["addr"] == kept[1].data_ptr() for e in traces[1])
 
@@ -151,7 +151,7 @@ def test_pools_of_graphs_are_named(device, module):
     graph = torch.accelerator.Graph()
     with torch.Stream(device), graph:
         y = torch.ones(1000, device=device) + 1
-    mine = next(s for s in module.memory_snapshot()["segments"]
+    mine = next(s for s in module.memory._snapshot()["segments"]
                 if s["address"] <= y.data_ptr() < s["address"] + s["total_size"])  # fmt: skip
     assert mine["segment_pool_id"] != (0, 0)
 
@@ -166,11 +166,11 @@ def test_out_of_memory_is_recorded_and_observed(device, module):
     index, wanted, observed_total, observed_free = seen[-1]
     assert (index, wanted, observed_total) == (0, 2 * total, total)
     assert 0 < observed_free <= total
-    event = module.memory_snapshot()["device_traces"][0][-1]
+    event = module.memory._snapshot()["device_traces"][0][-1]
     assert event["action"] == "oom"
     assert event["size"] == 2 * total
     assert 0 < event["device_free"] <= total
-    assert "raise OutOfMemoryError" in _memory_viz.trace(module.memory_snapshot())
+    assert "raise OutOfMemoryError" in _memory_viz.trace(module.memory._snapshot())
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

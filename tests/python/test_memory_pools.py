@@ -12,7 +12,7 @@ SHARED = (0, 0)
 
 def owner(module, x):
     """The pool of the segment that a tensor lies in."""
-    return next(s["segment_pool_id"] for s in module.memory_snapshot()["segments"]
+    return next(s["segment_pool_id"] for s in module.memory_snapshot()
                 if s["address"] <= x.data_ptr() < s["address"] + s["total_size"])  # fmt: skip
 
 

@@ -54,6 +54,7 @@ KEPT: dict[str, str] = {
     "aten.bernoulli.default": "takes numbers of the device's generator, in its order",
     "aten.embedding_dense_backward.default": _SCATTER,
     "aten.index_add.default": _SCATTER,
+    "aten.index_fill.int_Tensor": "its parts refuse a value that is a number in host memory",
     "aten.select_backward.default": _PART,
     "aten.slice_backward.default": _PART,
     "aten._unsafe_view.default": "a view like the others; the compiler knows it by this name",
@@ -84,8 +85,21 @@ def table() -> dict[Any, Callable[..., Any]]:
     from torch._decomp import core_aten_decompositions
 
     kept = {_operator(name) for name in KEPT}
-    return {operator: function for operator, function in core_aten_decompositions().items()
+    made = {operator: function for operator, function in core_aten_decompositions().items()
             if operator not in kept}  # fmt: skip
+    made[torch.ops.aten.clamp.Tensor] = _clamp_to_numbers
+    return made
+
+
+def _clamp_to_numbers(
+    x: torch.Tensor, min: torch.Tensor | None = None, max: torch.Tensor | None = None
+) -> torch.Tensor:
+    """clamp refuses bounds that are numbers in host memory, which these operators take."""
+    bounds = [bound for bound in (min, max) if bound is not None]
+    if all(bound.device == x.device for bound in bounds):
+        return NotImplemented
+    low = x if min is None else torch.maximum(x, min)
+    return low if max is None else torch.minimum(low, max)
 
 
 def _operator(name: str) -> Any:

@@ -1,6 +1,6 @@
 # python/torch_graft/compiler/host_part.py: what a graph computes with numbers in host memory.
-"""Optimizers count their steps in 0-dim tensors on the CPU and write them. These nodes are run by
-PyTorch before the device's graph, which takes what they compute as numbers."""
+"""Optimizers count their steps in 0-dim tensors on the CPU and write or only read them. These nodes
+are run by PyTorch before the device's graph, which takes what they compute as numbers."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ class Parts(NamedTuple):
     takes: list[int]
     outputs: list[tuple[bool, int]]
 
+    def all_on_device(self) -> bool:
+        """Whether the device's part has the graph's outputs, all of them and in their order."""
+        return not any(from_host for from_host, _ in self.outputs)
+
     def joined(self, run: Runnable) -> Runnable:
         """The whole graph, where run is the device's part."""
 
@@ -41,7 +45,7 @@ class Parts(NamedTuple):
 
 
 def split(module: fx.GraphModule) -> Parts | None:
-    """None where no number in host memory is written or returned."""
+    """None where nothing is computed from numbers in host memory."""
     if device_of(module.graph).type == "cpu":
         return None
     [output] = module.graph.find_nodes(op="output")
@@ -52,9 +56,8 @@ def split(module: fx.GraphModule) -> Parts | None:
         if known and _on_host(node):
             chosen.add(node)
             host.append(node)
-    if not any(
-        node.target is torch.ops.aten.copy_.default or output in node.users for node in host
-    ):
+    # What the graph computes of nothing, such as a constant, the compiler writes into its kernels.
+    if not any(node.all_input_nodes or output in node.users for node in host):
         return None
     inputs = module.graph.find_nodes(op="placeholder")
     wanted = [node for node in host if any(user not in chosen for user in node.users)]
@@ -80,7 +83,8 @@ def split(module: fx.GraphModule) -> Parts | None:
 def _on_host(node: fx.Node) -> bool:
     """A node that takes and gives numbers in host memory and nothing else."""
     operators = torch._ops.OpOverload, type(operator.getitem)
-    if node.op != "call_function" or not isinstance(node.target, operators):
+    computes = node.op == "call_function" and isinstance(node.target, operators)
+    if not computes and node.op != "get_attr":
         return False
     values = tree_leaves([one.meta.get("val") for one in (node, *node.all_input_nodes)])
     return all(isinstance(one, torch.Tensor) and one.device.type == "cpu" and one.dim() == 0

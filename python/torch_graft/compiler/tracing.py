@@ -13,6 +13,7 @@ from torch_graft.attaching import attached_name
 from torch_graft.compiler import decompositions
 from torch_graft.compiler.host_part import split
 from torch_graft.compiler.partitioning import partition
+from torch_graft.compiler.placing import name_devices, name_traced_devices
 from torch_graft.compiler.refusal import Refusal
 from torch_graft.compiler.writer import Boundary, GraphText, write
 
@@ -46,6 +47,7 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
         from torch._functorch._aot_autograd.utils import register_graphsafe_rng_device_type
 
         register_graphsafe_rng_device_type(str(attached_name()))
+        name_devices(module)
 
         parameters = {position for position, one in enumerate(examples)
                       if isinstance(one, torch.nn.Parameter)}  # fmt: skip
@@ -68,6 +70,7 @@ def _built(
 ) -> Runnable:
     from torch._functorch._aot_autograd.utils import make_boxed_func
 
+    name_traced_devices(module)
     if part == "backward":
         _take_as_saved(module, given)
     parts = None if part == "backward" else split(module)
@@ -77,7 +80,7 @@ def _built(
         written, refusal = write(module, part, _boundary(part, module, parameters)), None
     except Refusal as error:
         written, refusal = None, error
-    lays_out = part == "inference" or parts is None
+    lays_out = part == "inference" or parts is None or parts.all_on_device()
     run = build(Traced(part, module, written, refusal, lays_out))
     if getattr(run, "_boxed_call", False):
         return run

@@ -1,0 +1,45 @@
+# python/torch_graft/compiler/placing.py: which device a graph means by "graft" without a number.
+"""Graphs keep `device="graft"` as it was written, but not where `with torch.graft.device(1)` began
+and ended. So the number is written into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+
+from torch_graft.attaching import attached_name
+
+_EXCHANGES = ("_exchange_device", "_accelerator_exchangeDevice", "_accelerator_maybeExchangeDevice")
+
+
+def name_devices(module: fx.GraphModule) -> None:
+    """Of Dynamo's graph, which has the changes of the current device as nodes."""
+    current = torch.accelerator.current_device_index()
+    before: dict[fx.Node, int] = {}
+    for node in module.graph.nodes:
+        if node.op == "call_function" and getattr(node.target, "__name__", "") in _EXCHANGES:
+            before[node] = current
+            [index] = node.args
+            current = before[index] if isinstance(index, fx.Node) else index
+        elif before and _means_current(node.kwargs.get("device")):
+            node.update_kwarg("device", torch.device(attached_name(), current))
+    if before:
+        module.recompile()
+
+
+def name_traced_devices(module: fx.GraphModule) -> None:
+    """Of AOTAutograd's graph, where fake tensors know their devices."""
+    for node in module.graph.nodes:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and _means_current(node.kwargs.get("device")):
+            node.update_kwarg("device", value.device)
+
+
+def _means_current(device: Any) -> bool:
+    if isinstance(device, str):
+        device = torch.device(device)
+    if not isinstance(device, torch.device):
+        return False
+    return device.type == attached_name() and device.index is None
