@@ -20,6 +20,7 @@
 #include "runtime/platform.h"
 #include "torch/attach.h"
 #include "torch/device_type.h"
+#include "torch/profiler_events.h"
 
 namespace graft::binding {
 namespace {
@@ -273,6 +274,7 @@ class Profiler final : public libkineto::IActivityProfiler {
 void attach_profiler() {
   torch::profiler::impl::PrivateUse1ProfilerRegistry::instance().registerFactory(
       [] { return std::make_unique<Profiler>(); });
+  attach_profiler_events();
 }
 
 }  // namespace graft::binding
