@@ -7,7 +7,7 @@ from torch.nn import functional as F
 pytestmark = pytest.mark.either_mode
 
 ROUNDOFF = 2.0**-24
-OFFSETS = [0.0, 100.7, 1e4, 1e7]
+OFFSETS = [0.0, 100.7, 1e7]
 LENGTHS = [1, 7, 300, 4097, 100_352]
 
 
@@ -76,7 +76,7 @@ def test_norms_against_float64(device, norm, offset):
 @pytest.mark.parametrize("norm", NORMS)
 def test_gradients_against_float64(device, norm, offset):
     call = outputs_and_gradients(NORMS[norm])
-    for length in (300, 4097, 100_352):
+    for length in (300, 4097):
         x, g = row(length, offset, 1.0, lines=2), row(length, 0.0, 1.0, lines=2)
         agree(call, device, x, 4 * normalized_bound(x), g)
 
