@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import multiprocessing
 import os
 import re
@@ -67,7 +68,7 @@ class Found:
         return aspect, re.sub(r"'[^']*'|\d+|\[[^]]*\]|\([^)]*\)", "#", self.finding.message)[:90]
 
 
-@dataclass
+@dataclass(eq=False)
 class Fuzz:
     """One run: what it works on and what it has found."""
 
@@ -97,12 +98,13 @@ class Fuzz:
         """Whether the device's kernels are the CPU's."""
         return bool(self.options.device.split(":")[0] == "cpu")
 
+    @functools.cached_property
     def rows(self) -> Expectations:
         kind = self.options.device.split(":")[0]
         return Expectations.built_in(kind, [Path(p) for p in self.options.expectations])
 
     def jobs(self) -> list[list[Cell]]:
-        o, rows, jobs = self.options, self.rows(), []
+        o, rows, jobs = self.options, self.rows, []
         first, last = (0, self.each) if o.call is None else (o.call, o.call + 1)
         for name in self.names:
             alone = rows.device_alone(Cell(SUITE, name, "any", ""))
@@ -166,7 +168,7 @@ class Fuzz:
 
     def judge(self, first: int) -> None:
         """Gives the findings from `first` on their reasons, where a row lists them."""
-        rows = self.rows()
+        rows = self.rows
         for one in self.found[first:]:
             cell = Cell(SUITE, one.name, "any", one.finding.aspect)
             one.reason = rows.excuse(cell, one.finding.message) or ""
