@@ -48,7 +48,10 @@ class Watch(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         self.seen.add(str(func))
-        if "mkldnn" in str(func):  # of the CPU alone; its recurrent layers write to a workspace
+        marks = [a.alias_info for a in func._schema.arguments if a.alias_info is not None]
+        view = any(not mark.is_write for mark in marks)
+        # mkldnn's are of the CPU alone; its recurrent layers write to a workspace.
+        if view or "mkldnn" in str(func):
             return func(*args, **kwargs)
         marked, before = set(), []
         for i, argument in enumerate(func._schema.arguments):
