@@ -131,8 +131,6 @@ Three GRAFT_OPERATOR(native_batch_norm_backward)(
     const at::Tensor& grad_out, const at::Tensor& input, const Optional& weight,
     const Optional& running_mean, const Optional& running_var, const Optional& save_mean,
     const Optional& save_invstd, bool train, double eps, std::array<bool, 3> output_mask) {
-  require_floating(input);
-  require_same_dtype(input, grad_out);
   const at::MemoryFormat format = format_of(input);
   const at::Tensor images = input.contiguous(format), gradient = grad_out.contiguous(format);
   const at::Tensor mean = dense(or_undefined(train ? save_mean : running_mean));
@@ -145,6 +143,9 @@ Three GRAFT_OPERATOR(native_batch_norm_backward)(
   check_channels(input, "variance", spread);
   TORCH_CHECK(input.sizes() == grad_out.sizes(), "the gradient's sizes ", grad_out.sizes(),
               " are not the input's ", input.sizes());
+  // After the sizes: the CPU's operator trusts them.
+  require_floating(input);
+  require_same_dtype(input, grad_out);
   const auto vector = input.options().dtype(mean.scalar_type());
   at::Tensor grad_input, grad_weight, grad_bias;
   if (output_mask[0]) grad_input = at::empty_like(images);
