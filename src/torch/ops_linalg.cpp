@@ -1,13 +1,18 @@
-// src/torch/ops_linalg.cpp: linear algebra: LU, Cholesky, QR and triangular systems.
+// src/torch/ops_linalg.cpp: linear algebra: LU, Cholesky, QR, eigenvalues, SVD, triangular systems.
 #include <ATen/native/BatchLinearAlgebra.h>
 #include <ATen/native/LinearAlgebraUtils.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/real.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "kernels/cholesky.h"
+#include "kernels/eigen.h"
 #include "kernels/householder.h"
 #include "kernels/lu.h"
 #include "kernels/matrix_batch.h"
+#include "kernels/singular_values.h"
 #include "kernels/triangular_solve.h"
 #include "operators.h"
 #include "torch/guarded.h"
@@ -22,10 +27,19 @@ using at::native::TransposeType;
 // Above so many rows or columns LAPACK's blocked algorithms on the CPU are the faster ones.
 constexpr int64_t kMaxSize = 256;
 
+// Jacobi's rotations take some ten times as many operations as LAPACK's reductions to tridiagonal
+// and bidiagonal form: above this, the CPU is faster even with both copies.
+constexpr int64_t kMaxJacobiSize = 64;
+
 void require_kernel(const at::Tensor& matrices) {
   const at::ScalarType part = at::toRealValueType(matrices.scalar_type());
   const bool taken = part == at::kFloat || part == at::kDouble;
   if (!taken || std::max(matrices.size(-2), matrices.size(-1)) > kMaxSize) throw_unfilled();
+}
+
+void require_jacobi_kernel(const at::Tensor& matrices) {
+  require_kernel(matrices);
+  if (std::min(matrices.size(-2), matrices.size(-1)) > kMaxJacobiSize) throw_unfilled();
 }
 
 at::IntArrayRef batch_of(const at::Tensor& matrices) {
@@ -172,6 +186,62 @@ at::Tensor& orgqr_stub(at::Tensor& result, const at::Tensor& tau) {
   return result;
 }
 
+// vectors holds the matrices, and gets what is asked for.
+void eigh_stub(const at::Tensor& values, const at::Tensor& vectors, const at::Tensor& infos,
+               bool upper, bool compute_vectors) {
+  require_jacobi_kernel(vectors);
+  const int64_t count = c10::multiply_integers(batch_of(vectors)), n = vectors.size(-1);
+  const at::Tensor work = as_batch(at::native::cloneBatchedColumnMajor(vectors), batch_of(vectors));
+  const at::Tensor found = at::empty({count, n}, values.options());
+  const Overwritten result(vectors);
+  const TensorView view = result.view();
+  symmetric_eigen(stream_of(vectors), view_of(found), compute_vectors ? &view : nullptr,
+                  view_of(work), view_of(infos.view({count})), upper);
+  values.copy_(found.view(values.sizes()));
+  if (compute_vectors) result.finish();
+}
+
+// An orthonormal basis [batch, rows, columns] that begins with the directions of orthogonal
+// columns. Columns that are 0, or nothing beside the others, are completed: by the reflections of a
+// QR factorisation, whose R is diagonal here, and whose signs are taken back.
+at::Tensor basis_of(const at::Tensor& orthogonal, int64_t columns) {
+  const int64_t count = orthogonal.size(0), rows = orthogonal.size(1), given = orthogonal.size(2);
+  const at::Tensor factors = at::empty({count, given}, orthogonal.options());
+  Stream& stream = stream_of(orthogonal);
+  householder_factor(stream, view_of(orthogonal), view_of(factors));
+  at::Tensor basis = at::zeros({count, columns, rows}, orthogonal.options()).mT();
+  basis.diagonal(0, -2, -1).fill_(1);
+  apply_reflections(stream, view_of(basis), view_of(orthogonal), view_of(factors), false, false);
+  const at::Tensor diagonal = orthogonal.diagonal(0, -2, -1);
+  const at::Tensor real = diagonal.is_complex() ? at::real(diagonal) : diagonal;
+  const at::Tensor signs = at::where(real.lt(0), -1, 1).to(orthogonal.scalar_type());
+  basis.narrow(-1, 0, given).mul_(signs.unsqueeze(-2));
+  return basis;
+}
+
+// Of the matrix or, where it is wide, of its adjoint, in which both bases change places.
+void svd_stub(const at::Tensor& input, bool full_matrices, bool compute_uv,
+              const std::optional<std::string_view>&, const at::Tensor& U, const at::Tensor& S,
+              const at::Tensor& Vh, const at::Tensor& info) {
+  require_jacobi_kernel(input);
+  const bool wide = input.size(-2) < input.size(-1);
+  const at::Tensor tall = wide ? input.mH() : input;
+  const int64_t count = c10::multiply_integers(batch_of(input));
+  const int64_t rows = tall.size(-2), columns = tall.size(-1);
+  const at::Tensor work = as_batch(at::native::cloneBatchedColumnMajor(tall), batch_of(input));
+  const at::Tensor values = at::empty({count, columns}, S.options());
+  at::Tensor right;
+  if (compute_uv) right = at::empty({count, columns, columns}, work.options()).mT();
+  const OptionalView right_view(right);
+  singular_values(stream_of(input), view_of(values), right_view.get(), view_of(work),
+                  view_of(info.view({count})));
+  S.copy_(values.view(S.sizes()));
+  if (!compute_uv) return;
+  const at::Tensor left = basis_of(work, full_matrices ? rows : columns);
+  U.copy_((wide ? right : left).reshape(U.sizes()));
+  Vh.copy_((wide ? left : right).mH().reshape(Vh.sizes()));
+}
+
 // matrices[..., permutation[i], i] = 1.
 void unpack_permutation(const at::Tensor& matrices, const at::Tensor& pivots) {
   const int64_t rows = matrices.size(-1), count = c10::multiply_integers(batch_of(matrices));
@@ -213,6 +283,8 @@ void fill_linalg_stubs() {
   at::native::cholesky_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_stub);
   at::native::geqrf_stub.set_privateuse1_dispatch_ptr(&binding::geqrf_stub);
   at::native::ormqr_stub.set_privateuse1_dispatch_ptr(&binding::ormqr_stub);
+  at::native::linalg_eigh_stub.set_privateuse1_dispatch_ptr(&eigh_stub);
+  at::native::svd_stub.set_privateuse1_dispatch_ptr(&binding::svd_stub);
   at::native::orgqr_stub.set_privateuse1_dispatch_ptr(&binding::orgqr_stub);
   at::native::cholesky_inverse_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_inverse_stub);
 }

@@ -115,9 +115,9 @@ def test_outcomes_become_outcomes_of_unittest(device, faulty, tmp_path):
 
 
 def test_forbidden_fallback_fails_the_item():
-    found = ran(*add_tests(scope(), DEVICES[1], ops=["linalg.eigh"], dtypes=["float32"],
+    found = ran(*add_tests(scope(), DEVICES[1], ops=["linalg.eig"], dtypes=["float32"],
                            aspects=["forward"], fallback="forbid"))  # fmt: skip
-    assert "error: " in found[f"test_forward_linalg_eigh_{DEVICES[1]}_float32"]
+    assert "error: " in found[f"test_forward_linalg_eig_{DEVICES[1]}_float32"]
 
 
 @pytest.mark.parametrize(

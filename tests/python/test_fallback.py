@@ -183,9 +183,9 @@ def test_operators_of_torch(device, counts):
     for t in (x, y):
         torch.linalg.solve(t, torch.ones_like(t)).sum().backward()
     torch.testing.assert_close(y.grad.cpu(), x.grad)
-    values, vectors = torch.linalg.eigh(y.detach() + y.detach().mT)
-    found = vectors * values @ vectors.mT
-    torch.testing.assert_close(found.cpu(), x.detach() + x.detach().mT)
+    values, vectors = torch.linalg.eig(y.detach())
+    found = vectors * values @ vectors.inverse()
+    torch.testing.assert_close(found.real.cpu(), x.detach())
     assert counts.total() > 0
 
 
@@ -207,12 +207,12 @@ def test_warns_once_per_operator(python):
         """
         x = torch.ones(3, 3, device=D)
         for _ in range(3):
-            torch.linalg.svdvals(x)
-            torch.linalg.eigvalsh(x)
+            torch.linalg.eigvals(x)
+            torch.linalg.matrix_exp(x)
         """,
         GRAFT_FALLBACK="warn",
     ).good()
-    for name in ("svd", "eigh"):
+    for name in ("eigvals", "matrix_exp"):
         lines = [line for line in ran.err.splitlines() if name in line and "Warning" in line]
         assert len(lines) == 1, ran.err
 
@@ -228,13 +228,13 @@ def test_forbidden(device, counts, python):
         with pytest.raises(RuntimeError):
             ops.plain(x, 2.0)
     assert ops.plain(x, 2.0).tolist() == [2, 2, 2]
-    ran = python("torch.linalg.eigh(torch.ones(2, 2, device=D))", GRAFT_FALLBACK="forbid")
+    ran = python("torch.linalg.eig(torch.ones(2, 2, device=D))", GRAFT_FALLBACK="forbid")
     assert ran.code == 1
-    assert "linalg_eigh" in ran.err
+    assert "linalg_eig" in ran.err
 
 
 def test_quiet(python):
-    code = "torch.linalg.eigh(torch.ones(2, 2, device=D))"
+    code = "torch.linalg.eig(torch.ones(2, 2, device=D))"
     assert python(code, GRAFT_FALLBACK="off").good().err == ""
 
 
