@@ -331,3 +331,16 @@ def test_the_example_draws_a_picture(tmp_path):
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 10_000
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+
+
+@pytest.mark.parametrize("use_kineto", [False, True])
+def test_the_older_form_has_plausible_times(device, use_kineto):
+    x = torch.ones(64, 64, device=device)
+    began = time.perf_counter_ns()
+    with torch.autograd.profiler.profile(use_device=device, use_kineto=use_kineto) as prof:
+        (x @ x).sum().item()
+    took_us = (time.perf_counter_ns() - began) / 1000
+    total = prof.key_averages().total_average()
+    assert 0 < total.self_cpu_time_total <= took_us
+    assert 0 < total.self_device_time_total <= took_us
+    assert "aten::mm" in prof.key_averages().table()
