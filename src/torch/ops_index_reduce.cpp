@@ -69,13 +69,21 @@ at::Tensor triangle_indices(at::Tensor (*cut)(const at::Tensor&, int64_t), int64
   return inside.nonzero().t().contiguous().to(options);
 }
 
+// The CPU combines rows that start from themselves by operators, which take more dtypes than its
+// loops over elements do.
+void require_reducible(const at::Tensor& self, c10::string_view reduce, bool include_self) {
+  const bool by_rows = self.dim() > 1 && include_self;
+  if (self.scalar_type() == at::kBool) return require(by_rows && reduce != "mean");
+  if (self.is_complex()) return require(by_rows && (reduce == "prod" || reduce == "mean"));
+}
+
 }  // namespace
 
 void GRAFT_STRUCTURED(index_reduce_out)(const at::Tensor& self, int64_t dim,
                                         const at::Tensor& index, const at::Tensor& source,
                                         const c10::string_view reduce, bool include_self,
                                         const at::Tensor& out) {
-  require_number(self);
+  require_reducible(self, reduce, include_self);
   if (!out.is_same(self)) out.copy_(self);
   if (out.numel() == 0 || source.numel() == 0) return;
   const at::Tensor to = at_least_1d(out), from = at_least_1d(source);

@@ -18,6 +18,7 @@ from sandbox import NAME
 graft: Any = torch.get_device_module(NAME)
 PARTS = ("", "amp", "graphs", "memory", "random")
 # Names with an underscore that packages and PyTorch's own tests call.
+TYPES = (torch.cuda.__name__.removeprefix("torch."), NAME)
 PRIVATE = {
     "": ("_exchange_device", "_get_device_index", "_get_generator", "_get_rng_state_offset",
          "_is_in_bad_fork", "_lazy_call", "_lazy_init", "_maybe_exchange_device", "_sleep",
@@ -49,7 +50,7 @@ def parameters(function: Any) -> str | None:
     plain = [
         one.replace(
             annotation=inspect.Parameter.empty,
-            default=None if one.default in ("cuda", NAME) else one.default,
+            default=None if one.default in TYPES else one.default,
         )
         for one in signature.parameters.values()
     ]

@@ -91,7 +91,7 @@ def _package(device: Any) -> str | None:
 
     if device.type == "cpu":
         return None
-    owner = torch.get_device_module(device.type).__name__.split(".")[0]
+    owner = torch.get_device_module(device.type).device_count.__module__.split(".")[0]
     if owner == "torch":
         return None
     names = importlib.metadata.packages_distributions().get(owner) or [owner]
