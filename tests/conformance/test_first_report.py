@@ -12,10 +12,17 @@ from torch_graft.conformance import cases, report, schema
 from torch_graft.conformance.cases import Cell
 
 FOLDER = ROOT / "docs" / "conformance"
+# Layouts and refusals came after the first report; the page says so.
+EARLIER = sorted({a for of in cases.ASPECTS.values() for a in of} - {"layouts", "refusals"})
 FIVE = ["float32", "int64", "bool", "bfloat16", "float16"]
 # Page, results, what was chosen, the device's label.
 REPORTS = [
-    ("README.md", "graft-host.json.gz", {"dtypes": ["float32"]}, "graft on host"),
+    (
+        "README.md",
+        "graft-host.json.gz",
+        {"dtypes": ["float32"], "aspects": EARLIER},
+        "graft on host",
+    ),
     (
         "opencl.md",
         "graft-opencl.json.gz",

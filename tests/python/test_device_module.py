@@ -17,8 +17,8 @@ from sandbox import NAME
 
 graft: Any = torch.get_device_module(NAME)
 PARTS = ("", "amp", "graphs", "memory", "random")
+TYPES = ("cuda", NAME)  # device-specific
 # Names with an underscore that packages and PyTorch's own tests call.
-TYPES = (torch.cuda.__name__.removeprefix("torch."), NAME)
 PRIVATE = {
     "": ("_exchange_device", "_get_device_index", "_get_generator", "_get_rng_state_offset",
          "_is_in_bad_fork", "_lazy_call", "_lazy_init", "_maybe_exchange_device", "_sleep",
