@@ -15,7 +15,6 @@ namespace {
 
 using ir::Address;
 using ir::Builder;
-using ir::Type;
 using ir::Value;
 using ir::Variable;
 

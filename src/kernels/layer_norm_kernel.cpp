@@ -32,8 +32,8 @@ class LayerNormWriter {
     LineLoop loop(b_, kernel_.deal, type_);
     loop.lines(lines_, per_item_, [&](Value line) {
       const Value row = line * n_, count = cast(type_, n_);
-      const auto [average, squares] = moments.of(n_, [&](Value i) { return input.load(row + i); });
-      const Value scale = 1 / sqrt(squares / count + epsilon);
+      const auto found = moments.of(n_, [&](Value i) { return input.load(row + i); });
+      const Value average = found.mean, scale = 1 / sqrt(found.squares / count + epsilon);
       loop.once([&] {
         mean.store(line, average);
         rstd.store(line, scale);
