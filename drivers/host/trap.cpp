@@ -36,8 +36,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     previous.sa_handler(signal);
     return;
   }
-  // The instruction faults again, now without a handler.
+  // The instruction faults again, now without a handler; a signal that was sent does not.
   sigaction(SIGSEGV, &previous, nullptr);
+  if (info->si_code <= 0) raise(signal);
 }
 
 }  // namespace
