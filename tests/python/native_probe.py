@@ -29,6 +29,11 @@ POOLED, INDICES = aten.max_pool2d_with_indices(IMAGE, *POOL)
 NORMED, MEAN, INVERSE = aten.native_batch_norm(IMAGE, CHANNEL, CHANNEL, None, None, True, 0.1, 1e-5)
 LINE, LINE_MEAN, LINE_INVERSE = aten.native_layer_norm(X, [8], ROW, ROW, 1e-5)
 COLUMN = rand(6, 5, 1)
+FRAMES, SPELLING, LENGTHS = (
+    rand(6, 2, 5).log_softmax(2),
+    torch.tensor([[1, 3], [2, 4]]),
+    ([6, 6], [2, 2]),
+)
 
 # name -> (function, inputs); every output must depend on the inputs and differ from them.
 STEP = {
@@ -82,6 +87,12 @@ STEP = {
         lambda g, i: aten.embedding_dense_backward(g, i, 4, -1, False), X, LABELS.remainder(4)),
     "dropout backward": (
         lambda g, m: aten.native_dropout_backward(g, m, 2.0), X, Y > 0),
+    "gamma gradient": (aten._standard_gamma_grad, CHANNEL, rand(4).abs() + 0.1),
+    "dirichlet gradient": (aten._dirichlet_grad, CHANNEL / 9, CHANNEL, CHANNEL + 1),
+    "ctc_loss": (lambda x, t: aten._ctc_loss(x, t, *LENGTHS)[0], FRAMES, SPELLING),
+    "ctc_loss backward": (
+        lambda x, t, n, a: aten._ctc_loss_backward(x[0, :, 0].exp(), x, t, *LENGTHS, n, a, 0),
+        FRAMES, SPELLING, *aten._ctc_loss(FRAMES, SPELLING, *LENGTHS)),
     "_foreach_mul_": (lambda *t: torch._foreach_mul_(t, 0.9) or t, X, ROW),
     "_foreach_add_": (lambda x, y: torch._foreach_add_([x], [y], alpha=-0.1) or x, X, Y),
 }  # fmt: skip
