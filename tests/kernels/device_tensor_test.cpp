@@ -10,6 +10,7 @@
 #include "runtime/allocator.h"
 #include "runtime/dtype.h"
 #include "runtime/platform.h"
+#include "tests/kernels/float16.h"
 
 namespace graft::test {
 namespace {
@@ -60,7 +61,7 @@ void store(char* to, double value, graft_dtype dtype) {
     case GRAFT_INT64:
       return put<int64_t>(to, value);
     case GRAFT_FLOAT16:
-      return put<_Float16>(to, value);
+      return put<uint16_t>(to, float16_bits(value));
     case GRAFT_BFLOAT16:
       return put_bfloat16(to, value);
     case GRAFT_FLOAT32:
@@ -86,7 +87,7 @@ double load(const char* from, graft_dtype dtype) {
     case GRAFT_INT64:
       return take<int64_t>(from);
     case GRAFT_FLOAT16:
-      return take<_Float16>(from);
+      return float16_value(static_cast<uint16_t>(take<uint16_t>(from)));
     case GRAFT_BFLOAT16:
       return take_bfloat16(from);
     case GRAFT_FLOAT32:
@@ -276,6 +277,23 @@ TEST(DeviceTensor, KeepsItsStrides) {
   tensor.set({1, 2, 3, 4, 5, 6});
   EXPECT_TRUE(near(tensor.get(), {1, 2, 3, 4, 5, 6}, 0, 0));
   EXPECT_EQ(rounded(1.0 + 1.0 / 512, GRAFT_BFLOAT16), 1.0);
+}
+
+TEST(Float16, RoundsOnceAndToEven) {
+  EXPECT_EQ(float16_bits(1), 0x3c00);
+  EXPECT_EQ(float16_bits(-2.5), 0xc100);
+  EXPECT_EQ(float16_bits(1 + 0x1p-11), 0x3c00);
+  EXPECT_EQ(float16_bits(1 + 0x3p-11), 0x3c02);
+  EXPECT_EQ(float16_bits(0x1p-25), 0);
+  EXPECT_EQ(float16_bits(0x1.8p-25), 1);
+  EXPECT_EQ(float16_bits(65519), 0x7bff);
+  EXPECT_EQ(float16_bits(65520), 0x7c00);
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const double value = float16_value(static_cast<uint16_t>(bits));
+    if (!std::isnan(value)) {
+      EXPECT_EQ(float16_bits(value), bits);
+    }
+  }
 }
 
 }  // namespace

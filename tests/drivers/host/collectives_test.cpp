@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "host_ranks.h"
+#include "tests/kernels/float16.h"
 
 namespace graft::host_test {
 namespace {
@@ -44,15 +45,6 @@ void append(std::vector<char>* bytes, T x) {
   bytes->insert(bytes->end(), from, from + sizeof x);
 }
 
-// The bits of a number that float16 can hold.
-uint16_t half_bits(double x) {
-  if (x == 0) return 0;
-  int exponent = 0;
-  const double fraction = std::frexp(x, &exponent);
-  return static_cast<uint16_t>(((exponent + 14) << 10) +
-                               static_cast<int>((fraction * 2 - 1) * 1024));
-}
-
 // Appends x, which the dtype can hold; a complex number gets an imaginary part.
 void encode(std::vector<char>* bytes, graft_dtype dtype, double x, double imaginary) {
   const auto single = static_cast<float>(x);
@@ -71,7 +63,7 @@ void encode(std::vector<char>* bytes, graft_dtype dtype, double x, double imagin
     case GRAFT_INT64:
       return append(bytes, static_cast<int64_t>(x));
     case GRAFT_FLOAT16:
-      return append(bytes, half_bits(x));
+      return append(bytes, graft::test::float16_bits(x));
     case GRAFT_BFLOAT16:
       return append(bytes, static_cast<uint16_t>(bits >> 16));
     case GRAFT_FLOAT32:

@@ -27,7 +27,7 @@ const Table& extension(const char* name) {
 const graft_graphs_table& graphs() { return extension<graft_graphs_table>("graft.graphs"); }
 
 // The memory that a graph's commands name: base 0 and base 1.
-constexpr graft_place kX = {0, 0, 0}, kY = {0, 1, 0};
+constexpr graft_place kX = {0, 0, 0};
 
 // Commands, of which each has its place in the list for a tag, and what they point to.
 class Commands {
