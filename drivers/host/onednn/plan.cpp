@@ -87,17 +87,26 @@ void LibraryPlan::convert(Slot from, Slot to) {
   add({}, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
 }
 
+void* LibraryPlan::address_of(const SlotPlace& slot, const LibraryExecution& execution) {
+  static float zero = 0;
+  switch (slot.place) {
+    case Place::kTensor:
+      return execution.tensors[slot.at];
+    case Place::kOperand:
+      return execution.operands[slot.at];
+    case Place::kWorkspace:
+      return static_cast<char*>(execution.workspace) + slot.at;
+    default:
+      return &zero;
+  }
+}
+
 void LibraryPlan::execute(const LibraryExecution& execution) const {
   thread_local dnnl::stream stream(engine());
-  static float zero = 0;
   std::vector<dnnl::memory> memories;
   memories.reserve(slots_.size());
   for (const SlotPlace& slot : slots_) {
-    void* pointer = static_cast<char*>(execution.workspace) + slot.at;
-    if (slot.place == Place::kTensor) pointer = execution.tensors[slot.at];
-    if (slot.place == Place::kOperand) pointer = execution.operands[slot.at];
-    if (slot.place == Place::kZero) pointer = &zero;
-    memories.emplace_back(slot.desc, engine(), pointer);
+    memories.emplace_back(slot.desc, engine(), address_of(slot, execution));
   }
   std::unordered_map<int, dnnl::memory> arguments;
   for (const Step& step : steps_) {

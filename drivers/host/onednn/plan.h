@@ -60,6 +60,7 @@ struct LibraryPlan {
   };
 
   Slot add_slot(const dnnl::memory::desc& desc, Place place, uint64_t at);
+  static void* address_of(const SlotPlace& slot, const LibraryExecution& execution);
 
   std::vector<SlotPlace> slots_;
   std::vector<Step> steps_;

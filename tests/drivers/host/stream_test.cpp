@@ -16,11 +16,16 @@ using std::chrono::milliseconds;
 
 // Holds a stream up until it is opened.
 struct Gate {
-  std::atomic<bool> open{false};
-  static void wait(void* gate) { static_cast<Gate*>(gate)->open.wait(false); }
+  std::atomic<bool> open{false}, left{false};
+  static void wait(void* gate) {
+    static_cast<Gate*>(gate)->open.wait(false);
+    static_cast<Gate*>(gate)->left.store(true);
+  }
+  // Returns when nobody reads the gate any more.
   void release() {
     open.store(true);
     open.notify_all();
+    while (!left.load()) std::this_thread::yield();
   }
 };
 
