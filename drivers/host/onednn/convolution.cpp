@@ -52,6 +52,7 @@ Problem make_problem(const graft_convolution& c) {
       c.epilogue_count > GRAFT_MAX_EPILOGUES || c.kind > GRAFT_CONVOLUTION_BACKWARD_WEIGHT) {
     throw Unsupported{"ranks other than 3, 4 and 5, or a broken descriptor"};
   }
+  check_bytes(c.input, c.weight);
   const graft_tensor& source = p.tensors[p.source];
   const graft_tensor& destination = p.tensors[p.destination];
   for (uint32_t i = 0; i + 2 < rank; ++i) {

@@ -91,6 +91,7 @@ Description choose(bool gemm, Make make) {
 void check(const graft_matmul& m) {
   bool ranks = m.a.rank == m.b.rank && m.b.rank == m.c.rank && (m.c.rank == 2 || m.c.rank == 3);
   if (!ranks || m.epilogue_count > GRAFT_MAX_EPILOGUES) throw Unsupported{"these ranks"};
+  check_bytes(m.a, m.b);
 }
 
 }  // namespace

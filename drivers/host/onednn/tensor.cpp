@@ -94,6 +94,20 @@ memory::dims strides(const graft_tensor& tensor) {
   return {tensor.strides, tensor.strides + tensor.rank};
 }
 
+void check_bytes(const graft_tensor& a, const graft_tensor& b) {
+  static const bool exact = [] {
+    const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+    const auto has = [isa](dnnl::cpu_isa wanted) {
+      return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
+    };
+    return has(dnnl::cpu_isa::avx2_vnni) || has(dnnl::cpu_isa::avx512_core_vnni);
+  }();
+  const auto bytes = [](const graft_tensor& t) {
+    return t.dtype == GRAFT_INT8 || t.dtype == GRAFT_UINT8;
+  };
+  if (!exact && (bytes(a) || bytes(b))) throw Unsupported{"bytes on a processor without VNNI"};
+}
+
 memory::desc laid_out(const graft_tensor& tensor) {
   return memory::desc(sizes(tensor), data_type(tensor.dtype), strides(tensor));
 }

@@ -13,6 +13,10 @@ dnnl::memory::data_type data_type(uint32_t dtype);
 dnnl::memory::dims sizes(const graft_tensor& tensor);
 dnnl::memory::dims strides(const graft_tensor& tensor);
 
+// Throws Unsupported if a factor holds bytes and this processor multiplies them inexactly: without
+// VNNI oneDNN adds pairs of their products in 16 bits, where they saturate.
+void check_bytes(const graft_tensor& a, const graft_tensor& b);
+
 // The tensor as it lies in memory.
 dnnl::memory::desc laid_out(const graft_tensor& tensor);
 // The tensor in row-major order, for a copy of it.
