@@ -86,14 +86,14 @@ test-sanitizers: .venv/packages.stamp
 	tools/test-cpp tsan $(SEED)
 
 # The last lines are pytest's. Tests say by markers what they need (pyproject.toml lists them); a pass takes the files that
-# hold its marker, and fails if it finds none. The inline pass repeats what touches the device; cases that compare values
-# (either_mode) run in one of the two modes, which the seed chooses.
+# hold its marker, and fails if it finds none. The asynchronous and the inline pass share the cases that both run, by the
+# seed, but for those marked both_modes.
 holding = $(shell grep -rlE 'mark\.$(1)\b' tests --include='test_*.py')
 test-python: test-python-async test-python-opencl test-python-inline
 
 test-python-async: .venv/graft.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
-	GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
+	GRAFT_SHARE_MODES=1 GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
 
 # Two devices of PoCL; the host's device beside PoCL's; the kernels of GPUs, which PoCL runs slowly; Intel's runtime where
 # it installs (tools/setup).
@@ -108,7 +108,7 @@ test-python-opencl: .venv/graft.stamp
 	else echo "Intel's OpenCL runtime is not installed on this machine: its pass is left out"; fi
 
 test-python-inline: .venv/graft.stamp
-	GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'not one_mode' tests/python tests/drivers
+	GRAFT_SHARE_MODES=1 GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'not one_mode' tests/python tests/drivers
 
 clean:
 	rm -rf build .venv/graft.stamp

@@ -1,9 +1,9 @@
 # tests/conftest.py: applies tests/expectations.toml, the one list of skips and expected failures.
 """A row marks its test; an expected failure that passes fails, and so does a skip without a row.
 
-What pytest.mark.either_mode marks runs in one mode of the host driver: the seed of the order and the
-name of the case choose which, so the passes of one `make test` share the cases, and the next divides
-them otherwise. Without GRAFT_HOST_MODE all of them run.
+With GRAFT_SHARE_MODES, as `make test` sets it, a case of tests/python or tests/drivers runs in one mode of
+the host driver: the seed of the order and the name of the case choose which, so the asynchronous and the
+inline pass share the cases, and the next run divides them otherwise. What both_modes marks runs in both.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import pytest  # noqa: E402
 import tomllib  # noqa: E402
 
 LISTING = Path(__file__).with_name("expectations.toml")
+SHARED = ("python", "drivers")  # what the inline pass collects, too
 ROWS = tomllib.loads(LISTING.read_text()).get("expectation", [])
 
 
@@ -43,11 +44,13 @@ def row_of(nodeid: str) -> dict[str, str] | None:
 
 def other_mode(item: pytest.Item, seed: int) -> bool:
     """True if this case is left to the other mode of the host driver."""
-    mode = os.environ.get("GRAFT_HOST_MODE")
-    if mode is None or item.get_closest_marker("either_mode") is None:
+    if "GRAFT_SHARE_MODES" not in os.environ:
+        return False
+    shared = item.path.relative_to(LISTING.parent).parts[0] in SHARED
+    if not shared or any(map(item.get_closest_marker, ("both_modes", "one_mode"))):
         return False
     inline = zlib.crc32(f"{seed} {item.nodeid}".encode()) % 2 == 1
-    return inline != (mode == "inline")
+    return inline != (os.environ["GRAFT_HOST_MODE"] == "inline")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

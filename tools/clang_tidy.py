@@ -100,7 +100,7 @@ def check(unit: Path, mark: Path, deadline: float) -> str | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=240.0, help="stop after this long")
+    parser.add_argument("--seconds", type=float, default=150.0, help="stop after this long")
     arguments = parser.parse_args()
     configure()
     PASSED.mkdir(parents=True, exist_ok=True)

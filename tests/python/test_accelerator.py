@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-pytestmark = pytest.mark.any_driver
+pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 
 # pytorch looks these up by name in the module of a device.
 ATTRIBUTES = """device is_available device_count current_device set_device synchronize

@@ -4,8 +4,6 @@ import pytest
 import torch
 from torch.testing._internal.autocast_test_lists import AutocastTestLists, TestAutocast
 
-pytestmark = pytest.mark.either_mode
-
 LOWER = [torch.float16, torch.bfloat16]
 
 

@@ -5,8 +5,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 DTYPES = [torch.complex64, torch.complex128]
 REDUCTIONS = {
     "sum": lambda x: x.sum(), "sum dim": lambda x: x.sum(0), "mean": lambda x: x.mean(1, True),

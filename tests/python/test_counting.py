@@ -4,8 +4,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 LOOSE = {torch.float16: 4e-3, torch.bfloat16: 4e-2, torch.float32: 2e-5, torch.float64: 1e-9}

@@ -9,8 +9,6 @@ from torch import nn
 from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
-pytestmark = pytest.mark.either_mode
-
 HALF, BRAIN, FULL = torch.float16, torch.bfloat16, torch.float32
 
 

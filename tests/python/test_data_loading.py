@@ -23,6 +23,8 @@ from torch.utils.data._utils.pin_memory import pin_memory
 
 from other_process import MadeByWorkers, stacked_and_pinned
 
+pytestmark = pytest.mark.both_modes
+
 Pair = collections.namedtuple("Pair", "tensor text")
 ROWS = TensorDataset(torch.arange(20.0), torch.arange(20))
 

@@ -7,6 +7,8 @@ import sys
 import pytest
 import torch
 
+pytestmark = pytest.mark.both_modes
+
 # Operators that PyTorch lists as not deterministic on some device, and sums that threads share.
 OPERATORS = {
     "index_add": lambda x, i: torch.zeros(50, 33, device=x.device).index_add_(0, i, x),

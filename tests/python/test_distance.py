@@ -6,8 +6,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 NORMS = [0.0, 0.5, 1.0, 1.7, 2.0, 3.5, math.inf]
 SHAPES = {
     "plain": ((4, 7), (6, 7)), "batched": ((3, 1, 5, 7), (2, 6, 7)), "no rows": ((0, 3), (4, 3)),

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.utils.dlpack import DLDeviceType, from_dlpack, to_dlpack
 
-pytestmark = pytest.mark.any_driver
+pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 
 CPU = (DLDeviceType.kDLCPU, 0)
 VERSION = (1, 0)

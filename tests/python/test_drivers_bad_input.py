@@ -9,6 +9,8 @@ import pytest
 
 from sandbox import NAME, ROOT, build_c
 
+pytestmark = pytest.mark.both_modes
+
 # Each is tiny.c with a graft_driver_query of its own: what it does to a filled table.
 TABLES = {
     "wrong major": ("table->abi_major = 9;", r"9\.\d+.*0\.\d+|0\.\d+.*9\.\d+"),

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.both_modes
+
 ENDINGS = {
     "queued": "x = torch.randn(1200, 1200).to(D)\nfor _ in range(10): x = x @ x / 40",
     "alive": "import builtins\nbuiltins.kept = torch.ones(10, device=D)",

@@ -10,8 +10,6 @@ from torch.testing import assert_close
 from quantization_cases import native, numbers
 from sandbox import NAME
 
-pytestmark = pytest.mark.either_mode
-
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_one_scale_for_all(dtype: torch.dtype) -> None:

@@ -7,6 +7,8 @@ import torch
 
 from sandbox import ROOT, build_c
 
+pytestmark = pytest.mark.both_modes
+
 OPS = {
     "plain(Tensor x, float factor) -> Tensor": lambda x, factor: x * factor,
     "inplace_(Tensor(a!) x) -> Tensor(a!)": lambda x: x.add_(1),

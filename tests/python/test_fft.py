@@ -4,8 +4,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 REAL = [torch.float32, torch.float64]
 NORMS = ["backward", "ortho", "forward"]
 

@@ -6,8 +6,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 # Over lists, but products: PyTorch's loop runs them.
 LOOPED = {"_foreach_mm"}
 # Other dtypes than float32 and int64 reach every kind of operand through these.

@@ -6,8 +6,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 LIST = 16  # tensors that one launch takes
 
 

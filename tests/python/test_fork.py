@@ -4,7 +4,7 @@ import pytest
 
 from sandbox import build_c
 
-pytestmark = pytest.mark.any_driver
+pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 
 SLOW = """
     #include <time.h>

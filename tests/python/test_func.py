@@ -25,7 +25,6 @@ from torch.testing import assert_close
 from torch.utils._pytree import tree_leaves, tree_map
 
 pytestmark = [
-    pytest.mark.either_mode,
     pytest.mark.filterwarnings("ignore:There is a performance drop"),
 ]
 SOURCE = torch.Generator().manual_seed(9)

@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 
-pytestmark = [pytest.mark.any_driver, pytest.mark.two_drivers]
+pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver, pytest.mark.two_drivers]
 
 
 def make(device, seed=4):

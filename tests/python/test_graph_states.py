@@ -6,7 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
-pytestmark = pytest.mark.any_driver
+pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 
 
 def captured(device, work):

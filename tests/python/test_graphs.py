@@ -3,6 +3,8 @@ import pytest
 import torch
 from torch import nn
 
+pytestmark = pytest.mark.both_modes
+
 DEVICE = "graft"
 
 

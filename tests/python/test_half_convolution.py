@@ -7,8 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 # name: (function, sizes of images, of weights, options)
 CASES = {
     "plain": (F.conv2d, (2, 16, 9, 9), (32, 16, 3, 3), {"padding": 1}),

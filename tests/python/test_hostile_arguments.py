@@ -10,8 +10,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-pytestmark = pytest.mark.either_mode
-
 DEVICE = "graft"
 aten = torch.ops.aten
 

@@ -5,8 +5,6 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 OTHERS = [torch.bool, torch.complex64]
 

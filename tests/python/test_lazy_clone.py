@@ -8,6 +8,8 @@ import torch
 from torch.nn import functional
 from torch.testing import assert_close
 
+pytestmark = pytest.mark.both_modes
+
 is_lazy = torch._C._is_cow_tensor
 address = torch._C._data_address
 

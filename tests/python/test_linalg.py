@@ -6,8 +6,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 DTYPES = [torch.float32, torch.float64, torch.complex64, torch.complex128]
 SHAPES = [(0, 0), (0, 3, 3), (2, 0, 0), (1, 1), (7, 7), (3, 7, 7), (2, 2, 33, 33), (100, 100)]
 

@@ -7,8 +7,6 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 LAYOUTS = {
     "contiguous": lambda x: x, "transposed": lambda x: x.mT.contiguous().mT,

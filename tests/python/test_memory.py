@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-pytestmark = pytest.mark.any_driver
+pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 
 MIB = 2**20
 

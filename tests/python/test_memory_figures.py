@@ -5,6 +5,8 @@ import gc
 import pytest
 import torch
 
+pytestmark = pytest.mark.both_modes
+
 PAGE = 4096
 
 

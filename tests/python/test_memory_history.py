@@ -6,6 +6,8 @@ import pickle
 import pytest
 import torch
 
+pytestmark = pytest.mark.both_modes
+
 # PyTorch's viewer of snapshots, whatever device they are of.
 _memory_viz = importlib.import_module("torch.CUDA._memory_viz".lower())
 

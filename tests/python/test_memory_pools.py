@@ -6,6 +6,8 @@ import threading
 import pytest
 import torch
 
+pytestmark = pytest.mark.both_modes
+
 MIB = 2**20
 SHARED = (0, 0)
 

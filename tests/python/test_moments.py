@@ -4,8 +4,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-pytestmark = pytest.mark.either_mode
-
 ROUNDOFF = 2.0**-24
 OFFSETS = [0.0, 100.7, 1e7]
 LENGTHS = [1, 7, 300, 4097, 100_352]

@@ -13,6 +13,8 @@ from torch.testing import assert_close
 import other_process as tasks
 from other_process import OtherProcess
 
+pytestmark = pytest.mark.both_modes
+
 
 @pytest.fixture(scope="module")
 def other():

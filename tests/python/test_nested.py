@@ -17,7 +17,6 @@ WEIGHT = torch.randn(4, 8, generator=SOURCE)
 STATED = {"aten::_jagged_to_padded_dense_forward", "aten::_padded_dense_to_jagged_forward"}
 
 pytestmark = [
-    pytest.mark.either_mode,
     pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors"),
 ]
 

@@ -5,8 +5,6 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 DTYPES = [torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.float32]
 BOUNDS = [-1, 300, -129, 2**40, 2**63 + 5, 1e300, -1e300, 0.5, float("inf"), float("nan")]
 

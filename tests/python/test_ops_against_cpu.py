@@ -5,8 +5,6 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 INTEGERS = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 LOOSE = {torch.float16: {"rtol": 4e-3, "atol": 4e-3}, torch.bfloat16: {"rtol": 4e-2, "atol": 4e-2}}

@@ -18,7 +18,7 @@ import torch_graft
 from optimized_net import DEVICE, Net, check, fresh, hits, image, pair
 from torch_graft.optimizing import Optimized
 
-pytestmark = pytest.mark.any_driver
+pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 
 _reset = pytest.fixture(autouse=True)(fresh)
 

@@ -14,8 +14,6 @@ from torch.optim.optimizer import (
 )
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 
 def network(device):
     """The same network on every device."""

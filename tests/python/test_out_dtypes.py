@@ -6,8 +6,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 NARROW = [torch.float16, torch.bfloat16]
 BINARY = ["add", "sub", "mul", "div", "pow", "maximum", "atan2", "fmod", "remainder", "hypot"]
 UNARY = ["exp", "sqrt", "sin", "tanh", "reciprocal", "sigmoid", "erf", "neg", "expm1", "square"]

@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+pytestmark = pytest.mark.both_modes
+
 
 def captured(device, work, graph=None, pool=None):
     """A graph of work() on a stream of its own, and what work returned."""

@@ -9,6 +9,8 @@ import torch
 
 from sandbox import interpret
 
+pytestmark = pytest.mark.both_modes
+
 MIB = 2**20
 PENDING = """
     def busy(n):

@@ -7,6 +7,8 @@ import torch
 
 from sandbox import ROOT, build_c, interpret
 
+pytestmark = pytest.mark.both_modes
+
 ASYNCHRONOUS = """
     import threading, time
     def busy(where, n):

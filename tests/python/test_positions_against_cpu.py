@@ -8,8 +8,6 @@ from torch.nn import functional as F
 
 from test_ops_against_cpu import FLOATS, INTEGERS, check, values
 
-pytestmark = pytest.mark.either_mode
-
 COMPLEX = [torch.complex64, torch.complex128]
 ROWS = [4, 0, 2, 2, 4]
 

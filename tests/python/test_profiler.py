@@ -13,7 +13,7 @@ from torch.autograd import DeviceType
 from torch.nn import functional as F
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
-pytestmark = pytest.mark.any_driver
+pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 
 BOTH = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
 

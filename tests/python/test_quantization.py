@@ -23,7 +23,7 @@ import quantization_cases
 from quantization_cases import QUIET, native
 from sandbox import NAME, ROOT
 
-pytestmark = [pytest.mark.either_mode, QUIET]
+pytestmark = QUIET
 numbers = functools.partial(quantization_cases.numbers, spread=1.0)
 ops = torch.ops.quantized
 

@@ -15,7 +15,7 @@ from torch.testing import assert_close
 from quantization_cases import QUIET, native, numbers
 from sandbox import NAME
 
-pytestmark = [pytest.mark.either_mode, QUIET]
+pytestmark = QUIET
 DTYPES = [torch.qint8, torch.quint8, torch.qint32]
 Function = Callable[[torch.Tensor], torch.Tensor]
 

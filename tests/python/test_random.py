@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-pytestmark = pytest.mark.any_driver
+pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 
 N = 200_000
 DRAWS = {

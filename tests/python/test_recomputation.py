@@ -14,7 +14,7 @@ from torch.utils.checkpoint import (
     create_selective_checkpoint_contexts,
 )
 
-pytestmark = pytest.mark.two_drivers
+pytestmark = [pytest.mark.both_modes, pytest.mark.two_drivers]
 
 
 def network(where):

@@ -14,6 +14,8 @@ import simulated_training
 from distributed_ranks import run_ranks, values
 from sandbox import NAME, ROOT, interpret
 
+pytestmark = pytest.mark.both_modes
+
 HERE = str(Path(__file__).parent)
 COMPUTE = "flops=100G,memory=1T,launch=0"
 BANDWIDTH, LATENCY = 2e9, 5e-6

@@ -4,8 +4,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 DTYPES = [torch.bool, *INTEGERS, *FLOATS]

@@ -7,8 +7,6 @@ from torch.testing import assert_close
 
 from test_ops_against_cpu import check, values
 
-pytestmark = pytest.mark.either_mode
-
 NARROW = {torch.float16: {"rtol": 1e-2, "atol": 1e-2}, torch.bfloat16: {"rtol": 5e-2, "atol": 5e-2}}
 FLOATS = [torch.float32, torch.float64, torch.bfloat16]
 SIZES = [5, 7, 6]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-pytestmark = pytest.mark.any_driver
+pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 
 
 @pytest.fixture(autouse=True)

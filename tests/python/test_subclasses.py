@@ -12,6 +12,8 @@ from torch.testing._internal.two_tensor import TwoTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+pytestmark = pytest.mark.both_modes
+
 _numbers = itertools.count()
 
 

@@ -6,6 +6,8 @@ from torch import nn
 from torch.nn.modules._functions import SyncBatchNorm
 from torch.testing import assert_close
 
+pytestmark = pytest.mark.both_modes
+
 EPSILON, MOMENTUM = 1e-3, 0.3
 CASES = {
     "images": ((6, 5, 4, 3), torch.float32, torch.contiguous_format),

@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+pytestmark = pytest.mark.both_modes
+
 LARGE = 100_000  # numbers: more than a copy from pageable memory stages
 
 

@@ -15,7 +15,7 @@ from torch import nn
 
 from torch_graft import _C
 
-pytestmark = pytest.mark.any_driver
+pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 
 DEVICE = "graft"
 

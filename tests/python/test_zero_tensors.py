@@ -5,8 +5,6 @@ import torch
 from torch.nn import functional
 from torch.testing import assert_close
 
-pytestmark = pytest.mark.either_mode
-
 X = torch.tensor([[4.0, 1.0, 2.0], [2.0, 3.0, -1.0], [0.5, -2.0, 5.0]])
 
 # Functions of a tensor and of a zero tensor of the same sizes.
