@@ -95,12 +95,12 @@ test-python-async: .venv/graft.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
 	GRAFT_SHARE_MODES=1 GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
 
-# Two devices of PoCL; the host's device beside PoCL's; the kernels of GPUs, which PoCL runs slowly; Intel's runtime where
+# Two devices of PoCL, one half of the cases; the host's device beside PoCL's; the kernels of GPUs, which PoCL runs slowly; Intel's runtime where
 # it installs (tools/setup).
 INTEL_ICD := .venv/intel-opencl/intel.icd
 OPENCL := GRAFT_DEVICES=opencl POCL_DEVICES='pthread pthread'
 test-python-opencl: .venv/graft.stamp
-	$(OPENCL) $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'any_driver and not host_only' $(call holding,any_driver)
+	$(OPENCL) GRAFT_HALF=1 $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'any_driver and not host_only' $(call holding,any_driver)
 	GRAFT_DEVICES=host:0,opencl:0 $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m two_drivers $(call holding,two_drivers)
 	$(OPENCL) GRAFT_OPENCL_CLASS=gpu $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m gpu_class $(call holding,gpu_class)
 	@if [ -e $(INTEL_ICD) ]; then set -x; OCL_ICD_VENDORS=$(CURDIR)/$(INTEL_ICD) GRAFT_DEVICES=opencl \

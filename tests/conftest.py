@@ -4,6 +4,8 @@
 With GRAFT_SHARE_MODES, as `make test` sets it, a case of tests/python or tests/drivers runs in one mode of
 the host driver: the seed of the order and the name of the case choose which, so the asynchronous and the
 inline pass share the cases, and the next run divides them otherwise. What both_modes marks runs in both.
+With GRAFT_HALF, as the pass on PoCL sets it, one half of the cases runs, which the seed chooses in the same
+way, and whatever any_runtime marks.
 """
 
 from __future__ import annotations
@@ -42,23 +44,29 @@ def row_of(nodeid: str) -> dict[str, str] | None:
     return None
 
 
-def other_mode(item: pytest.Item, seed: int) -> bool:
-    """True if this case is left to the other mode of the host driver."""
+def drawn(item: pytest.Item, seed: int) -> bool:
+    """True for one half of the cases, another one with each seed."""
+    return zlib.crc32(f"{seed} {item.nodeid}".encode()) % 2 == 1
+
+
+def left_out(item: pytest.Item, seed: int) -> bool:
+    """True if this case is left to the other mode of the host driver, or to another seed."""
+    if "GRAFT_HALF" in os.environ:
+        return not drawn(item, seed) and item.get_closest_marker("any_runtime") is None
     if "GRAFT_SHARE_MODES" not in os.environ:
         return False
     shared = item.path.relative_to(LISTING.parent).parts[0] in SHARED
     if not shared or any(map(item.get_closest_marker, ("both_modes", "one_mode"))):
         return False
-    inline = zlib.crc32(f"{seed} {item.nodeid}".encode()) % 2 == 1
-    return inline != (os.environ["GRAFT_HOST_MODE"] == "inline")
+    return drawn(item, seed) != (os.environ["GRAFT_HOST_MODE"] == "inline")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     seed = config.getoption("randomly_seed", 0)
-    left = [item for item in items if other_mode(item, seed)]
+    left = [item for item in items if left_out(item, seed)]
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not other_mode(item, seed)]
+        items[:] = [item for item in items if not left_out(item, seed)]
     for item in items:
         row = row_of(item.nodeid)
         if row and row["kind"] == "skip":
