@@ -83,7 +83,8 @@ def test_bits_do_not_depend_on_threads_or_mode(settings, tmp_path):
     for name in OPERATORS:
         # The driver's library may cut the long sum elsewhere: see docs/determinism.md.
         if name == "matmul":
-            torch.testing.assert_close(here[name], there[name])
+            # Sums of 2000 products near 1: one rounding of each, and sums that cancel have no relative bound.
+            torch.testing.assert_close(here[name], there[name], rtol=1.3e-6, atol=2000 * 2.0**-24)
         else:
             assert here[name].equal(there[name]), name
 
