@@ -7,8 +7,8 @@
 BIN := .venv/bin
 # Drawn once: with ?= each use would be another number, and the order printed not the one that was run.
 SEED := $(or $(SEED),$(shell od -An -N3 -tu4 /dev/urandom | tr -d ' '))
-# A test that waits leaves its core to another process.
-SPREAD := --numprocesses auto --maxprocesses 4 --dist worksteal
+# A test that waits leaves its core to another process: one more than there are cores.
+SPREAD := --numprocesses $(shell expr $$(nproc) + 1) --maxprocesses 4 --dist worksteal
 # Folders are listed too, so that a deleted file also counts as a change.
 SOURCES := $(shell find include src drivers python cmake tests/drivers/check CMakeLists.txt pyproject.toml \
   -not -name '__pycache__' -not -name '*.pyc' 2>/dev/null)

@@ -4,6 +4,7 @@
 With GRAFT_SHARE_MODES, as `make test` sets it, a case of tests/python or tests/drivers runs in one mode of
 the host driver: the seed of the order and the name of the case choose which, so the asynchronous and the
 inline pass share the cases, and the next run divides them otherwise. What both_modes marks runs in both.
+Of what is marked seldom, each runs under one seed in three.
 With GRAFT_HALF, as the pass on PoCL sets it, one half of the cases runs, which the seed chooses in the same
 way, and whatever any_runtime marks.
 """
@@ -44,13 +45,17 @@ def row_of(nodeid: str) -> dict[str, str] | None:
     return None
 
 
-def drawn(item: pytest.Item, seed: int) -> bool:
-    """True for one half of the cases, another one with each seed."""
-    return zlib.crc32(f"{seed} {item.nodeid}".encode()) % 2 == 1
+def drawn(item: pytest.Item, seed: int, parts: int = 2) -> bool:
+    """True for one part of the cases, another one with each seed."""
+    return zlib.crc32(f"{seed} {item.nodeid}".encode()) % parts == 1
 
 
 def left_out(item: pytest.Item, seed: int) -> bool:
     """True if this case is left to the other mode of the host driver, or to another seed."""
+    if item.get_closest_marker("seldom") is not None:
+        parts = 3 if {"GRAFT_HALF", "GRAFT_SHARE_MODES"} & os.environ.keys() else 1
+        inline = os.environ.get("GRAFT_HOST_MODE") == "inline"
+        return parts > 1 and (inline or not drawn(item, seed, parts))
     if "GRAFT_HALF" in os.environ:
         return not drawn(item, seed) and item.get_closest_marker("any_runtime") is None
     if "GRAFT_SHARE_MODES" not in os.environ:

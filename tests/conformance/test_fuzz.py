@@ -50,6 +50,7 @@ def corpus(tmp_path_factory) -> str:
     return str(path)
 
 
+@pytest.mark.seldom
 def test_what_is_planted_is_found_and_nothing_else(tmp_path):
     chosen = [*PLANTED, *SOUND]
     patterns = [p for name in chosen for p in (name, f"aten::{name}", f"aten::{name}.*")]
@@ -68,6 +69,7 @@ def test_what_is_planted_is_found_and_nothing_else(tmp_path):
     assert "torch-conformance fuzz --device cpu --plugin planted_calls --seed 0 --ops" in text
 
 
+@pytest.mark.seldom
 def test_a_finding_names_the_command_that_repeats_it(tmp_path):
     code, out, _ = fuzz(tmp_path, "--plugin", "planted_calls", "--ops", "flip", "--calls", "60")
     assert code == 1
@@ -79,6 +81,7 @@ def test_a_finding_names_the_command_that_repeats_it(tmp_path):
     assert "1 calls of 1 subjects, seed 0" in out
 
 
+@pytest.mark.seldom
 def test_the_cpu_against_itself_is_green(tmp_path):
     code, out, err = fuzz(tmp_path, "--calls", "1500", "--least", "1", "--seed", "3")
     assert code == 0, out + err
@@ -86,6 +89,7 @@ def test_the_cpu_against_itself_is_green(tmp_path):
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.seldom
 def test_graft(tmp_path):
     code, out, err = fuzz(tmp_path, "--device", "graft:0", "--calls", "1500", "--least", "1", "--aspects", "survives",
                           limit=580)  # fmt: skip

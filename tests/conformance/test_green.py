@@ -10,6 +10,7 @@ DRAWN = {"layouts", "refusals"}  # a quarter of their cells: each computes every
 
 
 @pytest.mark.timeout(1500)
+@pytest.mark.seldom
 def test_the_cpu_in_float64(tmp_path):
     aspects = {aspect for suite in cases.SUITES for aspect in cases.ASPECTS[suite]} - DRAWN
     cells = green(tmp_path, "--aspects", ",".join(sorted(aspects)))
@@ -19,6 +20,7 @@ def test_the_cpu_in_float64(tmp_path):
 
 
 @pytest.mark.timeout(1500)
+@pytest.mark.seldom
 def test_layouts_and_refusals_of_the_cpu_in_float64(tmp_path):
     cells = green(tmp_path, "--aspects", ",".join(sorted(DRAWN)), "--shard", "2/4")
     assert {c["aspect"] for c in cells} == DRAWN

@@ -1,12 +1,15 @@
 # tests/conformance/test_planted.py: ten wrong kernels, two crashes and one hang are found, and nothing else.
 from __future__ import annotations
 
+import pytest
+
 import planted
 from invocation import run
 
 FORWARD = ("--suites", "op", "--dtypes", "float32", "--aspects", "forward", "--plugin", "planted")
 
 
+@pytest.mark.seldom
 def test_exactly_the_planted_faults_are_found(tmp_path):
     done = run(tmp_path, *FORWARD, "--time-limit", "20")
     assert done.code == 1, done.err

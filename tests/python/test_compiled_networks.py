@@ -109,6 +109,7 @@ def test_inference_is_eagers(name: str, way: str, device: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.seldom
 def test_training_is_eagers(name: str, way: str, device: str) -> None:
     model, other, inputs = made(name, "training", device)
     exact = copy.deepcopy(model).cpu().double()

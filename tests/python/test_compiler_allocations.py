@@ -112,6 +112,7 @@ def counter(tmp_path_factory: pytest.TempPathFactory) -> str:
     return build_c(tmp_path_factory.mktemp("heap") / "counter.so", COUNTER)
 
 
+@pytest.mark.seldom
 def test_a_call_takes_its_results_from_the_heap_and_nothing_else(counter: str) -> None:
     path = os.pathsep.join(sys.path)
     code = f"NAMES = {NETWORKS!r}\n" + COUNT

@@ -24,6 +24,7 @@ _WAYS = [Way(False, True), Way(False, False, True), Way(True, True, True), Way(T
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(_FIRST, _FIRST + _COUNT))
+@pytest.mark.seldom
 def test_a_random_program(seed: int, device: str) -> None:
     fuzz(seed, device)
 

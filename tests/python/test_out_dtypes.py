@@ -44,6 +44,7 @@ def written(call, device, out):
 
 @pytest.mark.parametrize("wide", [torch.float32, torch.float64, torch.complex64], ids=str)
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
+@pytest.mark.seldom
 def test_pointwise(device, native, dtype, wide):
     x, y = operands(dtype, device)
     for layout in (lambda t: t, lambda t: t.mT, lambda t: t[:, ::2]):

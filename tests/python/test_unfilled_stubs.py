@@ -88,6 +88,7 @@ REFUSED = re.compile(
 
 
 @pytest.mark.parametrize("part", range(2))
+@pytest.mark.seldom
 def test_every_operator_falls_back_without_kernels(python, tmp_path, part):
     source = (ROOT / "tests/drivers/tiny.c").read_text()
     failed, ran, counted = python(

@@ -113,6 +113,7 @@ def run_forms():
     yield lambda: aten._batch_norm_with_update(*rest[:5], 0.1, 1e-5)
 
 
+@pytest.mark.seldom
 def test_all_of_pytorch_s_are_known():
     watch = Watch()
     with warnings.catch_warnings():
