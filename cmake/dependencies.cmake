@@ -5,7 +5,7 @@ find_package(nlohmann_json REQUIRED)
 find_path(GRAFT_XXHASH_INCLUDE xxhash.h REQUIRED)
 
 # A wheel carries no library besides its own: {fmt} goes into each of ours. Header-only, it would be compiled in every
-# file that prints, which took two thirds of the build.
+# file that prints, at two thirds of the time that such a file takes.
 add_library(graft_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt_definitions.cpp)
 target_include_directories(graft_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
 

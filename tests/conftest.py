@@ -52,16 +52,17 @@ def drawn(item: pytest.Item, seed: int, parts: int = 2) -> bool:
 
 def left_out(item: pytest.Item, seed: int) -> bool:
     """True if this case is left to the other mode of the host driver, or to another seed."""
-    if item.get_closest_marker("seldom") is not None:
-        parts = 3 if {"GRAFT_HALF", "GRAFT_SHARE_MODES"} & os.environ.keys() else 1
-        inline = os.environ.get("GRAFT_HOST_MODE") == "inline"
-        return parts > 1 and (inline or not drawn(item, seed, parts))
-    if "GRAFT_HALF" in os.environ:
-        return not drawn(item, seed) and item.get_closest_marker("any_runtime") is None
-    if "GRAFT_SHARE_MODES" not in os.environ:
-        return False
-    shared = item.path.relative_to(LISTING.parent).parts[0] in SHARED
-    if not shared or any(map(item.get_closest_marker, ("both_modes", "one_mode"))):
+
+    def marked(*names: str) -> bool:
+        return any(item.get_closest_marker(name) is not None for name in names)
+
+    half, shared = "GRAFT_HALF" in os.environ, "GRAFT_SHARE_MODES" in os.environ
+    if (half or shared) and marked("seldom") and not drawn(item, seed, 3):
+        return True
+    if half:
+        return not (drawn(item, seed) or marked("any_runtime", "seldom"))
+    folder = item.path.relative_to(LISTING.parent).parts[0]
+    if not shared or folder not in SHARED or marked("both_modes", "one_mode"):
         return False
     return drawn(item, seed) != (os.environ["GRAFT_HOST_MODE"] == "inline")
 
@@ -69,9 +70,8 @@ def left_out(item: pytest.Item, seed: int) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     seed = config.getoption("randomly_seed", 0)
     left = [item for item in items if left_out(item, seed)]
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not left_out(item, seed)]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if not left_out(item, seed)]
     for item in items:
         row = row_of(item.nodeid)
         if row and row["kind"] == "skip":
