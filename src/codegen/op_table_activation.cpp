@@ -18,12 +18,15 @@ constexpr double kSqrtHalf = 0.70710678118654752;
 const double kGaussScale = 1 / std::sqrt(2 * std::numbers::pi);
 const double kTanhScale = std::sqrt(2 / std::numbers::pi);
 constexpr double kTanhCubic = 0.044715;
+constexpr double kNoTail = 20;  // float32: the tail's product is below half a unit of a long before
 
-// f32: max(a, 0) less what the tail takes; infinite arguments give NaN, as PyTorch's do there.
+// f32: max(a, 0) less what the tail takes, which is nothing from kNoTail on. Infinity stays and
+// -infinity gives NaN, as in the formula.
 Value gelu(Value a) {
   if (a.type() == ir::Type::kF64) return 0.5 * a * (1 + erf(a * kSqrtHalf));
   const Value magnitude = abs(a);
-  return select(a < 0, 0, a) - magnitude * ir::upper_tail(magnitude);
+  const Value rest = select(a < 0, 0, a) - magnitude * ir::upper_tail(magnitude);
+  return select(a > kNoTail, a, rest);
 }
 
 Value gelu_backward(Value grad, Value a) {

@@ -42,11 +42,8 @@ double python_div(double a, double b) {
   const double f = std::floor(q);
   return q - f > 0.5 ? f + 1 : f;
 }
-// NaN at both infinities.
-double gelu(double x) {
-  const double magnitude = std::abs(x);
-  return (x < 0 ? 0 : x) - magnitude * 0.5 * std::erfc(magnitude / std::sqrt(2.0));
-}
+// NaN at -infinity.
+double gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
 
 double gelu_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / kPi) * (x + 0.044715 * x * x * x)));

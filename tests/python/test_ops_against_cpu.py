@@ -324,7 +324,9 @@ def test_special_values(device, name):
         return
     inf = float("inf")
     x = torch.tensor([inf, -inf, float("nan"), 0.0, -0.0, 1e-42, -1e-42, 88.8, -104.0, 1e30, -1e30])
-    assert_close(UNARY[name][0](x.to(device)).cpu(), UNARY[name][0](x), equal_nan=True)
+    # The CPU's float32 gelu of infinity is NaN on processors with AVX-512 and infinity on others.
+    wanted = UNARY[name][0](x.double()).float() if name == "gelu" else UNARY[name][0](x)
+    assert_close(UNARY[name][0](x.to(device)).cpu(), wanted, equal_nan=True)
 
 
 def test_reductions_of_special_values(device):
