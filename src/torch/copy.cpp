@@ -43,10 +43,10 @@ size_t bytes_of(const at::Tensor& tensor) {
   return static_cast<size_t>(tensor.numel()) * tensor.dtype().itemsize();
 }
 
-bool dense(const at::Tensor& tensor) { return tensor.is_non_overlapping_and_dense(); }
+bool packed(const at::Tensor& tensor) { return tensor.is_non_overlapping_and_dense(); }
 
 bool same_layout(const at::Tensor& a, const at::Tensor& b) {
-  return dense(a) && dense(b) &&
+  return packed(a) && packed(b) &&
          (a.strides() == b.strides() || (a.is_contiguous() && b.is_contiguous()));
 }
 
@@ -64,8 +64,8 @@ at::Tensor raw_host(const at::Tensor& tensor) {
 
 at::Tensor host_like(const at::Tensor& layout, at::ScalarType dtype) {
   const auto options = at::TensorOptions().dtype(dtype);
-  return dense(layout) ? at::empty_strided(layout.sizes(), layout.strides(), options)
-                       : at::empty(layout.sizes(), options);
+  return packed(layout) ? at::empty_strided(layout.sizes(), layout.strides(), options)
+                        : at::empty(layout.sizes(), options);
 }
 
 at::Tensor changed(at::Tensor host, Bits bits) {
@@ -158,9 +158,9 @@ void copy_unread(const at::Tensor& to, const at::Tensor& from, Bits bits) {
 void copy_to_device(const at::Tensor& to, const at::Tensor& from, Bits bits, bool non_blocking) {
   const c10::Device device = to.device();
   at::Tensor host = raw_host(from);
-  const bool changes = non_blocking && dense(host) && !plain(to, host, bits);
+  const bool changes = non_blocking && packed(host) && !plain(to, host, bits);
   if (changes && is_pinned(host.const_data_ptr())) return copy_unread(to, host, bits);
-  const at::Tensor target = dense(to) ? to : empty_graft(to.sizes(), to.scalar_type(), device);
+  const at::Tensor target = packed(to) ? to : empty_graft(to.sizes(), to.scalar_type(), device);
   const bool direct = plain(target, host, bits);
   if (!direct) {
     at::Tensor staged = host_like(target, to.scalar_type());
@@ -174,7 +174,7 @@ void copy_to_device(const at::Tensor& to, const at::Tensor& from, Bits bits, boo
 
 void copy_to_host(const at::Tensor& to, const at::Tensor& from, Bits bits, bool non_blocking) {
   const c10::Device device = from.device();
-  const at::Tensor source = dense(from) ? from : gathered(from);
+  const at::Tensor source = packed(from) ? from : gathered(from);
   const at::Tensor target = raw_host(to);
   if (plain(target, source, bits)) {
     copy_out(target.mutable_data_ptr(), address_of(source), bytes_of(source), device.index(),
@@ -188,7 +188,7 @@ void copy_to_host(const at::Tensor& to, const at::Tensor& from, Bits bits, bool 
 
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& to, bool non_blocking) {
   const OpScope scope("aten::copy_");
-  translate([&] { copy(to, self, non_blocking); });
+  translate([&] { binding::copy(to, self, non_blocking); });
   return to;
 }
 

@@ -18,7 +18,7 @@ namespace graft::binding {
 namespace {
 
 // The library names who is missing, and ranks that wait for their device would not answer.
-constexpr std::chrono::milliseconds kPatience(0);
+constexpr std::chrono::milliseconds kAtOnce(0);
 
 graft_reduction reduction_of(c10d::ReduceOp::RedOpType op) {
   switch (op) {
@@ -216,7 +216,7 @@ NativeEngine::Works NativeEngine::judge_settled() {
 void NativeEngine::judge(CollectiveWork& work) {
   std::optional<std::string> text = roll_call_->reported();
   if (const std::optional<Error> error = lane_.take_late()) {
-    text = roll_call_->report(std::string(work.title()) + " failed: " + error->what(), kPatience);
+    text = roll_call_->report(std::string(work.title()) + " failed: " + error->what(), kAtOnce);
     untold_ = text;
   }
   if (text) work.fail_late(std::make_exception_ptr(C10_BUILD_ERROR(DistBackendError, *text)));

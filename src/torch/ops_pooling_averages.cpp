@@ -24,13 +24,13 @@ int64_t at_or(at::IntArrayRef list, at::IntArrayRef instead, size_t d) {
 }
 
 // How avg_pool3d cuts large into the windows of small, one line per dimension.
-struct Windows {
+struct AverageWindows {
   std::vector<AverageLine> lines;
   std::optional<int64_t> divisor;
 
-  Windows(const at::Tensor& large, const at::Tensor& small, at::IntArrayRef kernel,
-          at::IntArrayRef stride, at::IntArrayRef padding, bool count_padding,
-          std::optional<int64_t> divided_by)
+  AverageWindows(const at::Tensor& large, const at::Tensor& small, at::IntArrayRef kernel,
+                 at::IntArrayRef stride, at::IntArrayRef padding, bool count_padding,
+                 std::optional<int64_t> divided_by)
       : divisor(divided_by) {
     for (size_t d = 0; d < 3; ++d) {
       const auto at = static_cast<int64_t>(d) - 3;
@@ -72,7 +72,7 @@ void run_back(const at::Tensor& to, const at::Tensor& from, std::vector<Taps> ma
 }
 
 // Whole numbers are summed as such; the quotient is rounded towards 0.
-void average_integers(const at::Tensor& out, const at::Tensor& self, Windows windows) {
+void average_integers(const at::Tensor& out, const at::Tensor& self, AverageWindows windows) {
   std::vector<Taps> maps;
   at::Tensor lengths = at::ones({}, at::kLong);
   for (AverageLine& line : windows.lines) {
@@ -153,8 +153,8 @@ void GRAFT_STRUCTURED(avg_pool3d_out)(const at::Tensor& self, at::IntArrayRef ke
                                       const at::Tensor& out) {
   require_floating_or(at::kLong, self);
   require_separate(out);
-  const Windows windows(self, out, kernel_size, stride, padding, count_include_pad,
-                        divisor_override);
+  const AverageWindows windows(self, out, kernel_size, stride, padding, count_include_pad,
+                               divisor_override);
   if (self.is_floating_point()) {
     run(out, self, windows.maps());
   } else {
@@ -167,8 +167,8 @@ void GRAFT_STRUCTURED(avg_pool3d_backward_grad_input)(
     std::optional<int64_t> divisor_override, const at::Tensor& grad_input) {
   require_floating_or(at::kLong, grad_output);
   run_back(grad_input, grad_output,
-           Windows(grad_input, grad_output, kernel_size, stride, padding, count_include_pad,
-                   divisor_override)
+           AverageWindows(grad_input, grad_output, kernel_size, stride, padding, count_include_pad,
+                          divisor_override)
                .maps());
 }
 

@@ -90,7 +90,8 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& to, bool non_bloc
   if (!self.is_quantized()) {
     const DeviceScope device(to.device());
     const at::Tensor numbers = self.to(to.device(), at::kFloat).expand(to.sizes()).contiguous();
-    translate([&] { copy(integers_of(to), integers_of(to.quantizer()->quantize(numbers))); });
+    translate(
+        [&] { binding::copy(integers_of(to), integers_of(to.quantizer()->quantize(numbers))); });
     return to;
   }
   TORCH_CHECK(self.qscheme() == to.qscheme(), "Quantized Copy only works with same qscheme, got ",
@@ -98,7 +99,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& to, bool non_bloc
   TORCH_CHECK(self.scalar_type() == to.scalar_type(),
               "Quantized Copy only works with same dtype, got ", self.dtype(), " and ", to.dtype());
   translate([&] {
-    copy(integers_of(to), integers_of(self), non_blocking);
+    binding::copy(integers_of(to), integers_of(self), non_blocking);
     at::set_quantizer_(to, quantizer_on(self, to.device()));
   });
   return to;

@@ -160,7 +160,7 @@ LinearWeight& on_device(const BasePointer& weight, const at::Tensor& input,
   return *keep;
 }
 
-BasePointer prepack(at::Tensor weight, Optional bias) {
+BasePointer prepack_linear(at::Tensor weight, Optional bias) {
   return c10::make_intrusive<LinearWeight>(weight, bias);
 }
 
@@ -182,7 +182,7 @@ at::Tensor linear_dynamic(at::Tensor input, const BasePointer& weight, bool redu
 }  // namespace
 
 TORCH_LIBRARY_IMPL(quantized, GRAFT_QUANTIZED_KEY, m) {
-  implement_custom<CustomOp<"quantized::linear_prepack">, &prepack>(m);
+  implement_custom<CustomOp<"quantized::linear_prepack">, &prepack_linear>(m);
   implement_custom<CustomOp<"quantized::linear">, &linear<false>>(m);
   implement_custom<CustomOp<"quantized::linear_relu">, &linear<true>>(m);
 }
