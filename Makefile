@@ -25,7 +25,7 @@ export CCACHE_SLOPPINESS := pch_defines,time_macros
 
 help:
 	@echo 'make demo    train and run the example models on device="graft" (DEVICE=opencl: on that driver)'
-	@echo 'make test    lint, torch-free tests (plain and under the sanitizers), pytest'
+	@echo 'make test    lint, torch-free tests (plain and under the sanitizers), pytest; WHOLE=1: each case in each pass'
 	@echo 'make bench   measure against torch on the CPU, write bench/results.json'
 	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
 	@echo 'make bench-distributed  several processes beside Gloo, into docs/distributed-speed.md'
@@ -79,36 +79,37 @@ format: .venv/packages.stamp
 test: lint test-cpp test-sanitizers test-python
 
 test-cpp: .venv/packages.stamp
-	tools/test-cpp release $(SEED)
+	$(if $(WHOLE),WHOLE=1 )tools/test-cpp release $(SEED)
 
 test-sanitizers: .venv/packages.stamp
-	tools/test-cpp asan-ubsan $(SEED)
+	$(if $(WHOLE),WHOLE=1 )tools/test-cpp asan-ubsan $(SEED)
 	tools/test-cpp tsan $(SEED)
 
 # The last lines are pytest's. Tests say by markers what they need (pyproject.toml lists them); a pass takes the files that
-# hold its marker, and fails if it finds none. The asynchronous and the inline pass share the cases that both run, by the
-# seed, but for those marked both_modes.
+# hold its marker, and fails if it finds none. Of what repeats a pass takes its share of the cases, which the seed draws
+# (tests/conftest.py); with WHOLE=1 all of them.
+share = $(if $(WHOLE),,GRAFT_SHARE=$(1) )
 holding = $(shell grep -rlE 'mark\.$(1)\b' tests --include='test_*.py')
 test-python: test-python-async test-python-opencl test-python-inline
 
 test-python-async: .venv/graft.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
-	GRAFT_SHARE_MODES=1 GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
+	$(call share,1/4)GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
 
-# Two devices of PoCL, one half of the cases; the host's device beside PoCL's; the kernels of GPUs, which PoCL runs slowly; Intel's runtime where
+# Two devices of PoCL; the host's device beside PoCL's; the kernels of GPUs, which PoCL runs slowly; Intel's runtime where
 # it installs (tools/setup).
 INTEL_ICD := .venv/intel-opencl/intel.icd
 OPENCL := GRAFT_DEVICES=opencl POCL_DEVICES='pthread pthread'
 test-python-opencl: .venv/graft.stamp
-	$(OPENCL) GRAFT_HALF=1 $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'any_driver and not host_only' $(call holding,any_driver)
+	$(call share,1/4)$(OPENCL) $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'any_driver and not host_only' $(call holding,any_driver)
 	GRAFT_DEVICES=host:0,opencl:0 $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m two_drivers $(call holding,two_drivers)
-	$(OPENCL) GRAFT_OPENCL_CLASS=gpu $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m gpu_class $(call holding,gpu_class)
-	@if [ -e $(INTEL_ICD) ]; then set -x; OCL_ICD_VENDORS=$(CURDIR)/$(INTEL_ICD) GRAFT_DEVICES=opencl \
+	$(call share,1/3)$(OPENCL) GRAFT_OPENCL_CLASS=gpu $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m gpu_class $(call holding,gpu_class)
+	@if [ -e $(INTEL_ICD) ]; then set -x; $(call share,1/2)OCL_ICD_VENDORS=$(CURDIR)/$(INTEL_ICD) GRAFT_DEVICES=opencl \
 	  $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m any_runtime $(call holding,any_runtime); \
 	else echo "Intel's OpenCL runtime is not installed on this machine: its pass is left out"; fi
 
 test-python-inline: .venv/graft.stamp
-	GRAFT_SHARE_MODES=1 GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'not one_mode' tests/python tests/drivers
+	$(call share,2/4)GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'not one_mode' tests/python tests/drivers
 
 clean:
 	rm -rf build .venv/graft.stamp

@@ -1,12 +1,11 @@
 # tests/conftest.py: applies tests/expectations.toml, the one list of skips and expected failures.
 """A row marks its test; an expected failure that passes fails, and so does a skip without a row.
 
-With GRAFT_SHARE_MODES, as `make test` sets it, a case of tests/python or tests/drivers runs in one mode of
-the host driver: the seed of the order and the name of the case choose which, so the asynchronous and the
-inline pass share the cases, and the next run divides them otherwise. What both_modes marks runs in both.
-Of what is marked seldom, each runs under one seed in three.
-With GRAFT_HALF, as the pass on PoCL sets it, one half of the cases runs, which the seed chooses in the same
-way, and whatever any_runtime marks.
+With GRAFT_SHARE=K/N, as `make test` sets it, a pass runs the K-th of N parts of the cases: the seed of the
+order and the name of the case choose the part, so two passes with another K share the cases, and the next
+run divides them otherwise. Of what is marked seldom, each runs under one seed in three.
+The passes that name a mode of the host driver take two parts of N of what only one of them runs, and all of
+what both_modes marks.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ import pytest  # noqa: E402
 import tomllib  # noqa: E402
 
 LISTING = Path(__file__).with_name("expectations.toml")
-SHARED = ("python", "drivers")  # what the inline pass collects, too
+IN_BOTH = ("python", "drivers")  # what the inline pass collects, too
 ROWS = tomllib.loads(LISTING.read_text()).get("expectation", [])
 
 
@@ -45,26 +44,31 @@ def row_of(nodeid: str) -> dict[str, str] | None:
     return None
 
 
-def drawn(item: pytest.Item, seed: int, parts: int = 2) -> bool:
-    """True for one part of the cases, another one with each seed."""
-    return zlib.crc32(f"{seed} {item.nodeid}".encode()) % parts == 1
+def part_of(item: pytest.Item, seed: int, parts: int, purpose: str) -> int:
+    """The part of 1 to parts that this case falls into, another one with each seed."""
+    return 1 + zlib.crc32(f"{purpose} {seed} {item.nodeid}".encode()) % parts
 
 
 def left_out(item: pytest.Item, seed: int) -> bool:
-    """True if this case is left to the other mode of the host driver, or to another seed."""
-
-    def marked(*names: str) -> bool:
-        return any(item.get_closest_marker(name) is not None for name in names)
-
-    half, shared = "GRAFT_HALF" in os.environ, "GRAFT_SHARE_MODES" in os.environ
-    if (half or shared) and marked("seldom") and not drawn(item, seed, 3):
-        return True
-    if half:
-        return not (drawn(item, seed) or marked("any_runtime", "seldom"))
-    folder = item.path.relative_to(LISTING.parent).parts[0]
-    if not shared or folder not in SHARED or marked("both_modes", "one_mode"):
+    """True if this case is left to another pass, or to another seed."""
+    share = os.environ.get("GRAFT_SHARE")
+    if share is None:
         return False
-    return drawn(item, seed) != (os.environ["GRAFT_HOST_MODE"] == "inline")
+    turn, parts = map(int, share.split("/"))
+
+    def marked(name: str) -> bool:
+        return item.get_closest_marker(name) is not None
+
+    if marked("seldom") and part_of(item, seed, 3, "seldom") != 1:
+        return True
+    part = part_of(item, seed, parts, "share")
+    if "GRAFT_HOST_MODE" not in os.environ:
+        return part != turn
+    if marked("both_modes"):
+        return False
+    if marked("one_mode") or item.path.relative_to(LISTING.parent).parts[0] not in IN_BOTH:
+        return part > 2
+    return part != turn
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
