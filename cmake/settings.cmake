@@ -55,3 +55,22 @@ function(graft_precompile target)
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds>
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overread>)
 endfunction()
+
+option(GRAFT_BATCHES "Compile the files of a row as one: half the time from nothing, more after a change" ON)
+# graft_compile_together(<target> <name>...) compiles <name>.cpp and the others, of the current folder, as one file.
+function(graft_compile_together target first)
+  if(NOT GRAFT_BATCHES)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set(sources ${first} ${ARGN})
+  list(TRANSFORM sources REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/\\1.cpp")
+  string(MAKE_C_IDENTIFIER ${first} group)
+  set_source_files_properties(${sources} PROPERTIES UNITY_GROUP ${group})
+  # GCC warns of types of an unnamed namespace that a type uses outside the main file, which the files of a row are.
+  get_target_property(options ${target} COMPILE_OPTIONS)
+  set(quiet $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  if(NOT quiet IN_LIST options)
+    target_compile_options(${target} PRIVATE ${quiet})
+  endif()
+endfunction()

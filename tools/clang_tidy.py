@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD = ROOT / "build" / "release"
+BUILD = ROOT / "build" / "tidy"
 PASSED = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graft-clang-tidy"
 FOLDERS = ("src/", "drivers/")
 INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
@@ -29,7 +29,8 @@ INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 def configure() -> None:
     """Writes the compilation database; nothing is built."""
-    command = ["cmake", "--preset", "release", "-Wno-dev", "--log-level=WARNING"]
+    command = ["cmake", "--preset", "release", "-B", str(BUILD), "-DGRAFT_BATCHES=OFF"]
+    command += ["-Wno-dev", "--log-level=WARNING"]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
