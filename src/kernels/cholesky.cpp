@@ -69,8 +69,7 @@ void cholesky_factor(Stream& stream, const TensorView& matrices, const TensorVie
   const std::string key = std::string("cholesky_factor_") + name_of(matrices.dtype) +
                           (has_dense_rows(matrices) ? "_dense" : "");
   Arguments arguments;
-  arguments.update(matrices);
-  append_strides(arguments, matrices);
+  append_updated(arguments, matrices);
   arguments.write(info);
   arguments.index(split.lines).index(split.per_item).index(n);
   const auto make = [&]<class Number>() { return build<Number>(key, matrices); };

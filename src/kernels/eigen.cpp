@@ -18,9 +18,6 @@ using ir::Type;
 using ir::Value;
 using ir::Variable;
 
-// Far more than the six to ten that matrices of these sizes take.
-constexpr int64_t kMostSweeps = 40;
-
 struct EigenKernel {
   graft_dtype dtype;
   bool upper, dense, with_vectors, dense_vectors;
@@ -59,12 +56,11 @@ class EigenBuilder {
   Value largest() const {
     const Variable found(like(real_part(given(b_.i64(0), b_.i64(0))), 0));
     b_.loop(b_.i64(0), n_, [&](Value j) {
-      b_.loop(j, n_, [&](Value i) { found = ir::maximum(found.get(), part(given(i, j))); });
+      b_.loop(j, n_,
+              [&](Value i) { found = ir::maximum(found.get(), greatest_part(given(i, j))); });
     });
     return found.get();
   }
-  static Value part(Value x) { return abs(x); }
-  static Value part(ComplexValue z) { return ir::maximum(abs(z.re), abs(z.im)); }
 
   // Divides by scale, and makes the other triangle of it, too.
   void mirror(Value scale) const {
@@ -131,17 +127,13 @@ class EigenBuilder {
       vectors_ = v_->matrix(matrix);
       store_identity(b_, *v_, vectors_, n_);
     }
-    const Variable unfinished(b_.i64(0));
-    b_.loop(b_.i64(0), b_.i64(kMostSweeps), [&](Value) {
-      unfinished = sweep();
-      b_.break_if(unfinished.get() == 0);
-    });
+    const Value unfinished = sweep_until_still(b_, [&] { return sweep(); });
     const Value first = matrix * n_;
     b_.loop(b_.i64(0), n_, [&](Value i) { values_.store(first + i, diagonal(i) * scale); });
     sort_with(b_, values_, first, n_, true, [&](Value i, Value k) {
       if (v_) exchange_columns(b_, *v_, v_->column(vectors_, i), v_->column(vectors_, k), n_);
     });
-    const Value failed = ((unfinished.get() != 0) | is_nan(most)) & (n_ > 1);
+    const Value failed = ((unfinished != 0) | is_nan(most)) & (n_ > 1);
     info_.store(matrix, cast(Type::kI32, select(failed, n_ - 1, b_.i64(0))));
   }
 
@@ -167,12 +159,9 @@ void symmetric_eigen(Stream& stream, const TensorView& values, const TensorView*
   const EigenKernel kernel{matrices.dtype, upper, has_dense_rows(matrices), vectors != nullptr,
                            vectors != nullptr && has_dense_rows(*vectors)};
   Arguments arguments;
-  arguments.update(values).write(info).update(matrices);
-  append_strides(arguments, matrices);
-  if (vectors != nullptr) {
-    arguments.update(*vectors);
-    append_strides(arguments, *vectors);
-  }
+  arguments.update(values).write(info);
+  append_updated(arguments, matrices);
+  if (vectors != nullptr) append_updated(arguments, *vectors);
   arguments.index(split.lines).index(split.per_item).index(n);
   const auto make = [&]<class Number>() {
     Builder b(kernel.key());

@@ -138,8 +138,7 @@ void householder_factor(Stream& stream, const TensorView& matrices, const Tensor
   const WorkSplit split = split_work(matrices.sizes[0], rows * columns * count);
   const std::string key = key_of("householder_factor", matrices);
   Arguments arguments;
-  arguments.update(matrices);
-  append_strides(arguments, matrices);
+  append_updated(arguments, matrices);
   arguments.write(factors).index(split.lines).index(split.per_item);
   arguments.index(rows).index(columns).index(count);
   const auto make = [&]<class Number>() { return factor_kernel<Number>(key, matrices); };
@@ -160,8 +159,7 @@ void apply_reflections(Stream& stream, const TensorView& matrices, const TensorV
                           (has_dense_rows(reflections) ? "_from_dense" : "") +
                           (adjoint ? "_adjoint" : "") + (conjugated ? "_conjugate" : "");
   Arguments arguments;
-  arguments.update(matrices);
-  append_strides(arguments, matrices);
+  append_updated(arguments, matrices);
   arguments.read(reflections);
   append_strides(arguments, reflections);
   arguments.read(factors).index(split.lines).index(split.per_item);

@@ -138,8 +138,7 @@ void lu_factor(Stream& stream, const TensorView& matrices, const TensorView& piv
       split_work(matrices.sizes[0], rows * columns * std::min(rows, columns) / 2);
   const std::string key = key_of("lu_factor", matrices);
   Arguments arguments;
-  arguments.update(matrices);
-  append_strides(arguments, matrices);
+  append_updated(arguments, matrices);
   arguments.write(pivots).write(info);
   arguments.index(split.lines).index(split.per_item).index(rows).index(columns);
   const auto make = [&]<class Number>() { return factor_kernel<Number>(key, matrices); };
@@ -156,8 +155,7 @@ void exchange_rows(Stream& stream, const TensorView& matrices, const TensorView&
   const WorkSplit split = split_work(matrices.sizes[0], columns * count);
   const std::string key = key_of(backward ? "exchange_rows_backward" : "exchange_rows", matrices);
   Arguments arguments;
-  arguments.update(matrices);
-  append_strides(arguments, matrices);
+  append_updated(arguments, matrices);
   arguments.read(pivots);
   append_checker(arguments, stream);
   arguments.index(split.lines).index(split.per_item).index(rows).index(columns).index(count);

@@ -31,4 +31,9 @@ void append_strides(Arguments& arguments, const TensorView& matrices) {
   for (int i = 0; i < 3; ++i) arguments.index(matrices.strides[i]);
 }
 
+void append_updated(Arguments& arguments, const TensorView& matrices) {
+  arguments.update(matrices);
+  append_strides(arguments, matrices);
+}
+
 }  // namespace graft

@@ -27,6 +27,9 @@ inline bool has_dense_rows(const TensorView& matrices) { return matrices.strides
 // Appends the batch as the three strides that MatrixParameter declares after the address.
 void append_strides(Arguments& arguments, const TensorView& matrices);
 
+// Appends a batch that the kernel writes over: its address, then its strides.
+void append_updated(Arguments& arguments, const TensorView& matrices);
+
 // The kernel's side of one batch: an address of its numbers' parts, then its strides.
 template <class Number>
 class MatrixParameter {

@@ -9,6 +9,10 @@ inline Value magnitude(Value x) { return abs(x); }
 // Of numbers whose squares neither overflow nor vanish.
 inline Value magnitude(ComplexValue z) { return sqrt(z.re * z.re + z.im * z.im); }
 
+// The greater of its parts, which no number of the type overflows; NaN where it holds one.
+inline Value greatest_part(Value x) { return abs(x); }
+inline Value greatest_part(ComplexValue z) { return ir::maximum(abs(z.re), abs(z.im)); }
+
 // Jacobi's rotation: [[first, cross], [cross*, second]] becomes diagonal when its columns are
 // turned, and its rows as the conjugates are. The smaller of the two angles, which Jacobi's methods
 // need to converge. Golub & Van Loan, Matrix Computations, 4th ed., algorithm 8.5.1. REQUIRES: the
@@ -38,6 +42,19 @@ class PlaneRotation {
   Number phase_;
   Value tangent_, cosine_, sine_;
 };
+
+// Calls sweep, which returns whether it turned any columns, until one turns none; 40 times at most,
+// far more than the six to ten that small matrices take. Returns what the last one did: not 0 where
+// the columns are not independent yet.
+template <class Sweep>
+Value sweep_until_still(ir::Builder& b, Sweep sweep) {
+  const ir::Variable turned(b.i64(0));
+  b.loop(b.i64(0), b.i64(40), [&](Value) {
+    turned = sweep();
+    b.break_if(turned.get() == 0);
+  });
+  return turned.get();
+}
 
 // 2^-23 or 2^-52, of the value's type.
 inline Value epsilon_like(Value x) {

@@ -18,8 +18,6 @@ using ir::Type;
 using ir::Value;
 using ir::Variable;
 
-// Far more than the six to ten that matrices of these sizes take.
-constexpr int64_t kMostSweeps = 40;
 constexpr int64_t kHoldsNan = -4;
 
 struct SingularKernel {
@@ -32,8 +30,6 @@ struct SingularKernel {
   }
 };
 
-Value part(Value x) { return abs(x); }
-Value part(ComplexValue z) { return ir::maximum(abs(z.re), abs(z.im)); }
 Value square(Value x) { return x * x; }
 Value square(ComplexValue z) { return z.re * z.re + z.im * z.im; }
 
@@ -61,7 +57,7 @@ class SingularBuilder {
     b_.loop(b_.i64(0), columns_, [&](Value j) {
       const Value column = a_.column(base_, j);
       b_.loop(b_.i64(0), rows_, [&](Value i) {
-        found = ir::maximum(found.get(), part(a_.load(a_.down(column, i))));
+        found = ir::maximum(found.get(), greatest_part(a_.load(a_.down(column, i))));
       });
     });
     return found.get();
@@ -124,13 +120,9 @@ class SingularBuilder {
       store_identity(b_, *v_, vectors_, columns_);
     }
     const Value tolerance = epsilon_like(scale) * sqrt(cast(scale.type(), rows_));
-    const Variable unfinished(b_.i64(0));
-    b_.loop(b_.i64(0), b_.i64(kMostSweeps), [&](Value) {
-      unfinished = sweep(tolerance, zero);
-      b_.break_if(unfinished.get() == 0);
-    });
+    const Value unfinished = sweep_until_still(b_, [&] { return sweep(tolerance, zero); });
     finish(matrix, scale, real_part(zero));
-    const Value failed = select(unfinished.get() != 0, columns_, b_.i64(0));
+    const Value failed = select(unfinished != 0, columns_, b_.i64(0));
     info_.store(matrix, cast(Type::kI32, select(is_nan(most), b_.i64(kHoldsNan), failed)));
   }
 
@@ -167,12 +159,9 @@ void singular_values(Stream& stream, const TensorView& values, const TensorView*
   const SingularKernel kernel{matrices.dtype, has_dense_rows(matrices), vectors != nullptr,
                               vectors != nullptr && has_dense_rows(*vectors)};
   Arguments arguments;
-  arguments.update(values).write(info).update(matrices);
-  append_strides(arguments, matrices);
-  if (vectors != nullptr) {
-    arguments.update(*vectors);
-    append_strides(arguments, *vectors);
-  }
+  arguments.update(values).write(info);
+  append_updated(arguments, matrices);
+  if (vectors != nullptr) append_updated(arguments, *vectors);
   arguments.index(split.lines).index(split.per_item).index(rows).index(columns);
   const auto make = [&]<class Number>() {
     Builder b(kernel.key());

@@ -98,8 +98,7 @@ void triangular_solve(Stream& stream, const TensorView& right, const TensorView&
                            by_columns,  has_dense_rows(right)};
   const WorkSplit split = split_work(right.sizes[0] * columns, n * n / 2);
   Arguments arguments;
-  arguments.update(right);
-  append_strides(arguments, right);
+  append_updated(arguments, right);
   arguments.read(a);
   append_strides(arguments, a);
   arguments.index(split.lines).index(split.per_item).index(n).index(columns);
