@@ -75,7 +75,9 @@ class Launch {
     spec_.op = op.id;
     spec_.compute = static_cast<uint8_t>(dtype_);
     for (const TensorView& view : outputs) add(view);
-    if (is_half(compute) && rounds(outputs, compute)) spec_.compute = static_cast<uint8_t>(compute);
+    if (is_half(compute) && (rounds(outputs, compute) || narrows(op, inputs, compute))) {
+      spec_.compute = static_cast<uint8_t>(compute);
+    }
     output_count_ = spec_.operands;
     for (const Operand& input : inputs) {
       if (input.is_scalar) {
@@ -109,6 +111,14 @@ class Launch {
     return std::ranges::any_of(outputs, [half](const TensorView& view) {
       return view.dtype != half && (is_floating(view.dtype) || is_complex(view.dtype));
     });
+  }
+
+  static bool narrows(const Op& op, std::span<const Operand> inputs, graft_dtype half) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool free = inputs[i].is_scalar || (op.conditions >> i & 1) != 0;
+      if (!free && inputs[i].view.dtype != half && size_of(inputs[i].view.dtype) > 1) return true;
+    }
+    return false;
   }
 
   void add(const TensorView& view) {

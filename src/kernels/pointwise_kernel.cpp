@@ -160,10 +160,19 @@ class Writer {
   void append_input(int i, const Value loaded[2], std::vector<Value>* inputs) {
     const bool condition = op_.conditions >> (i - op_.outputs) & 1;
     const ir::Type type = condition ? ir::Type::kBool : type_;
-    inputs->push_back(cast(type, loaded[0]));
+    const Value first = cast(type, loaded[0]);
+    inputs->push_back(condition ? first : taken(i, first));
     if (!complex_) return;
     const bool pair = is_set(loaded[1]);
     inputs->push_back(pair ? cast(type, loaded[1]) : b_.constant(type, 0));
+  }
+
+  // What a half type does not hold is rounded to it, as PyTorch's promotion does first.
+  Value taken(int i, Value input) const {
+    const auto compute = static_cast<graft_dtype>(spec_.compute);
+    const bool wide =
+        spec_.walk(i) != Walk::kScalar && spec_.dtype(i) != compute && size_of(spec_.dtype(i)) > 1;
+    return is_half(compute) && wide ? ir::rounded_to(compute, input) : input;
   }
 
   void store(int i, const Results& results, size_t parts_each, Value element) {

@@ -84,6 +84,9 @@ void GRAFT_STRUCTURED(index_reduce_out)(const at::Tensor& self, int64_t dim,
                                         const c10::string_view reduce, bool include_self,
                                         const at::Tensor& out) {
   require_reducible(self, reduce, include_self);
+  TORCH_CHECK_INDEX(self.dim() == 0 || self.size(dim) > 0 || index.numel() == 0,
+                    "index_reduce(): index out of range for tensor of size ", self.sizes(),
+                    " at dimension ", dim);
   if (!out.is_same(self)) out.copy_(self);
   if (out.numel() == 0 || source.numel() == 0) return;
   const at::Tensor to = at_least_1d(out), from = at_least_1d(source);

@@ -2,12 +2,16 @@
 #include <ATen/native/Padding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/reflection_pad1d_backward_ops.h>
+#include <ATen/ops/reflection_pad3d_backward_ops.h>
+#include <ATen/ops/replication_pad1d_backward_ops.h>
 
 #include <vector>
 
 #include "kernels/resample.h"
 #include "kernels/upsample.h"
 #include "operators.h"
+#include "torch/device_scope.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/refusal.h"
@@ -85,37 +89,40 @@ at::Tensor gradient_like(const at::Tensor& self) {
   return at::empty_like(self, self.suggest_memory_format());
 }
 
+template <auto make, int64_t planes>
+at::Tensor& whole_gradient_into(const at::Tensor& grad_output, const at::Tensor& self,
+                                at::IntArrayRef padding, at::Tensor& grad_input) {
+  for (const at::Tensor& tensor : {grad_output, grad_input}) {
+    TORCH_CHECK(tensor.device() == self.device(),
+                "Expected all tensors to be on the same device, but found at least two devices, ",
+                self.device(), " and ", tensor.device(), "!");
+  }
+  TORCH_CHECK(grad_input.scalar_type() == self.scalar_type(), "Expected out tensor to have dtype ",
+              self.scalar_type(), ", but got ", grad_input.scalar_type(), " instead");
+  const DeviceScope device(self.device());
+  return gradient_into(make, planes, grad_output, self, padding, grad_input);
+}
+
+template <auto make, int64_t planes>
+at::Tensor whole_gradient(const at::Tensor& grad_output, const at::Tensor& self,
+                          at::IntArrayRef padding) {
+  at::Tensor grad_input = gradient_like(self);
+  return whole_gradient_into<make, planes>(grad_output, self, padding, grad_input);
+}
+
 }  // namespace
 
 void GRAFT_STRUCTURED(reflection_pad1d_out)(const at::Tensor& self, at::IntArrayRef padding,
                                             const at::Tensor& out) {
   forward(&reflection_taps, self, padding, out);
 }
-void GRAFT_STRUCTURED(reflection_pad1d_backward_grad_input)(const at::Tensor& grad_output,
-                                                            const at::Tensor&,
-                                                            at::IntArrayRef padding,
-                                                            const at::Tensor& grad_input) {
-  backward(&reflection_taps, grad_output, padding, grad_input);
-}
 void GRAFT_STRUCTURED(reflection_pad3d_out)(const at::Tensor& self, at::IntArrayRef padding,
                                             const at::Tensor& out) {
   forward(&reflection_taps, self, padding, out);
 }
-void GRAFT_STRUCTURED(reflection_pad3d_backward_grad_input)(const at::Tensor& grad_output,
-                                                            const at::Tensor&,
-                                                            at::IntArrayRef padding,
-                                                            const at::Tensor& grad_input) {
-  backward(&reflection_taps, grad_output, padding, grad_input);
-}
 void GRAFT_STRUCTURED(replication_pad1d_out)(const at::Tensor& self, at::IntArrayRef padding,
                                              const at::Tensor& out) {
   forward(&replication_taps, self, padding, out);
-}
-void GRAFT_STRUCTURED(replication_pad1d_backward_grad_input)(const at::Tensor& grad_output,
-                                                             const at::Tensor&,
-                                                             at::IntArrayRef padding,
-                                                             const at::Tensor& grad_input) {
-  backward(&replication_taps, grad_output, padding, grad_input);
 }
 void GRAFT_STRUCTURED(replication_pad2d_out)(const at::Tensor& self, at::IntArrayRef padding,
                                              const at::Tensor& out) {
@@ -192,6 +199,18 @@ at::Tensor GRAFT_OPERATOR(replication_pad3d_backward)(const at::Tensor& grad_out
   at::Tensor grad_input = gradient_like(self);
   return GRAFT_OPERATOR(replication_pad3d_backward_grad_input)(grad_output, self, padding,
                                                                grad_input);
+}
+
+// Whole, since upstream's shape functions of these three read paddings that are not there.
+TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) {
+  namespace op = at::_ops;
+  implement<op::reflection_pad1d_backward, &whole_gradient<&reflection_taps, 1>>(m);
+  implement<op::reflection_pad3d_backward, &whole_gradient<&reflection_taps, 3>>(m);
+  implement<op::replication_pad1d_backward, &whole_gradient<&replication_taps, 1>>(m);
+  implement<op::reflection_pad1d_backward_grad_input, &whole_gradient_into<&reflection_taps, 1>>(m);
+  implement<op::reflection_pad3d_backward_grad_input, &whole_gradient_into<&reflection_taps, 3>>(m);
+  implement<op::replication_pad1d_backward_grad_input, &whole_gradient_into<&replication_taps, 1>>(
+      m);
 }
 
 }  // namespace graft::binding

@@ -65,6 +65,17 @@ class Activities {
   Activities(libkineto::CpuTraceBuffer& buffer, Linked linked)
       : buffer_(buffer), linked_(std::move(linked)) {}
 
+  // Waits stand beside work: where none has a time, they would be all that PyTorch's table takes
+  // for the device's.
+  void add(const std::vector<TracedCommand>& commands) {
+    const bool timed =
+        std::any_of(commands.begin(), commands.end(),
+                    [](const TracedCommand& command) { return command.start_ns != 0; });
+    for (const TracedCommand& command : commands) {
+      if (timed || command.kind != TracedKind::kWait) add(command);
+    }
+  }
+
   void add(const TracedCommand& command) {
     const int32_t flow = ++flow_;
     if (command.called_ns != 0) add_call(command, flow);
@@ -198,7 +209,7 @@ class Session final : public libkineto::IActivityProfilerSession {
       buffer_ = std::make_unique<libkineto::CpuTraceBuffer>();
       buffer_->span = libkineto::TraceSpan(0, 0, device_name());
       Activities activities(*buffer_, std::move(linked));
-      for (const TracedCommand& command : commands_) activities.add(command);
+      activities.add(commands_);
       activities.add_annotations();
       buffer_->gpuOpCount = static_cast<int>(buffer_->activities.size());
       for (const auto& activity : buffer_->activities) {

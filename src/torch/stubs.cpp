@@ -1,9 +1,12 @@
 // src/torch/stubs.cpp: fills PyTorch's DispatchStubs when the binding is loaded.
 #include "torch/stubs.h"
 
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include "runtime/error.h"
+#include "runtime/op_tag.h"
 
 namespace graft::binding {
 namespace {
@@ -35,7 +38,20 @@ void fill_stubs() {
   fill_fake_quantization_stubs();
 }
 
-void throw_unfilled() { throw Error(GRAFT_UNSUPPORTED, "no kernel for this operator"); }
+void throw_unfilled() {
+  const std::string name = op_name(current_tag());
+  throw Error(GRAFT_UNSUPPORTED, "no kernel for " + (name.empty() ? "this operator" : name));
+}
+
+void check_number(const at::TensorIteratorBase& iterator, const c10::Scalar& number) {
+  if (!number.isFloatingPoint()) return;
+  const double value = number.toDouble();
+  const bool fits = !(std::abs(value) > std::numeric_limits<float>::max()) || std::isinf(value);
+  if (fits) [[likely]]
+    return;
+  const at::ScalarType type = iterator.maybe_common_dtype().value_or(iterator.dtype(0));
+  if (type != at::kDouble && type != at::kComplexDouble) static_cast<void>(number.to<float>());
+}
 
 const Op& op_row(std::string_view name) {
   const Op* row = find_op(name);

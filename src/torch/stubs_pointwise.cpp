@@ -56,6 +56,7 @@ void scaled_stub(at::TensorIteratorBase& iterator, const c10::Scalar& alpha) {
   if (alpha.equal(1)) {
     run_pointwise(iterator, op_row<plain>());
   } else {
+    check_number(iterator, alpha);
     run_pointwise(iterator, op_row<scaled>(), {alpha});
   }
 }

@@ -82,11 +82,33 @@ Stream& stream_of(const at::TensorIteratorBase& iterator) {
 
 namespace {
 
-// The dtype that results are rounded to on their way to the outputs: out= may be of another one.
-graft_dtype result_dtype(const at::TensorIteratorBase& iterator, at::ScalarType common) {
+// ATen's products and quotients of half types take a single number as it is; everything else rounds
+// it to the dtype of the others first, as it does with tensors.
+bool keeps_numbers(const Op& op) {
+  const std::string_view name(op.name);
+  return name == "mul" || name.starts_with("div");
+}
+
+// Whether operand i is of a wider dtype than the half type that its operator computes in, and
+// rounded to it as it is read.
+bool is_narrowed(const at::TensorIteratorBase& iterator, const Op& op, int i) {
+  const bool condition = op.conditions >> (i - iterator.noutputs()) & 1;
+  if (condition || iterator.is_cpu_scalar(i) || iterator.element_size(i) < 2) return false;
+  return iterator.dtype(i) != iterator.common_dtype() &&
+         !(keeps_numbers(op) && iterator.tensor(i).numel() == 1);
+}
+
+// The dtype that results are rounded to on their way to the outputs, where out= may be of another
+// one, and operands on theirs to the formula.
+graft_dtype result_dtype(const at::TensorIteratorBase& iterator, const Op& op,
+                         at::ScalarType common) {
   if (!at::isReducedFloatingType(common)) return to_graft(common);
   for (int i = 0; i < iterator.noutputs(); ++i) {
     if (iterator.dtype(i) != common) return to_graft(common);
+  }
+  if (!iterator.maybe_common_dtype()) return GRAFT_FLOAT32;
+  for (int i = iterator.noutputs(); i < iterator.ntensors(); ++i) {
+    if (is_narrowed(iterator, op, i)) return to_graft(common);
   }
   return GRAFT_FLOAT32;
 }
@@ -99,7 +121,8 @@ void run_pointwise(const at::TensorIteratorBase& iterator, const Op& op,
   const at::ScalarType common = op.conditions != 0
                                     ? iterator.dtype(0)
                                     : iterator.maybe_common_dtype().value_or(iterator.dtype(0));
-  const graft_dtype compute = compute_dtype(common), result = result_dtype(iterator, common);
+  const graft_dtype compute = compute_dtype(common), result = result_dtype(iterator, op, common);
+  const graft_dtype taken = keeps_numbers(op) ? compute : to_graft(common);
   if (iterator.numel() == 0) return require(computes_in(op, compute));
   const int output_count = iterator.noutputs(), input_count = iterator.ninputs();
   if (output_count + input_count > kMaxOperands) {
@@ -111,7 +134,7 @@ void run_pointwise(const at::TensorIteratorBase& iterator, const Op& op,
   for (int i = 0; i < input_count; ++i) {
     if (iterator.is_cpu_scalar(output_count + i)) {
       const graft::Scalar scalar = cpu_scalar(iterator, output_count + i);
-      inputs[i] = op.conditions >> i & 1 ? scalar : scalar.to(compute);
+      inputs[i] = op.conditions >> i & 1 ? scalar : scalar.to(taken).to(compute);
     } else {
       fill_view(iterator, output_count + i, inputs[i].view);
     }

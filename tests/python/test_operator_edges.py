@@ -3,7 +3,10 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 from torch.testing import assert_close
+
+from sandbox import interpret
 
 DTYPES = [torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.float32]
 BOUNDS = [-1, 300, -129, 2**40, 2**63 + 5, 1e300, -1e300, 0.5, float("inf"), float("nan")]
@@ -250,3 +253,76 @@ def test_the_next_number_of_each_dtype(device, native, dtype):
     expected = torch.nextafter(a, b)
     assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
     assert torch.equal(found.signbit() | found.isnan(), expected.signbit() | expected.isnan())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_wider_operands_are_rounded_to_the_half_type_first(device, native, dtype):
+    x = (torch.arange(-40, 40) / 8).to(dtype)
+    numbers = torch.arange(2001, 2081)
+    for name in ("add", "sub", "mul", "maximum", "fmod", "remainder", "eq", "lt"):
+        call = getattr(torch, name)
+        for other in (numbers, numbers.int(), numbers[:1], numbers[0], torch.tensor(0.1)):
+            wanted = call(x, other)
+            assert torch.equal(call(x.to(device), other.to(device)).cpu(), wanted), (name, other)
+            if other.dim() == 0:
+                assert torch.equal(call(x.to(device), other).cpu(), wanted), (name, other)
+    for number in (2049, 0.1, 65505):
+        for call in (torch.add, torch.sub, torch.mul, torch.div, torch.fmod, torch.eq, torch.ge):
+            assert torch.equal(call(x.to(device), number).cpu(), call(x, number)), (call, number)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64], ids=str)
+def test_a_number_that_overflows_is_refused_as_by_the_cpu(device, dtype):
+    calls = {
+        "elu": lambda x: F.elu(x, alpha=1e308),
+        "leaky_relu": lambda x: F.leaky_relu(x, 1e308),
+        "threshold": lambda x: F.threshold(x, 1e308, 1.0),
+        "hardshrink": lambda x: F.hardshrink(x, 1e308),
+        "softplus": lambda x: F.softplus(x, 1e308),
+        "hardtanh": lambda x: F.hardtanh(x, -1e308, 1e308),
+        "add": lambda x: torch.add(x, x, alpha=1e308),
+        "sub": lambda x: torch.sub(x, x, alpha=-1e308),
+        "lerp": lambda x: torch.lerp(x, x, 1e308),
+        "addcmul": lambda x: torch.addcmul(x, x, x, value=1e308),
+        "addcdiv": lambda x: torch.addcdiv(x, x, x, value=1e308),
+        "infinity": lambda x: F.leaky_relu(x, float("inf")),
+    }
+    x = torch.ones(3, dtype=dtype)
+    for name, call in calls.items():
+        wanted, found = outcome(lambda: call(x)), outcome(lambda: call(x.to(device)))  # noqa: B023
+        if isinstance(wanted, str):  # the CPU names the type that it holds the number in
+            assert "without overflow" in wanted
+            assert "without overflow" in str(found), name
+        else:
+            assert_close(found, wanted, equal_nan=True)
+
+
+def test_an_index_into_nothing_is_refused(device):
+    def reduced(to, index):
+        source = torch.ones(len(index), 3, device=to)
+        index = torch.tensor(index, dtype=torch.int64, device=to)
+        return torch.empty(0, 3, device=to).index_reduce(0, index, source, "prod")
+
+    for to in ("cpu", device):
+        assert reduced(to, []).shape == (0, 3)
+        with pytest.raises(IndexError, match="out of range"):
+            reduced(to, [0])
+
+
+def test_gradients_of_padding_ask_for_their_paddings():
+    """PyTorch's shape functions read them without asking, which may end the process."""
+    interpret(
+        """
+        for name, rank in (("reflection_pad1d", 2), ("replication_pad1d", 2), ("reflection_pad3d", 4)):
+            x = torch.ones([4] * rank, device=D)
+            gradient = getattr(torch.ops.aten, name + "_backward")
+            for padding in ([], [1]):
+                for out in ({}, {"grad_input": torch.empty_like(x)}):
+                    try:
+                        gradient(x, x, padding, **out)
+                    except RuntimeError as error:
+                        assert "padding size is expected to be" in str(error), error
+                    else:
+                        raise AssertionError(name)
+        """
+    ).good()

@@ -13,6 +13,8 @@ from torch.autograd import DeviceType
 from torch.nn import functional as F
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
+from sandbox import ROOT, build_c, interpret
+
 pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 
 BOTH = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
@@ -346,3 +348,25 @@ def test_the_older_form_has_plausible_times(device, use_kineto):
     commands = [one.self_device_time_total for one in averages if not one.is_user_annotation]
     assert 0 < sum(commands) <= took_us
     assert "aten::mm" in prof.key_averages().table()
+
+
+@pytest.mark.host_only
+def test_a_driver_without_times_has_tables(tmp_path):
+    """Its waits alone would be all that the table takes for the device's work."""
+    tiny = build_c(tmp_path / "tiny.so", (ROOT / "tests/drivers/tiny.c").read_text())
+    tables = interpret(
+        """
+        from torch.profiler import ProfilerActivity, profile
+        tables = []
+        for activities in ([ProfilerActivity.PrivateUse1],
+                           [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]):
+            with profile(activities=activities) as prof:
+                (torch.ones(8, 8, device=D) * 2).cpu()
+                torch.get_device_module(D).synchronize()
+            tables.append(prof.key_averages().table())
+        print(json.dumps(tables))
+        """,
+        GRAFT_DRIVER_PATH=tiny, GRAFT_DEVICES="tiny",
+    ).value()  # fmt: skip
+    assert all("Self CPU" in table for table in tables)
+    assert "aten::mul" in tables[1]
