@@ -4,8 +4,8 @@
 With GRAFT_SHARE=K/N, as `make test` sets it, a pass runs the K-th of N parts of the cases: the seed of the
 order and the name of the case choose the part, so two passes with another K share the cases, and the next
 run divides them otherwise. Of what is marked seldom, each runs under one seed in three.
-The passes that name a mode of the host driver take two parts of N of what only one of them runs, and all of
-what both_modes marks.
+The passes that name a mode of the host driver take two parts of N of what only one of them runs, and divide
+between them all of what both_modes marks.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def left_out(item: pytest.Item, seed: int) -> bool:
     if "GRAFT_HOST_MODE" not in os.environ:
         return part != turn
     if marked("both_modes"):
-        return False
+        return (turn == 1) != (part <= parts // 2)
     if marked("one_mode") or item.path.relative_to(LISTING.parent).parts[0] not in IN_BOTH:
         return part > 2
     return part != turn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -38,12 +39,23 @@ def module() -> Any:
 
 @pytest.fixture
 def allocated(module: Any) -> Callable[[], int]:
-    """Asks for the bytes in use, without what earlier tests left in cycles of references."""
+    """Asks for the bytes in use, without what earlier tests left in cycles of references or threads.
 
-    def bytes_in_use() -> int:
+    A thread of autograd drops what it worked on a moment after backward() has returned, so the number is
+    asked for until it stays.
+    """
+
+    def bytes_now() -> int:
         gc.collect()
         module.synchronize()
         return int(module.memory_allocated())
+
+    def bytes_in_use() -> int:
+        found, before = bytes_now(), -1
+        while found != before:
+            time.sleep(0.05)
+            found, before = bytes_now(), found
+        return found
 
     return bytes_in_use
 
