@@ -3,7 +3,7 @@
 
 With GRAFT_SHARE=K/N, as `make test` sets it, a pass runs the K-th of N parts of the cases: the seed of the
 order and the name of the case choose the part, so two passes with another K share the cases, and the next
-run divides them otherwise. Of what is marked seldom, each runs under one seed in three.
+run divides them otherwise. Of its share, what is marked seldom runs under one seed in three.
 The passes that name a mode of the host driver take two parts of N of what only one of them runs, and divide
 between them all of what both_modes marks.
 """

@@ -122,7 +122,8 @@ void run_pointwise(const at::TensorIteratorBase& iterator, const Op& op,
                                     ? iterator.dtype(0)
                                     : iterator.maybe_common_dtype().value_or(iterator.dtype(0));
   const graft_dtype compute = compute_dtype(common), result = result_dtype(iterator, op, common);
-  const graft_dtype taken = keeps_numbers(op) ? compute : to_graft(common);
+  const bool rounds_numbers = at::isReducedFloatingType(common) && !keeps_numbers(op);
+  const graft_dtype taken = rounds_numbers ? to_graft(common) : compute;
   if (iterator.numel() == 0) return require(computes_in(op, compute));
   const int output_count = iterator.noutputs(), input_count = iterator.ninputs();
   if (output_count + input_count > kMaxOperands) {
