@@ -97,7 +97,10 @@ C complex_acosh(C z) {
 C complex_atanh(C z) {
   const Value gap = 1 - z.re, square = z.im * z.im;
   const Value re = log1p(z.re * 4 / (gap * gap + square)) * 0.25;
-  return {re, atan2(z.im * 2, gap * (1 + z.re) - square) * 0.5};
+  const C usual = {re, atan2(z.im * 2, gap * (1 + z.re) - square) * 0.5};
+  const Value steep = copysign(like(z.im, std::numbers::pi / 2), z.im);
+  const C far = {copysign(like(z.re, 0), z.re), select(is_nan(z.im), z.im, steep)};
+  return select(is_inf(z.re) | is_inf(z.im), far, usual);
 }
 
 C complex_pow(C a, C b) { return complex_exp(b * complex_log(a)); }

@@ -18,6 +18,7 @@ inline constexpr uint8_t kBoolType = 1;
 inline constexpr uint8_t kIntegerTypes = 2;
 inline constexpr uint8_t kFloatTypes = 4;
 inline constexpr uint8_t kComplexTypes = 8;
+inline constexpr uint8_t kNoHalfTypes = 16;  // beside kFloatTypes: PyTorch has it for no half type
 inline constexpr uint8_t kRealTypes = kBoolType | kIntegerTypes | kFloatTypes;
 
 // One or several results of a row, so that a lambda may return either.

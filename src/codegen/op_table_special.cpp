@@ -131,41 +131,50 @@ Value scaled_by_power_of_two(Value a, Value n) {
   return select(is_nan(n), n, result * bitcast(a.type(), exponent << layout.mantissa));
 }
 
-#define GRAFT_WIDE_ROW(name, stub, function)                                         \
+constexpr uint8_t kSingleTypes = kFloatTypes | kNoHalfTypes;
+
+#define GRAFT_WIDE_ROW(name, types, stub, function)                                  \
   {                                                                                  \
-    name, 1, 0, 1, kFloatTypes, 0, stub,                                             \
+    name, 1, 0, 1, types, 0, stub,                                                   \
         [](In x, In) { return wide(x[0], [](Value a) { return ir::function(a); }); } \
   }
-#define GRAFT_PAIR_ROW(name, stub, function)                                           \
-  {                                                                                    \
-    name, 2, 0, 1, kFloatTypes, 0, stub, [](In x, In) { return function(x[0], x[1]); } \
+#define GRAFT_PAIR_ROW(name, types, stub, function)                              \
+  {                                                                              \
+    name, 2, 0, 1, types, 0, stub, [](In x, In) { return function(x[0], x[1]); } \
   }
 // On [0, 1] instead of [-1, 1].
-#define GRAFT_SHIFTED_ROW(name, stub, function)                                                   \
-  {                                                                                               \
-    name, 2, 0, 1, kFloatTypes, 0, stub, [](In x, In) { return function(x[0] + x[0] - 1, x[1]); } \
+#define GRAFT_SHIFTED_ROW(name, stub, function)                                                    \
+  {                                                                                                \
+    name, 2, 0, 1, kSingleTypes, 0, stub, [](In x, In) { return function(x[0] + x[0] - 1, x[1]); } \
   }
 
 const Op kRows[] = {
-    GRAFT_WIDE_ROW("erfcx", "special_erfcx_stub", erfcx),
-    GRAFT_WIDE_ROW("ndtri", "special_ndtri_stub", ndtri),
-    GRAFT_WIDE_ROW("log_ndtr", "special_log_ndtr_stub", log_ndtr),
-    GRAFT_WIDE_ROW("i0", "i0_stub", bessel_i0),
-    GRAFT_WIDE_ROW("i0e", "special_i0e_stub", bessel_i0e),
-    GRAFT_WIDE_ROW("i1", "special_i1_stub", bessel_i1),
-    GRAFT_WIDE_ROW("i1e", "special_i1e_stub", bessel_i1e),
-    GRAFT_WIDE_ROW("bessel_j0", "special_bessel_j0_stub", bessel_j0),
-    GRAFT_WIDE_ROW("bessel_j1", "special_bessel_j1_stub", bessel_j1),
-    GRAFT_WIDE_ROW("bessel_y0", "special_bessel_y0_stub", bessel_y0),
-    GRAFT_WIDE_ROW("bessel_y1", "special_bessel_y1_stub", bessel_y1),
-    GRAFT_WIDE_ROW("modified_bessel_i0", "special_modified_bessel_i0_stub", bessel_i0),
-    GRAFT_WIDE_ROW("modified_bessel_i1", "special_modified_bessel_i1_stub", bessel_i1),
-    GRAFT_WIDE_ROW("modified_bessel_k0", "special_modified_bessel_k0_stub", bessel_k0),
-    GRAFT_WIDE_ROW("modified_bessel_k1", "special_modified_bessel_k1_stub", bessel_k1),
-    GRAFT_WIDE_ROW("scaled_bessel_k0", "special_scaled_modified_bessel_k0_stub", bessel_k0e),
-    GRAFT_WIDE_ROW("scaled_bessel_k1", "special_scaled_modified_bessel_k1_stub", bessel_k1e),
-    GRAFT_WIDE_ROW("spherical_bessel_j0", "special_spherical_bessel_j0_stub", spherical_bessel_j0),
-    GRAFT_WIDE_ROW("airy_ai", "special_airy_ai_stub", airy_ai),
+    GRAFT_WIDE_ROW("erfcx", kSingleTypes, "special_erfcx_stub", erfcx),
+    GRAFT_WIDE_ROW("ndtri", kSingleTypes, "special_ndtri_stub", ndtri),
+    GRAFT_WIDE_ROW("log_ndtr", kSingleTypes, "special_log_ndtr_stub", log_ndtr),
+    GRAFT_WIDE_ROW("i0", kFloatTypes, "i0_stub", bessel_i0),
+    GRAFT_WIDE_ROW("i0e", kFloatTypes, "special_i0e_stub", bessel_i0e),
+    GRAFT_WIDE_ROW("i1", kFloatTypes, "special_i1_stub", bessel_i1),
+    GRAFT_WIDE_ROW("i1e", kFloatTypes, "special_i1e_stub", bessel_i1e),
+    GRAFT_WIDE_ROW("bessel_j0", kSingleTypes, "special_bessel_j0_stub", bessel_j0),
+    GRAFT_WIDE_ROW("bessel_j1", kSingleTypes, "special_bessel_j1_stub", bessel_j1),
+    GRAFT_WIDE_ROW("bessel_y0", kSingleTypes, "special_bessel_y0_stub", bessel_y0),
+    GRAFT_WIDE_ROW("bessel_y1", kSingleTypes, "special_bessel_y1_stub", bessel_y1),
+    GRAFT_WIDE_ROW("modified_bessel_i0", kSingleTypes, "special_modified_bessel_i0_stub",
+                   bessel_i0),
+    GRAFT_WIDE_ROW("modified_bessel_i1", kSingleTypes, "special_modified_bessel_i1_stub",
+                   bessel_i1),
+    GRAFT_WIDE_ROW("modified_bessel_k0", kSingleTypes, "special_modified_bessel_k0_stub",
+                   bessel_k0),
+    GRAFT_WIDE_ROW("modified_bessel_k1", kSingleTypes, "special_modified_bessel_k1_stub",
+                   bessel_k1),
+    GRAFT_WIDE_ROW("scaled_bessel_k0", kSingleTypes, "special_scaled_modified_bessel_k0_stub",
+                   bessel_k0e),
+    GRAFT_WIDE_ROW("scaled_bessel_k1", kSingleTypes, "special_scaled_modified_bessel_k1_stub",
+                   bessel_k1e),
+    GRAFT_WIDE_ROW("spherical_bessel_j0", kSingleTypes, "special_spherical_bessel_j0_stub",
+                   spherical_bessel_j0),
+    GRAFT_WIDE_ROW("airy_ai", kSingleTypes, "special_airy_ai_stub", airy_ai),
     {"kaiser_window", 1, 2, 1, kFloatTypes, 0, "kaiser_window_stub",
      [](In x, In s) { return kaiser_window(x[0], s[0], s[1]); }},
     {"trigamma", 1, 0, 1, kFloatTypes, 0, "trigamma_stub",
@@ -175,21 +184,21 @@ const Op kRows[] = {
      [](In x, In) { return wide_of(x, ir::gamma_gradient); }},
     {"dirichlet_gradient", 3, 0, 1, kFloatTypes, 0, "",
      [](In x, In) { return wide_of(x, ir::dirichlet_gradient); }},
-    GRAFT_PAIR_ROW("zeta", "zeta_stub", zeta),
-    GRAFT_PAIR_ROW("igamma", "igamma_stub", igamma),
-    GRAFT_PAIR_ROW("igammac", "igammac_stub", igammac),
-    GRAFT_PAIR_ROW("chebyshev_t", "chebyshev_polynomial_t_stub", chebyshev_t),
-    GRAFT_PAIR_ROW("chebyshev_u", "chebyshev_polynomial_u_stub", chebyshev_u),
-    GRAFT_PAIR_ROW("chebyshev_v", "chebyshev_polynomial_v_stub", chebyshev_v),
-    GRAFT_PAIR_ROW("chebyshev_w", "chebyshev_polynomial_w_stub", chebyshev_w),
+    GRAFT_PAIR_ROW("zeta", kSingleTypes, "zeta_stub", zeta),
+    GRAFT_PAIR_ROW("igamma", kFloatTypes, "igamma_stub", igamma),
+    GRAFT_PAIR_ROW("igammac", kFloatTypes, "igammac_stub", igammac),
+    GRAFT_PAIR_ROW("chebyshev_t", kSingleTypes, "chebyshev_polynomial_t_stub", chebyshev_t),
+    GRAFT_PAIR_ROW("chebyshev_u", kSingleTypes, "chebyshev_polynomial_u_stub", chebyshev_u),
+    GRAFT_PAIR_ROW("chebyshev_v", kSingleTypes, "chebyshev_polynomial_v_stub", chebyshev_v),
+    GRAFT_PAIR_ROW("chebyshev_w", kSingleTypes, "chebyshev_polynomial_w_stub", chebyshev_w),
     GRAFT_SHIFTED_ROW("shifted_chebyshev_t", "shifted_chebyshev_polynomial_t_stub", chebyshev_t),
     GRAFT_SHIFTED_ROW("shifted_chebyshev_u", "shifted_chebyshev_polynomial_u_stub", chebyshev_u),
     GRAFT_SHIFTED_ROW("shifted_chebyshev_v", "shifted_chebyshev_polynomial_v_stub", chebyshev_v),
     GRAFT_SHIFTED_ROW("shifted_chebyshev_w", "shifted_chebyshev_polynomial_w_stub", chebyshev_w),
-    GRAFT_PAIR_ROW("hermite_h", "hermite_polynomial_h_stub", hermite_h),
-    GRAFT_PAIR_ROW("hermite_he", "hermite_polynomial_he_stub", hermite_he),
-    GRAFT_PAIR_ROW("laguerre_l", "laguerre_polynomial_l_stub", laguerre_l),
-    GRAFT_PAIR_ROW("legendre_p", "legendre_polynomial_p_stub", legendre_p),
+    GRAFT_PAIR_ROW("hermite_h", kSingleTypes, "hermite_polynomial_h_stub", hermite_h),
+    GRAFT_PAIR_ROW("hermite_he", kSingleTypes, "hermite_polynomial_he_stub", hermite_he),
+    GRAFT_PAIR_ROW("laguerre_l", kSingleTypes, "laguerre_polynomial_l_stub", laguerre_l),
+    GRAFT_PAIR_ROW("legendre_p", kSingleTypes, "legendre_polynomial_p_stub", legendre_p),
     {"nextafter", 2, 0, 1, kFloatTypes, 0, "nextafter_stub",
      [](In x, In) { return next_after(x[0], x[1], 0); }},
     // Of bfloat16 numbers in float32.
@@ -200,7 +209,7 @@ const Op kRows[] = {
      [](In x, In) { return next_after_float16(x[0], x[1]); }},
     {"frexp", 1, 0, 2, kFloatTypes, 0, "frexp_stub",
      [](In x, In) { return fraction_and_exponent(x[0]); }},
-    GRAFT_PAIR_ROW("ldexp", "ldexp_stub", scaled_by_power_of_two),
+    GRAFT_PAIR_ROW("ldexp", kFloatTypes, "ldexp_stub", scaled_by_power_of_two),
     {"gcd", 2, 0, 1, kIntegerTypes, 0, "gcd_stub", [](In x, In) { return gcd(x[0], x[1]); }},
     {"lcm", 2, 0, 1, kIntegerTypes, 0, "lcm_stub", [](In x, In) { return lcm(x[0], x[1]); }},
     {"complex",

@@ -60,7 +60,8 @@ Value fraction(Value a, Value x) {
 
 // Q of large a (Temme, SIAM Journal on Mathematical Analysis 10, 1979): two terms of the expansion.
 Value uniform(Value a, Value x, bool upper) {
-  const Value mu = (x - a) / a;
+  const Value ratio = (x - a) / a;  // beyond the bounds e^(-a half_square) is 0
+  const Value mu = select(ratio < -0.9999, -0.9999, select(ratio > 1e3, 1e3, ratio));
   const Value half_square = mu - log1p(mu);
   const Value eta = copysign(sqrt(2 * half_square), mu);
   const Value c = polynomial(eta, {-1.0 / 3, 1.0 / 12, -2.0 / 135, 1.0 / 864, 1.0 / 2835}) +
@@ -101,7 +102,7 @@ Value incomplete(Value a, Value x, bool upper) {
   edge = select(is_inf(wide_a), select(infinite, like(wide_x, kNan), none), edge);
   edge = select(wide_x == 0, none, edge);
   edge = select(wide_a == 0, select(wide_x > 0, like(wide_x, all), kNan), edge);
-  const Value outside = (wide_a < 0) | (wide_x < 0) | is_nan(wide_a) | is_nan(wide_x);
+  const Value outside = (wide_a < 0) | (wide_x < 0);
   return cast(type, select(ordinary, value, select(outside, kNan, edge)));
 }
 

@@ -18,7 +18,8 @@ Value degree(Value n) { return trunc(select((n > -1) & (n < kNoDegree), n, -1));
 
 Value odd(Value n) { return n - floor(n * 0.5) * 2 != 0; }
 
-// p(0) = 1, p(1) = first, p(k) = step(k, p(k - 1), p(k - 2)): A. & S. 22.7.
+// p(0) = 1, p(1) = first, p(k) = step(k, p(k - 1), p(k - 2)): A. & S. 22.7. Steps are rounded once
+// where they subtract: what cancels there grows with the degree.
 Value recurrence(Value n, Value first,
                  const std::function<Value(Value k, Value p1, Value p0)>& step) {
   Builder& b = n.builder();
@@ -36,7 +37,7 @@ Value recurrence(Value n, Value first,
 
 // All four kinds of Chebyshev's share the recurrence.
 Value chebyshev(Value x, Value n, Value first) {
-  return recurrence(n, first, [&](Value, Value p1, Value p0) { return (x + x) * p1 - p0; });
+  return recurrence(n, first, [&](Value, Value p1, Value p0) { return fma(x + x, p1, -p0); });
 }
 
 // Inside (-1, 1) and from a degree on the closed form is as exact and needs no loop.
@@ -94,28 +95,29 @@ static Value bounded_degree(Value n, Value value) {
 Value formula_hermite_h(Value x, Value n) {
   n = degree(n);
   const Value result = recurrence(
-      n, x + x, [&](Value k, Value p1, Value p0) { return (x + x) * p1 - (k + k - 2) * p0; });
+      n, x + x, [&](Value k, Value p1, Value p0) { return fma(x + x, p1, (2 - k - k) * p0); });
   return bounded_degree(n, result);
 }
 
 Value formula_hermite_he(Value x, Value n) {
   n = degree(n);
   const Value result =
-      recurrence(n, x, [&](Value k, Value p1, Value p0) { return x * p1 - (k - 1) * p0; });
+      recurrence(n, x, [&](Value k, Value p1, Value p0) { return fma(x, p1, (1 - k) * p0); });
   return bounded_degree(n, result);
 }
 
 Value formula_laguerre_l(Value x, Value n) {
   n = degree(n);
   return recurrence(n, 1 - x, [&](Value k, Value p1, Value p0) {
-    return ((k + k - 1 - x) * p1 - (k - 1) * p0) / k;
+    return fma(k + k - 1 - x, p1, (1 - k) * p0) / k;
   });
 }
 
 Value formula_legendre_p(Value x, Value n) {
   n = degree(n);
-  const Value loop = recurrence(
-      n, x, [&](Value k, Value p1, Value p0) { return ((k + k - 1) * x * p1 - (k - 1) * p0) / k; });
+  const Value loop = recurrence(n, x, [&](Value k, Value p1, Value p0) {
+    return fma((k + k - 1) * x, p1, (1 - k) * p0) / k;
+  });
   return at_ends(x, n, like(x, 1), select(odd(n), like(x, -1), 1), loop);
 }
 

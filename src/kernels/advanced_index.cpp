@@ -145,6 +145,10 @@ void run(Stream& stream, IndexKernel::Mode mode, const TensorView& plain, const 
     throw Error(GRAFT_UNSUPPORTED,
                 "index: at most " + std::to_string(kMaxIndices) + " index tensors");
   }
+  for (const TensorView& view : indices) {
+    if (view.dtype == indices[0].dtype) continue;
+    throw Error(GRAFT_INVALID_ARGUMENT, "index: the index tensors have several dtypes; give one");
+  }
   Axes axes = axes_of(plain, indexed, indices);
   bool rows = axes.rank > 0;
   for (size_t k = 0; rows && k < indices.size(); ++k) {

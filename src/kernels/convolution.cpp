@@ -1,10 +1,14 @@
 // src/kernels/convolution.cpp: convolutions through the driver's library or generated kernels.
 #include "kernels/convolution.h"
 
+#include <optional>
+
+#include "kernels/axes.h"
 #include "kernels/convolution_kernel.h"
 #include "kernels/library.h"
 #include "kernels/pointwise.h"
 #include "kernels/reduce.h"
+#include "kernels/workspace.h"
 #include "runtime/device.h"
 #include "runtime/dtype.h"
 #include "runtime/error.h"
@@ -82,14 +86,15 @@ void run(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& vi
   generated_convolution(stream, kind, views, bias, parameters);
 }
 
-// output += bias over dimension 1.
-void add_bias(Stream& stream, const TensorView& output, const TensorView& bias) {
+// output = sums + bias over dimension 1.
+void add_bias(Stream& stream, const TensorView& output, const TensorView& sums,
+              const TensorView& bias) {
   TensorView spread = output;
   spread.address = bias.address;
   spread.dtype = bias.dtype;
   for (int d = 0; d < spread.rank; ++d) spread.strides[d] = d == 1 ? bias.strides[0] : 0;
   const graft_dtype compute = is_half(output.dtype) ? GRAFT_FLOAT32 : output.dtype;
-  const Operand inputs[2] = {output, spread};
+  const Operand inputs[2] = {sums, spread};
   pointwise(stream, *find_op("plain_add"), compute, {&output, 1}, inputs);
 }
 
@@ -104,8 +109,16 @@ void convolution(Stream& stream, const TensorView& output, const TensorView& inp
     run(stream, GRAFT_CONVOLUTION_FORWARD, {input, weight, output}, bias, parameters);
     return;
   }
-  run(stream, GRAFT_CONVOLUTION_BACKWARD_INPUT, {output, weight, input}, nullptr, parameters);
-  if (bias != nullptr) add_bias(stream, output, *bias);
+  // Sums are rounded to a half type once, with their bias.
+  const bool wide = bias != nullptr && is_half(output.dtype) && output.count() > 0;
+  std::optional<Workspace> memory;
+  TensorView sums = output;
+  if (wide) {
+    memory.emplace(stream, static_cast<uint64_t>(output.count()) * size_of(GRAFT_FLOAT32));
+    sums = contiguous_like(output, memory->address(), GRAFT_FLOAT32);
+  }
+  run(stream, GRAFT_CONVOLUTION_BACKWARD_INPUT, {sums, weight, input}, nullptr, parameters);
+  if (bias != nullptr) add_bias(stream, output, sums, *bias);
 }
 
 void convolution_backward_input(Stream& stream, const TensorView& grad_input,

@@ -4,6 +4,7 @@
 #include "codegen/program_cache.h"
 #include "kernels/matrix_batch.h"
 #include "kernels/work_split.h"
+#include "runtime/error.h"
 
 namespace graft {
 namespace {
@@ -68,13 +69,15 @@ Number reflect(Builder& b, const MatrixParameter<Number>& a, Value column, Value
   return select(done, number_like(head, 0), over_real(turned - head, scale));
 }
 
-// Applies the reflection in column from of v, whose head is row k, to a column of a.
+// Applies the reflection in column from of v, whose head is row k, to a column of a that is 0 from
+// row filled on.
 template <class Number>
 void apply(Builder& b, const MatrixParameter<Number>& v, Value from,
-           const MatrixParameter<Number>& a, Value column, Value k, Value rows, Number factor) {
+           const MatrixParameter<Number>& a, Value column, Value k, Value rows, Value filled,
+           Number factor) {
   const Value head = a.down(column, k);
   const Number first = a.load(head);
-  const Number along = sum_of(number_like(first, 0), k + 1, rows, [&](Value i) {
+  const Number along = sum_of(number_like(first, 0), k + 1, filled, [&](Value i) {
     return conjugate(v.load(v.down(from, i))) * a.load(a.down(column, i));
   });
   const Number weight = factor * (first + along);
@@ -99,7 +102,7 @@ ir::Kernel factor_kernel(const std::string& key, const TensorView& matrices) {
       const Number factor = reflect(b, a, column, k, rows);
       store_number(factors, matrix * count + k, factor);
       b.loop(k + 1, columns, [&](Value j) {
-        apply(b, a, column, a, a.column(base, j), k, rows, conjugate(factor));
+        apply(b, a, column, a, a.column(base, j), k, rows, rows, conjugate(factor));
       });
     });
   });
@@ -108,7 +111,8 @@ ir::Kernel factor_kernel(const std::string& key, const TensorView& matrices) {
 
 template <class Number>
 ir::Kernel apply_kernel(const std::string& key, const TensorView& matrices,
-                        const TensorView& reflections, bool adjoint, bool conjugated) {
+                        const TensorView& reflections, bool adjoint, bool conjugated,
+                        bool to_identity) {
   Builder b(key);
   const graft_dtype part = part_of(matrices.dtype);
   const MatrixParameter<Number> a(b, b.update(part), has_dense_rows(matrices));
@@ -117,12 +121,15 @@ ir::Kernel apply_kernel(const std::string& key, const TensorView& matrices,
   const Value lines = b.index(), per_item = b.index(), rows = b.index(), columns = b.index();
   const Value count = b.index();
   each_line(b, lines, per_item, [&](Value line) {
-    const Value index = line / columns;
-    const Value column = a.column(a.matrix(index), line % columns);
-    b.loop(b.i64(0), count, [&](Value step) {
-      const Value k = adjoint ? step : count - 1 - step;
+    const Value index = line / columns, own = line % columns;
+    const Value column = a.column(a.matrix(index), own);
+    // A unit column is 0 wherever a later reflection is not, and below the head of its own.
+    const Value steps = to_identity ? select(own < count, own + 1, count) : count;
+    b.loop(b.i64(0), steps, [&](Value step) {
+      const Value k = adjoint ? step : steps - 1 - step;
+      const Value filled = to_identity ? select(own == k, k + 1, rows) : rows;
       const bool turned = adjoint != conjugated;
-      apply(b, v, v.column(v.matrix(index), k), a, column, k, rows,
+      apply(b, v, v.column(v.matrix(index), k), a, column, k, rows, filled,
             load_number<Number>(factors, index * count + k, turned));
     });
   });
@@ -148,16 +155,21 @@ void householder_factor(Stream& stream, const TensorView& matrices, const Tensor
 }
 
 void apply_reflections(Stream& stream, const TensorView& matrices, const TensorView& reflections,
-                       const TensorView& factors, bool adjoint, bool conjugate) {
+                       const TensorView& factors, bool adjoint, bool conjugate, bool to_identity) {
   require_matrices(matrices, "apply_reflections");
   require_matrices(reflections, "apply_reflections");
   const int64_t rows = matrices.sizes[1], columns = matrices.sizes[2], count = factors.sizes[1];
   if (matrices.count() == 0 || count == 0) return;
+  if (to_identity && adjoint) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "apply_reflections: got to_identity and adjoint; give one of them");
+  }
   const WorkSplit split = split_work(matrices.sizes[0] * columns, rows * count);
   const bool conjugated = conjugate && is_complex(matrices.dtype);
   const std::string key = key_of("apply_reflections", matrices) +
                           (has_dense_rows(reflections) ? "_from_dense" : "") +
-                          (adjoint ? "_adjoint" : "") + (conjugated ? "_conjugate" : "");
+                          (adjoint ? "_adjoint" : "") + (conjugated ? "_conjugate" : "") +
+                          (to_identity ? "_to_identity" : "");
   Arguments arguments;
   append_updated(arguments, matrices);
   arguments.read(reflections);
@@ -165,7 +177,7 @@ void apply_reflections(Stream& stream, const TensorView& matrices, const TensorV
   arguments.read(factors).index(split.lines).index(split.per_item);
   arguments.index(rows).index(columns).index(count);
   const auto make = [&]<class Number>() {
-    return apply_kernel<Number>(key, matrices, reflections, adjoint, conjugated);
+    return apply_kernel<Number>(key, matrices, reflections, adjoint, conjugated, to_identity);
   };
   stream.launch(
       get_kernel(stream.device(), key, [&] { return for_numbers_of(matrices.dtype, make); }),

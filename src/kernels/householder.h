@@ -20,9 +20,11 @@ GRAFT_EXPORT void householder_factor(Stream& stream, const TensorView& matrices,
 
 // Multiplies each matrix from the left by the product Q of the reflections that lie in the columns
 // of reflections, or by its adjoint Q^H; conjugate: by the elementwise conjugate of either. They
-// share no memory. Algorithm 5.1.5 of the same book.
+// share no memory. Algorithm 5.1.5 of the same book. to_identity: the matrices hold the identity,
+// of which a reflection changes the columns from its own on alone; not with adjoint, which throws
+// Error INVALID_ARGUMENT.
 GRAFT_EXPORT void apply_reflections(Stream& stream, const TensorView& matrices,
                                     const TensorView& reflections, const TensorView& factors,
-                                    bool adjoint, bool conjugate = false);
+                                    bool adjoint, bool conjugate = false, bool to_identity = false);
 
 }  // namespace graft

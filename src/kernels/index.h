@@ -33,8 +33,9 @@ GRAFT_EXPORT void scatter(Stream& stream, const TensorView& to, int dim, const T
                           const TensorView& from, ScatterMode mode);
 
 // Advanced indexing with TensorIterator's preparation: output, input and the indices are views of
-// one shape, input with stride 0 in the indexed dimensions. Element e is read at input's own
-// position plus sum indices[k][e] * strides[k] (elements), each index within sizes[k].
+// one shape, input with stride 0 in the indexed dimensions, the indices of one dtype. Element e is
+// read at input's own position plus sum indices[k][e] * strides[k] (elements), each index within
+// sizes[k].
 GRAFT_EXPORT void index(Stream& stream, const TensorView& output, const TensorView& input,
                         std::span<const TensorView> indices, std::span<const int64_t> sizes,
                         std::span<const int64_t> strides);

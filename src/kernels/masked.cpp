@@ -3,6 +3,7 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/checked_index.h"
+#include "kernels/condition.h"
 #include "kernels/fill.h"
 #include "kernels/raw_dtype.h"
 #include "kernels/strided_loop.h"
@@ -52,10 +53,13 @@ ir::Kernel build_fill(const std::string& key, graft_dtype data, int64_t width) {
 ir::Kernel build_repeat(const std::string& key, graft_dtype index) {
   Builder b(key);
   const Address to = b.write(index), repeats = b.read(index), ends = b.read(GRAFT_INT64);
+  const Condition fits(b), positive(b);
   const Value lines = b.index(), per_item = b.index(), count = b.index();
   each_line(b, lines, per_item, [&](Value line) {
-    const Value end = ends.load(line);
-    const Value begin = end - cast(ir::Type::kI64, repeats.load(line));
+    const Value end = ends.load(line), number = cast(ir::Type::kI64, repeats.load(line));
+    const Value begin = end - number;
+    positive.require(number >= 0);
+    fits.require((line < lines - 1) | (end == count));
     b.vector_loop(ir::maximum(begin, b.i64(0)), ir::minimum(end, count),
                   [&](Value i) { to.store(i, cast(ir::compute_type(index), line)); });
   });
@@ -113,12 +117,14 @@ void masked_fill(Stream& stream, const TensorView& to, const TensorView& mask,
 
 void repeat_positions(Stream& stream, const TensorView& output, const TensorView& repeats,
                       const TensorView& ends) {
-  if (output.count() == 0) return;
   const int64_t lines = repeats.count();
+  if (lines == 0) return;
   const WorkSplit split = split_work(lines, output.count() / lines + 8);
   const std::string key = std::string("repeat_positions_") + name_of(output.dtype);
   Arguments arguments;
   arguments.write(output).read(repeats).read(ends);
+  append_condition(arguments, stream, "allocated size does not match required size");
+  append_condition(arguments, stream, "repeats can not be negative");
   arguments.index(split.lines).index(split.per_item).index(output.count());
   stream.launch(get_kernel(stream.device(), key, [&] { return build_repeat(key, output.dtype); }),
                 static_cast<uint64_t>(split.grid), arguments.span());

@@ -26,8 +26,8 @@ GRAFT_EXPORT void masked_fill(Stream& stream, const TensorView& to, const Tensor
                               const Scalar& value);
 
 // output = 0, repeated repeats[0] times, then 1, repeats[1] times, ...: contiguous vectors of int32
-// or int64; ends (int64) are the sums of repeats up to each one, with it. What lies beyond output's
-// end is not written.
+// or int64; ends (int64) are the sums of repeats up to each one, with it. Reports (assertion.h)
+// negative repeats, and an output of another size than the last of ends, whose end it keeps.
 GRAFT_EXPORT void repeat_positions(Stream& stream, const TensorView& output,
                                    const TensorView& repeats, const TensorView& ends);
 

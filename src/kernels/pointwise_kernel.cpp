@@ -180,13 +180,14 @@ class Writer {
     const Value re = rounded(i, results[static_cast<size_t>(i) * parts_each]);
     if (!is_complex(spec_.dtype(i))) return to.store(element, re);
     to.store(element * 2, re);
-    const Value im = parts_each == 2 ? results[static_cast<size_t>(i) * 2 + 1] : like(re, 0);
-    to.store(element * 2 + 1, im);
+    to.store(element * 2 + 1,
+             parts_each == 2 ? rounded(i, results[static_cast<size_t>(i) * 2 + 1]) : like(re, 0));
   }
 
-  // A result of a half type's formula goes to other dtypes by way of that type.
+  // A result goes to outputs of other dtypes by way of the formula's, whatever it was computed in.
   Value rounded(int i, Value result) const {
     const auto compute = static_cast<graft_dtype>(spec_.compute);
+    if (result.type() == ir::Type::kF64 && type_ == ir::Type::kF32) result = cast(type_, result);
     const bool narrow = is_half(compute) && result.type() == ir::Type::kF32;
     return narrow && spec_.dtype(i) != compute ? ir::rounded_to(compute, result) : result;
   }

@@ -5,6 +5,7 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
+#include "kernels/checked_index.h"
 #include "kernels/copy.h"
 #include "kernels/pooling_kernel.h"
 #include "kernels/pooling_planes.h"
@@ -146,6 +147,7 @@ void max_pool2d_backward(Stream& stream, const TensorView& grad_input,
   const WorkSplit split = split_work(lines, kPoolBackwardBlock * target.sizes[2] * target.sizes[3]);
   Arguments arguments;
   arguments.update(target).read(from).read(at);
+  append_checker(arguments, stream);
   launch(stream, kernel, arguments, target, from, window, 0, false, split);
   if (memory) copy(stream, given, target);
 }

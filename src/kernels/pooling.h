@@ -21,11 +21,13 @@ struct PoolWindow {
 };
 
 // output = largest element of each window (NaN wins, padding never does); indices (int64) = its
-// position y * w + x in the plane of input, the first of equals.
+// position y * w + x in the plane of input, the first of equals. A window without elements gives
+// the lowest number (-inf) and -1.
 GRAFT_EXPORT void max_pool2d(Stream& stream, const TensorView& output, const TensorView& indices,
                              const TensorView& input, const PoolWindow& window);
 
-// Every element of grad_input is written. indices are max_pool2d's own for this input size.
+// Every element of grad_input is written. indices are max_pool2d's own for this input size: those
+// of windows without elements take no part, others beyond the plane are reported (checked_index.h).
 GRAFT_EXPORT void max_pool2d_backward(Stream& stream, const TensorView& grad_input,
                                       const TensorView& grad_output, const TensorView& indices,
                                       const PoolWindow& window);

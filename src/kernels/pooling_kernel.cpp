@@ -2,8 +2,9 @@
 #include "kernels/pooling_kernel.h"
 
 #include <limits>
+#include <optional>
 
-#include "codegen/builder.h"
+#include "kernels/checked_index.h"
 #include "kernels/work_split.h"
 #include "runtime/dtype.h"
 
@@ -22,11 +23,17 @@ struct Range {
 class PoolWriter {
  public:
   explicit PoolWriter(const PoolKernel& kernel)
-      : kind_(kernel.kind), b_(kernel.key()), type_(ir::compute_type(kernel.dtype)) {
+      : kind_(kernel.kind),
+        dtype_(kernel.dtype),
+        b_(kernel.key()),
+        type_(ir::compute_type(kernel.dtype)) {
     to_ = kind_ == PoolKernel::kMaxBackward ? b_.update(kernel.written) : b_.write(kernel.dtype);
     if (kind_ == PoolKernel::kMax) indices_ = b_.write(GRAFT_INT64);
     from_ = b_.read(kernel.dtype);
-    if (kind_ == PoolKernel::kMaxBackward) indices_ = b_.read(GRAFT_INT64);
+    if (kind_ == PoolKernel::kMaxBackward) {
+      indices_ = b_.read(GRAFT_INT64);
+      checker_.emplace(b_);
+    }
     for (Value* value : {&lines_, &per_item_, &channels_}) *value = b_.index();
     for (Value* pair : {in_size_, out_size_, window_, stride_, padding_, dilation_}) {
       for (int d = 0; d < 2; ++d) pair[d] = b_.index();
@@ -55,8 +62,6 @@ class PoolWriter {
   }
 
  private:
-  static constexpr double kLowest = -std::numeric_limits<double>::infinity();
-
   Value zero() { return b_.i64(0); }
   bool adaptive() const {
     return kind_ == PoolKernel::kAdaptive || kind_ == PoolKernel::kAdaptiveBackward;
@@ -91,7 +96,8 @@ class PoolWriter {
 
   void maximum(Value line) {
     pixel(line, out_size_);
-    const Lanes best = filled(type_, lowest()), where = filled(ir::Type::kI64, b_.i64(-1));
+    const Lanes best = filled(type_, lowest_of(b_, dtype_));
+    const Lanes where = filled(ir::Type::kI64, b_.i64(-1));
     const Value base = image_ * in_[0] + block_ * in_[1];
     over({zero(), window_[0]}, {zero(), window_[1]}, [&](Value ky, Value kx) {
       const Value y = source(ky, 0), x = source(kx, 1);
@@ -114,11 +120,6 @@ class PoolWriter {
     });
   }
 
-  Value lowest() {
-    if (ir::is_float(type_)) return b_.constant(type_, kLowest);
-    return b_.constant(type_, 0);
-  }
-
   void max_backward(Value line) {
     const Value blocks = (channels_ + (kPoolBackwardBlock - 1)) / kPoolBackwardBlock;
     const Value block = line % blocks * kPoolBackwardBlock, image = line / blocks;
@@ -132,11 +133,16 @@ class PoolWriter {
     });
     const Value from = image * out_[0] + block * out_[1];
     over({zero(), out_size_[0]}, {zero(), out_size_[1]}, [&](Value y, Value x) {
-      b_.vector_loop(zero(), width, [&](Value i) {
-        const Value source = from + i * out_[1] + y * out_[2] + x * out_[3];
-        const Value target = to + i * in_[1] + indices_.load(source) * in_[3];
-        to_.store(target, to_.load(target) + from_.load(source));
-      });
+      const Value pixel = from + y * out_[2] + x * out_[3];
+      const auto index = [&](Value i) { return indices_.load(pixel + i * out_[1]); };
+      const auto add = [&](Value i, Value position) {
+        const Value target = to + i * in_[1] + position * in_[3];
+        const Value x = from_.load(pixel + i * out_[1]);
+        to_.store(target, to_.load(target) + select(index(i) < 0, 0, x));
+      };
+      checker_->each(
+          zero(), width, in_size_[0] * in_size_[1],
+          [&](Value i) { return place_of_largest(index(i)); }, add);
     });
   }
 
@@ -207,8 +213,10 @@ class PoolWriter {
   }
 
   const PoolKernel::Kind kind_;
+  const graft_dtype dtype_;
   Builder b_;
   ir::Type type_;
+  std::optional<IndexChecker> checker_;
   Address to_, from_, indices_;
   Value lines_, per_item_, channels_;
   Value in_size_[2], out_size_[2], window_[2], stride_[2], padding_[2], dilation_[2];
@@ -217,6 +225,15 @@ class PoolWriter {
 };
 
 }  // namespace
+
+Value lowest_of(Builder& b, graft_dtype dtype) {
+  const ir::Type type = ir::compute_type(dtype);
+  if (ir::is_float(type)) return b.constant(type, -std::numeric_limits<double>::infinity());
+  const auto bits = static_cast<int>(size_of(dtype)) * 8;
+  return b.constant(type, ir::is_signed(type) ? -1 - (INT64_MAX >> (64 - bits)) : 0);
+}
+
+Value place_of_largest(Value index) { return select(index == -1, 0, index); }
 
 std::string PoolKernel::key() const {
   static const char* const kKinds[] = {

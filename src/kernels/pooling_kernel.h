@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "codegen/builder.h"
 #include "codegen/ir.h"
 
 namespace graft {
@@ -24,6 +25,12 @@ struct PoolKernel {
   std::string key() const;
   ir::Kernel build() const;
 };
+
+// The lowest number of the dtype, in its compute type: the result of a window without elements.
+ir::Value lowest_of(ir::Builder& b, graft_dtype dtype);
+
+// The index of a window's largest element; 0 for -1, which a window without elements has.
+ir::Value place_of_largest(ir::Value index);
 
 // Length of a block; kMaxBackward takes shorter ones, as it has fewer lines.
 inline constexpr int64_t kPoolBlock = 64;

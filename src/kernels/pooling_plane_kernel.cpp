@@ -1,9 +1,9 @@
 // src/kernels/pooling_plane_kernel.cpp: the kernels behind pooling.h for contiguous planes.
 #include "kernels/pooling_plane_kernel.h"
 
-#include <limits>
-
 #include "codegen/builder.h"
+#include "kernels/checked_index.h"
+#include "kernels/pooling_kernel.h"
 #include "kernels/work_split.h"
 #include "runtime/dtype.h"
 
@@ -129,9 +129,9 @@ class PlaneWriter {
   }
 
   void maximum() {
-    const double lowest = ir::is_float(type_) ? -std::numeric_limits<double>::infinity() : 0;
+    const Value lowest = lowest_of(b_, from_.dtype);
     each_lane([&](Value i) {
-      total_.store(i, b_.constant(type_, lowest));
+      total_.store(i, lowest);
       where_.store(i, number(-1));
     });
     each_tap([&](const Value* tap, Value step) {
@@ -250,15 +250,20 @@ ir::Kernel max_backward(const PlanePoolKernel& kernel) {
   Builder b(kernel.key());
   const Address to = b.update(kernel.written), from = b.read(kernel.dtype);
   const Address indices = b.read(GRAFT_INT64);
+  const IndexChecker checker(b);
   const Value planes = b.index(), per_item = b.index(), large = b.index(), small = b.index();
   const Value first = b.item() * per_item, end = ir::minimum(first + per_item, planes);
   const Value zero = b.constant(ir::compute_type(kernel.written), 0);
   b.vector_loop(first * large, end * large, [&](Value i) { to.store(i, zero); });
   b.loop(first, end, [&](Value plane) {
-    b.loop(plane * small, (plane + 1) * small, [&](Value i) {
-      const Value target = plane * large + indices.load(i);
-      to.store(target, to.load(target) + cast(zero.type(), from.load(i)));
-    });
+    const auto add = [&](Value i, Value position) {
+      const Value target = plane * large + position;
+      const Value x = select(indices.load(i) < 0, 0, from.load(i));
+      to.store(target, to.load(target) + cast(zero.type(), x));
+    };
+    checker.each(
+        plane * small, (plane + 1) * small, large,
+        [&](Value i) { return place_of_largest(indices.load(i)); }, add);
   });
   return b.finish();
 }

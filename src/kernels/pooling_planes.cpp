@@ -5,6 +5,7 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
+#include "kernels/checked_index.h"
 #include "kernels/copy.h"
 #include "kernels/staging.h"
 #include "kernels/work_split.h"
@@ -180,6 +181,7 @@ bool PlanePool::max_backward(Stream& stream, const TensorView& grad_input,
   const PlanePoolKernel kernel{PlanePoolKernel::kMaxBackward, dtype, target.dtype, false};
   Arguments arguments;
   arguments.update(target).read(from.view()).read(at.view());
+  append_checker(arguments, stream);
   arguments.index(split.lines).index(split.per_item).index(large).index(small);
   stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
                 static_cast<uint64_t>(split.grid), arguments.span());

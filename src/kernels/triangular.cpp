@@ -1,6 +1,8 @@
 // src/kernels/triangular.cpp: the upper or lower triangle of matrices.
 #include "kernels/triangular.h"
 
+#include <algorithm>
+
 #include "codegen/program_cache.h"
 #include "kernels/arguments.h"
 #include "kernels/raw_dtype.h"
@@ -46,12 +48,13 @@ void triangular(Stream& stream, const TensorView& output, const TensorView& inpu
   const graft_dtype data = raw_dtype(input.dtype);
   const int64_t width = raw_width(input.dtype), rows = input.sizes[input.rank - 2];
   const int64_t length = input.sizes[input.rank - 1] * width;
+  const int64_t within = std::clamp(diagonal, -rows, length);  // beyond these nothing changes
   const WorkSplit split = split_work(input.count() * width / length, length);
   const std::string key =
       std::string(upper ? "triu_" : "tril_") + name_of(data) + (width == 1 ? "" : "_pairs");
   Arguments arguments;
   arguments.write(to.view()).read(from.view());
-  arguments.index(split.lines).index(split.per_item).index(rows).index(length).index(diagonal);
+  arguments.index(split.lines).index(split.per_item).index(rows).index(length).index(within);
   stream.launch(get_kernel(stream.device(), key, [&] { return build(key, data, width, upper); }),
                 static_cast<uint64_t>(split.grid), arguments.span());
   to.finish();

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "codegen/program_cache.h"
+#include "kernels/checked_index.h"
+#include "kernels/pooling_kernel.h"
 #include "kernels/strided_loop.h"
 #include "runtime/dtype.h"
 #include "runtime/error.h"
@@ -25,7 +29,10 @@ class WindowWriter {
   WindowWriter(const std::string& key, graft_dtype dtype, Windows::Kind kind)
       : kind_(kind), b_(key), to_(b_.write(dtype)), indices_(b_.write(GRAFT_INT64)) {
     from_ = b_.read(dtype);
-    if (kind_ == Windows::kFractional) samples_ = b_.read(dtype);
+    if (kind_ == Windows::kFractional) {
+      samples_ = b_.read(dtype);
+      checker_.emplace(b_);
+    }
     for (Value* values : {in_, out_, kernel_, stride_, padding_, dilation_, pitch_, sample_}) {
       for (int d = 0; d < 3; ++d) values[d] = b_.index();
     }
@@ -39,12 +46,12 @@ class WindowWriter {
 
  private:
   struct Range {
-    Value begin, end;
+    Value begin, end, drawn;  // drawn: where samples put the begin, unchecked
   };
 
   Range range(int d, Value at, Value sample) {
     if (kind_ == Windows::kAdaptive) {
-      return {at * in_[d] / out_[d], ((at + 1) * in_[d] + out_[d] - 1) / out_[d]};
+      return {at * in_[d] / out_[d], ((at + 1) * in_[d] + out_[d] - 1) / out_[d], {}};
     }
     if (kind_ == Windows::kRegular) {
       const Value first = at * stride_[d] - padding_[d];
@@ -52,7 +59,7 @@ class WindowWriter {
       const Value missing = ir::maximum(-first, b_.i64(0));
       const Value begin = first + (missing + dilation_[d] - 1) / dilation_[d] * dilation_[d];
       const Value end = first + (kernel_[d] - 1) * dilation_[d] + 1;
-      return {begin, ir::minimum(end, in_[d])};
+      return {begin, ir::minimum(end, in_[d]), {}};
     }
     const Value u = samples_.load(sample + sample_[d]);
     const ir::Type type = u.type();
@@ -61,15 +68,19 @@ class WindowWriter {
     const Value alpha = cast(type, last) / cast(type, steps);
     const Value inner = cast(ir::Type::kI64, trunc((cast(type, at) + u) * alpha)) -
                         cast(ir::Type::kI64, trunc(u * alpha));
-    const Value begin = select(at == out_[d] - 1, last, inner);
-    return {begin, begin + kernel_[d]};
+    const Value drawn = select(at == out_[d] - 1, last, inner);
+    const Value begin = checker_->check(select(kernel_[d] > 0, drawn, 0), last + 1, false);
+    return {begin, begin + ir::maximum(kernel_[d], b_.i64(0)), drawn};
   }
 
   void element(const std::vector<Value>& at) {
     Range ranges[3];
     for (size_t d = 0; d < 3; ++d) ranges[d] = range(static_cast<int>(d), at[4 + d], at[3]);
-    const ir::Type type = ir::compute_type(from_.dtype);
-    const Variable best(b_.constant(type, 0)), where(b_.i64(-1));
+    const bool drawn = kind_ == Windows::kFractional;
+    const auto position = [&](Value z, Value y, Value x) { return (z * in_[1] + y) * in_[2] + x; };
+    const Variable best(lowest_of(b_, from_.dtype));
+    const Variable where(drawn ? position(ranges[0].drawn, ranges[1].drawn, ranges[2].drawn)
+                               : b_.i64(-1));
     const auto loop = [&](int d, auto body) {
       b_.loop(ranges[d].begin, ranges[d].end, body, dilation_[d]);
     };
@@ -80,7 +91,7 @@ class WindowWriter {
           const Value value = from_.load(row + x * pitch_[2]);
           b_.if_((value > best.get()) | is_nan(value) | (where.get() < 0), [&] {
             best = value;
-            where = (z * in_[1] + y) * in_[2] + x;
+            where = position(z, y, x);
           });
         });
       });
@@ -91,6 +102,7 @@ class WindowWriter {
 
   const Windows::Kind kind_;
   Builder b_;
+  std::optional<IndexChecker> checker_;
   Address to_, indices_, from_, samples_;
   Value in_[3], out_[3], kernel_[3], stride_[3], padding_[3], dilation_[3], pitch_[3], sample_[3];
 };
@@ -132,7 +144,10 @@ void window_max(Stream& stream, const TensorView& output, const TensorView& indi
       fmt::format("window_max_{}_{}", kKinds[windows.kind], name_of(input.dtype));
   Arguments arguments;
   arguments.write(output).write(indices).read(input);
-  if (windows.kind == Windows::kFractional) arguments.read(*samples);
+  if (windows.kind == Windows::kFractional) {
+    arguments.read(*samples);
+    append_checker(arguments, stream);
+  }
   const auto three = [&](auto number) {
     for (int d = 0; d < 3; ++d) arguments.index(number(d));
   };

@@ -26,7 +26,9 @@ struct Windows {
 // position (z * h + y) * w + x in the volume of input. Volumes are [n, c, d, h, w], any strides and
 // any real dtype. samples: for kFractional alone, [n, c, dimensions] numbers in [0, 1) of input's
 // dtype, the last dimensions of the volume in the order that reversed says: width first or not.
-// Windows that reach no element do not occur.
+// A window without elements gives the lowest number (-inf) and -1; where samples put it, if its
+// kernel is not positive, the position from which it would begin. Samples that put a window beyond
+// the input are reported (checked_index.h). A fractional kernel is not larger than the input.
 GRAFT_EXPORT void window_max(Stream& stream, const TensorView& output, const TensorView& indices,
                              const TensorView& input, const Windows& windows,
                              const TensorView* samples = nullptr, bool reversed = false);

@@ -34,6 +34,10 @@ class OptionalView {
   std::optional<TensorView> view_;
 };
 
+// The number that fill_ writes to a tensor of numel elements. Throws PyTorch's error for one that
+// the dtype cannot hold; a single element of a half type takes any, as on the CPU.
+graft::Scalar fill_number(const at::Scalar& value, at::ScalarType type, int64_t numel);
+
 // The number as a real factor of a kernel. Throws UNSUPPORTED for a complex one.
 double real_factor(const at::Scalar& number);
 

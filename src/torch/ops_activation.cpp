@@ -1,7 +1,9 @@
 // src/torch/ops_activation.cpp: activations and losses whose upstream kernels are bound to devices.
+#include <ATen/OpMathType.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
+#include <ATen/ops/abs.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/leaky_relu.h>
@@ -29,9 +31,9 @@ void run_unary(const Op& op, at::Tensor& output, const at::Tensor& input) {
   run_pointwise(iterator, op);
 }
 
-void run_binary(const Op& op, at::Tensor& output, const at::Tensor& a, const at::Tensor& b) {
-  const auto iterator = at::TensorIterator::borrowing_binary_op(output, a, b);
-  run_pointwise(iterator, op);
+void require_type_of(const at::Tensor& self, const at::Tensor& other) {
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected scalar type ",
+              self.scalar_type(), " but found ", other.scalar_type());
 }
 
 }  // namespace
@@ -49,14 +51,22 @@ void GRAFT_STRUCTURED(gelu_backward_grad_input)(const at::Tensor&, const at::Ten
 
 std::tuple<at::Tensor&, at::Tensor&> GRAFT_OPERATOR(log_sigmoid_forward_output)(
     const at::Tensor& self, at::Tensor& output, at::Tensor& buffer) {
-  run_unary(op_row<"log_sigmoid">(), output, self);
+  require_floating(self);
+  require_same_dtype(self, output);
+  require_same_dtype(self, buffer);
+  const bool shared = output.is_alias_of(self) || buffer.is_alias_of(self);
+  const at::Tensor input = shared ? self.clone() : self;
+  output.resize_(input.sizes());
+  buffer.resize_(input.sizes(), at::MemoryFormat::Contiguous);
+  run_unary(op_row<"log_sigmoid">(), output, input);
+  at::abs_out(buffer, input).neg_().exp_();
   return {output, buffer};
 }
 
 // The buffer spares CPUs a second exponential; here it stays empty.
 std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(log_sigmoid_forward)(const at::Tensor& self) {
   at::Tensor output = at::empty_like(self), buffer = at::empty({0}, self.options());
-  GRAFT_OPERATOR(log_sigmoid_forward_output)(self, output, buffer);
+  run_unary(op_row<"log_sigmoid">(), output, self);
   return {output, buffer};
 }
 
@@ -99,7 +109,13 @@ at::Tensor& GRAFT_OPERATOR(rrelu_with_noise_out)(const at::Tensor& self, at::Ten
   require_floating(self);
   const double low = lower.toDouble(), high = upper.toDouble();
   if (!training) return at::leaky_relu_out(out, self, (low + high) / 2);
-  noise.uniform_(low, high, generator).masked_fill_(self.le(0).logical_not_(), 1);
+  require_fit(lower, at::toOpMathType(self.scalar_type()));
+  require_fit(upper, at::toOpMathType(self.scalar_type()));
+  require_type_of(self, out);
+  require_type_of(self, noise);
+  if (self.numel() != 0) {
+    noise.uniform_(low, high, generator).masked_fill_(self.le(0).logical_not_(), 1);
+  }
   return at::mul_out(out, self, noise);
 }
 
@@ -121,7 +137,12 @@ at::Tensor& GRAFT_OPERATOR(log_sigmoid_backward_grad_input)(const at::Tensor& gr
                                                             const at::Tensor& self,
                                                             const at::Tensor&,
                                                             at::Tensor& grad_input) {
-  run_binary(op_row<"log_sigmoid_backward">(), grad_input, self, grad_output);
+  const auto iterator = at::TensorIteratorConfig()
+                            .add_output(grad_input)
+                            .add_const_input(self)
+                            .add_const_input(grad_output)
+                            .build();
+  run_pointwise(iterator, op_row<"log_sigmoid_backward">());
   return grad_input;
 }
 

@@ -56,6 +56,8 @@ void check_channels(const at::Tensor& input, const char* name, const at::Tensor&
 Three forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
               const at::Tensor& running_mean, const at::Tensor& running_var, bool training,
               double momentum, double epsilon) {
+  TORCH_CHECK_VALUE(running_mean.defined() == running_var.defined(),
+                    "running_mean and running_var must either both be None or neither be None");
   check_channels(input, "weight", weight);
   check_channels(input, "bias", bias);
   check_channels(input, "running_mean", running_mean, true);

@@ -13,6 +13,15 @@
 #include "torch/tensor_iterator.h"
 
 namespace graft::binding {
+namespace {
+
+// Every other number keeps the single losses.
+LossReduction known_reduction(int64_t reduction) {
+  const bool known = reduction == at::Reduction::Mean || reduction == at::Reduction::Sum;
+  return known ? static_cast<LossReduction>(reduction) : LossReduction::kNone;
+}
+
+}  // namespace
 
 at::Tensor GRAFT_OPERATOR(binary_cross_entropy)(const at::Tensor& self, const at::Tensor& target,
                                                 const std::optional<at::Tensor>& weight,
@@ -24,17 +33,21 @@ at::Tensor GRAFT_OPERATOR(binary_cross_entropy)(const at::Tensor& self, const at
                       .add_owned_const_input(target.squeeze())
                       .build();
   require_floating(self);
-  require_elements_within(self, 0, 1, "all elements of input should be between 0 and 1");
-  require_elements_within(target, 0, 1, "all elements of target should be between 0 and 1");
+  if (iterator.numel() > 0) {
+    require_elements_within(self, 0, 1, "all elements of input should be between 0 and 1");
+    require_elements_within(target, 0, 1, "all elements of target should be between 0 and 1");
+  }
   run_pointwise(iterator, op_row<"binary_cross_entropy">());
   if (weight.has_value() && weight->defined()) loss.mul_(*weight);
-  return reduced(loss, static_cast<LossReduction>(reduction));
+  return reduced(loss, known_reduction(reduction));
 }
 
 at::Tensor& GRAFT_OPERATOR(binary_cross_entropy_out)(const at::Tensor& self,
                                                      const at::Tensor& target,
                                                      const std::optional<at::Tensor>& weight,
                                                      int64_t reduction, at::Tensor& out) {
+  require_same_dtype(self, out);
+  require_separate(out);
   return store(out, GRAFT_OPERATOR(binary_cross_entropy)(self, target, weight, reduction));
 }
 
@@ -50,7 +63,7 @@ at::Tensor& GRAFT_OPERATOR(binary_cross_entropy_backward_grad_input)(
                       .build();
   run_pointwise(iterator, op_row<"binary_cross_entropy_backward">());
   if (weight.has_value() && weight->defined()) grad_input.mul_(*weight);
-  if (static_cast<LossReduction>(reduction) == LossReduction::kMean) grad_input.div_(self.numel());
+  if (known_reduction(reduction) == LossReduction::kMean) grad_input.div_(self.numel());
   return grad_input;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -84,20 +85,61 @@ void check_channels(const at::Tensor& input, const at::Tensor& weight, const at:
               output_padding);
 }
 
+// Numbers of the spatial dimensions, as the CPU names them: " kernel_height: 3 kernel_width: 0".
+std::string named(const std::string& what, at::IntArrayRef numbers) {
+  static const char* const kNames[] = {"depth", "height", "width"};
+  std::string text;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    text += " " + what + "_" + kNames[i + 3 - numbers.size()] + ": " + std::to_string(numbers[i]);
+  }
+  return text;
+}
+
+void check_kernel(const at::Tensor& weight, bool transposed) {
+  const at::IntArrayRef kernel = weight.sizes().slice(2);
+  TORCH_CHECK(std::ranges::all_of(kernel, [](int64_t size) { return size > 0; }),
+              "kernel size should be greater than zero, but got", named("kernel", kernel));
+  TORCH_CHECK(!transposed || weight.size(1) > 0, "non-empty 2D or ", weight.dim(),
+              "D weight tensor expected, but got: ", weight.sizes());
+}
+
+// What is left of the transposed convolution's arguments when its lists have one number for each
+// dimension.
+void check_transposed(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef stride,
+                      at::IntArrayRef padding, at::IntArrayRef output_padding,
+                      at::IntArrayRef dilation) {
+  for (size_t i = 0; i < stride.size(); ++i) {
+    TORCH_CHECK(output_padding[i] < stride[i] || output_padding[i] < dilation[i],
+                "output padding must be smaller than either stride or dilation, but got",
+                named("output_padding", output_padding), named("stride", stride),
+                named("dilation", dilation));
+    const auto d = static_cast<int64_t>(i) + 2;
+    const double size = static_cast<double>(input.size(d) - 1) * static_cast<double>(stride[i]) +
+                        static_cast<double>(weight.size(d) - 1) * static_cast<double>(dilation[i]) +
+                        static_cast<double>(output_padding[i]) -
+                        2 * static_cast<double>(padding[i]);
+    TORCH_CHECK(std::abs(size) < 0x1p62, "expected a result of fewer than 2^62 elements, but got",
+                named("input", input.sizes().slice(2)), named("kernel", weight.sizes().slice(2)),
+                named("stride", stride), named("dilation", dilation),
+                ". Please give a smaller stride or dilation.");
+  }
+}
+
 std::vector<int64_t> output_sizes(const at::Tensor& input, const at::Tensor& weight,
                                   const ConvolutionParameters& parameters,
                                   at::IntArrayRef output_padding) {
+  check_kernel(weight, parameters.transposed);
   const auto rank = static_cast<size_t>(input.dim() - 2);
   const at::IntArrayRef stride(parameters.stride, rank), padding(parameters.padding, rank),
       dilation(parameters.dilation, rank);
   if (!parameters.transposed) {
     return at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation);
   }
-  const at::DimVector more(rank, output_padding[0]);
-  return at::native::conv_input_size(
-      input.sizes(), weight.sizes(), padding,
-      output_padding.size() == 1 ? at::IntArrayRef(more) : output_padding, stride, dilation,
-      parameters.groups);
+  const at::DimVector one(rank, output_padding[0]);
+  const at::IntArrayRef more = output_padding.size() == 1 ? at::IntArrayRef(one) : output_padding;
+  check_transposed(input, weight, stride, padding, more, dilation);
+  return at::native::conv_input_size(input.sizes(), weight.sizes(), padding, more, stride, dilation,
+                                     parameters.groups);
 }
 
 [[noreturn]] void refuse(const std::string& kernel, const at::Tensor& input) {

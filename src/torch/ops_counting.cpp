@@ -20,6 +20,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/out_argument.h"
 #include "torch/stubs.h"
 
 namespace graft::binding {
@@ -96,6 +97,7 @@ void isin_stub(const at::Tensor& elements, const at::Tensor& tests, bool invert,
 void logcumsumexp_stub(at::Tensor& result, const at::Tensor& self, int64_t dim) {
   const int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
   at::native::resize_output(result, self.sizes());
+  require_in_place_or_separate(result, self);
   if (self.numel() == 0) return;
   running_log_sum_exp(stream_of(self), view_of(result), view_of(self), static_cast<int>(wrapped));
 }
@@ -135,6 +137,9 @@ bool counts_as_integer(const at::Tensor& self) {
 at::Tensor integer_histogram(const at::Tensor& self, int64_t bins, const at::Scalar& min,
                              const at::Scalar& max) {
   TORCH_CHECK(bins > 0, "bins must be > 0");
+  TORCH_CHECK(min.toDouble() <= max.toDouble(), "torch.histc: max must be larger than min");
+  require_fit(min, self.scalar_type());
+  require_fit(max, self.scalar_type());
   auto low = min.to<int64_t>(), high = max.to<int64_t>();
   if (low == high && self.numel() > 0) {
     const auto [least, greatest] = at::aminmax(self.reshape({-1}), 0);
@@ -145,7 +150,6 @@ at::Tensor integer_histogram(const at::Tensor& self, int64_t bins, const at::Sca
     --low;
     ++high;
   }
-  TORCH_CHECK(low < high, "max must be larger than min");
   const at::Tensor elements = self.contiguous();
   const at::Tensor partial = new_partial(self, self.numel(), bins, at::kLong);
   count_integers_in_range(stream_of(self), view_of(partial), view_of(elements), low, high);

@@ -45,6 +45,15 @@ class GivenSequences {
   }
   int64_t states() const { return 2 * longest_ + 1; }
 
+  // What forward gave, and the gradient of its losses.
+  void check_results(const at::Tensor& grad, const at::Tensor& losses,
+                     const at::Tensor& log_alpha) const {
+    const int64_t count = log_probs_.size(1), steps = log_probs_.size(0);
+    check_result("grad", grad, {count});
+    check_result("neg_log_likelihood", losses, {count});
+    check_result("log_alpha", log_alpha, {count, steps, states()});
+  }
+
  private:
   static constexpr at::CheckedFrom kCaller = "ctc_loss_allocate_outputs";
 
@@ -53,6 +62,13 @@ class GivenSequences {
     if (log_probs_.numel() == 0) throw_unfilled();
     if (type != at::kFloat && type != at::kDouble) throw_unfilled();
     if (label != at::kLong && label != at::kInt) throw_unfilled();
+  }
+
+  void check_result(const char* name, const at::Tensor& given, at::IntArrayRef sizes) const {
+    const at::ScalarType type = log_probs_.scalar_type();
+    TORCH_CHECK(given.sizes() == sizes && given.scalar_type() == type, "ctc_loss_backward: ", name,
+                " has sizes ", given.sizes(), " and dtype ", given.scalar_type(), ", expected ",
+                sizes, " and ", type, "; give what _ctc_loss returned for the same arguments");
   }
 
   static int64_t at_least_zero(int64_t length, const char* name) {
@@ -108,6 +124,7 @@ at::Tensor backward(const at::Tensor& grad, const at::Tensor& log_probs, const a
                     const at::Tensor& losses, const at::Tensor& log_alpha, int64_t blank,
                     bool zero_infinity) {
   const GivenSequences sequences(log_probs, targets, input_lengths, target_lengths, blank);
+  sequences.check_results(grad, losses, log_alpha);
   at::Tensor grad_input = at::empty(log_probs.sizes(), log_probs.options());
   ctc_loss_backward(stream_of(log_probs), sequences.views(), view_of(grad_input), view_of(grad),
                     view_of(losses), view_of(log_alpha.contiguous()), zero_infinity);

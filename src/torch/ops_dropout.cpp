@@ -20,15 +20,18 @@ void by_mask(at::Tensor& output, at::Tensor& mask, const at::Tensor& input, doub
 
 std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(native_dropout)(const at::Tensor& input, double p,
                                                                   std::optional<bool> train) {
+  // As the CPU, which gives a mask of no elements the input's dtype, whatever it and p are.
+  if (input.numel() == 0) return {at::empty_like(input), at::empty_like(input)};
   if (train.has_value() && !*train) {
     return {input.clone(), at::ones_like(input, at::kBool)};
   }
+  const double kept = 1 - p;
+  TORCH_CHECK(0 <= kept && kept <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", kept);
   TORCH_CHECK(input.is_floating_point() || input.is_complex(), "result type ",
               c10::get_default_dtype_as_scalartype(), " can't be cast to the desired output type ",
               input.scalar_type());
   at::Tensor output = at::empty_like(input);
   at::Tensor mask = at::empty_like(input, at::kBool);
-  if (input.numel() == 0) return {output, mask};
   if (input.is_complex()) {
     by_mask(output, mask, input, p);
     return {output, mask};
@@ -47,9 +50,10 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(native_dropout)(const at::Tens
 
 at::Tensor GRAFT_OPERATOR(native_dropout_backward)(const at::Tensor& grad_output,
                                                    const at::Tensor& mask, double scale) {
-  // Integers become floating by the scale, as they do on the CPU; other sizes are broadcast.
+  // Integers become floating by the scale, as they do on the CPU; other sizes are broadcast; the
+  // kernel knows no complex numbers.
   const bool plain = grad_output.sizes() == mask.sizes() && mask.scalar_type() == at::kBool;
-  if (!plain || (!grad_output.is_floating_point() && !grad_output.is_complex())) {
+  if (!plain || !grad_output.is_floating_point()) {
     return grad_output.mul(mask).mul(scale);
   }
   at::Tensor grad_input = at::empty_like(grad_output);

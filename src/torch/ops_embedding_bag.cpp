@@ -1,4 +1,5 @@
 // src/torch/ops_embedding_bag.cpp: embedding bags, their gradients, and rows held to a norm.
+#include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/embedding_dense_backward.h>
@@ -6,6 +7,9 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <tuple>
 
 #include "kernels/embedding_bag.h"
@@ -18,6 +22,15 @@ namespace graft::binding {
 namespace {
 
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+
+// The bound as a number of the dtype; norms above its largest number are infinite.
+double within(at::ScalarType type, double bound) {
+  if (!at::isFloatingType(type) || !std::isfinite(bound)) return bound;
+  return AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, type, "bound", [&] {
+    const double largest = std::numeric_limits<scalar_t>::max();
+    return std::clamp(bound, -largest, largest);
+  });
+}
 
 constexpr int64_t kMean = 1, kMax = 2;
 
@@ -121,8 +134,11 @@ at::Tensor& GRAFT_OPERATOR(embedding_renorm_)(at::Tensor& self, const at::Tensor
   TORCH_CHECK(indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt,
               "indices must be Long or Int, but got ", indices.scalar_type());
   if (indices.numel() == 0) return self;
+  max_norm = within(c10::toRealValueType(self.scalar_type()), max_norm);
   // An index that comes twice writes the same row twice.
-  const at::Tensor at = indices.reshape({-1}).to(at::kLong), rows = self.index_select(0, at);
+  const at::Tensor given = indices.reshape({-1}).to(at::kLong);
+  const at::Tensor at = at::where(given < 0, given + self.size(0), given);
+  const at::Tensor rows = self.index_select(0, at);
   const at::Tensor norms = rows.norm(norm_type, 1, true);
   const at::Tensor shrunk = rows * (max_norm / (norms + 1e-7));
   return self.index_copy_(0, at, at::where(norms > max_norm, shrunk, rows));

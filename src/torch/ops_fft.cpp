@@ -23,7 +23,8 @@ void require_complex(const at::Tensor& self) {
   TORCH_CHECK(self.is_complex(), "Only supports complex dtypes, but found: ", self.scalar_type());
 }
 
-// The CPU refuses half types and calls without dimensions; its words come with the fallback.
+// The CPU refuses calls without dimensions; its words come with the fallback. Half types it refuses
+// in these, where it does not damage its memory first.
 std::vector<int> dims_of(const at::Tensor& self, at::IntArrayRef dims) {
   std::vector<int> wrapped;
   for (const int64_t dim : dims) {
@@ -32,10 +33,10 @@ std::vector<int> dims_of(const at::Tensor& self, at::IntArrayRef dims) {
                 " appears multiple times in the list of dims");
     wrapped.push_back(axis);
   }
+  if (dims.empty() || self.dim() == 0) throw_unfilled();
   const auto part = c10::toRealValueType(self.scalar_type());
-  if ((part != at::kFloat && part != at::kDouble) || dims.empty() || self.dim() == 0) {
-    throw_unfilled();
-  }
+  TORCH_CHECK(part == at::kFloat || part == at::kDouble,
+              "MKL FFT doesn't support tensors of type: ", part);
   return wrapped;
 }
 

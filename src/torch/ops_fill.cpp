@@ -6,11 +6,15 @@
 
 namespace graft::binding {
 
+Scalar fill_number(const at::Scalar& value, at::ScalarType type, int64_t numel) {
+  const bool relaxed = numel == 1 && at::isReducedFloatingType(type);
+  return relaxed ? Scalar::of(to_graft(type), value.to<double>()) : to_graft(value, type);
+}
+
 // Without a TensorIterator: one operand, no promotion, and overlap inside it does no harm.
 at::Tensor& GRAFT_OPERATOR(fill__Scalar)(at::Tensor& self, const at::Scalar& value) {
-  if (self.numel() != 0) {
-    fill(stream_of(self), view_of(self), to_graft(value, self.scalar_type()));
-  }
+  const Scalar number = fill_number(value, self.scalar_type(), self.numel());
+  if (self.numel() != 0) fill(stream_of(self), view_of(self), number);
   return self;
 }
 

@@ -60,7 +60,6 @@ void check_like_output(const at::Tensor& grad_output, const at::Tensor& input,
 
 at::Tensor forward(const at::Tensor& input, const at::Tensor& grid, int64_t mode, int64_t padding,
                    bool align_corners) {
-  at::native::check_grid_sampler_common(input, grid);
   require_floating(input);
   require_same_dtype(input, grid);
   const at::Tensor out = at::empty(output_sizes(input, grid), input.options());
@@ -72,7 +71,6 @@ at::Tensor forward(const at::Tensor& input, const at::Tensor& grid, int64_t mode
 
 Pair backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& grid,
               int64_t mode, int64_t padding, bool align_corners, std::array<bool, 2> wanted) {
-  at::native::check_grid_sampler_common(input, grid);
   require_floating(input);
   require_same_dtype(input, grid);
   check_like_output(grad_output, input, grid);
@@ -95,6 +93,7 @@ Pair backward(const at::Tensor& grad_output, const at::Tensor& input, const at::
 at::Tensor GRAFT_OPERATOR(grid_sampler_2d)(const at::Tensor& input, const at::Tensor& grid,
                                            int64_t interpolation_mode, int64_t padding_mode,
                                            bool align_corners) {
+  at::native::check_grid_sampler_common(input, grid);
   at::native::check_grid_sampler_2d(input, grid);
   return forward(input, grid, interpolation_mode, padding_mode, align_corners);
 }
@@ -102,6 +101,7 @@ Pair GRAFT_OPERATOR(grid_sampler_2d_backward)(const at::Tensor& grad_output,
                                               const at::Tensor& input, const at::Tensor& grid,
                                               int64_t interpolation_mode, int64_t padding_mode,
                                               bool align_corners, std::array<bool, 2> output_mask) {
+  at::native::check_grid_sampler_common(input, grid);
   at::native::check_grid_sampler_2d(input, grid);
   return backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners,
                   output_mask);
@@ -109,6 +109,7 @@ Pair GRAFT_OPERATOR(grid_sampler_2d_backward)(const at::Tensor& grad_output,
 at::Tensor GRAFT_OPERATOR(grid_sampler_3d)(const at::Tensor& input, const at::Tensor& grid,
                                            int64_t interpolation_mode, int64_t padding_mode,
                                            bool align_corners) {
+  at::native::check_grid_sampler_common(input, grid);
   at::native::check_grid_sampler_3d(input, grid, interpolation_mode);
   return forward(input, grid, interpolation_mode, padding_mode, align_corners);
 }
@@ -116,6 +117,7 @@ Pair GRAFT_OPERATOR(grid_sampler_3d_backward)(const at::Tensor& grad_output,
                                               const at::Tensor& input, const at::Tensor& grid,
                                               int64_t interpolation_mode, int64_t padding_mode,
                                               bool align_corners, std::array<bool, 2> output_mask) {
+  at::native::check_grid_sampler_common(input, grid);
   at::native::check_grid_sampler_3d(input, grid, interpolation_mode);
   return backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners,
                   output_mask);

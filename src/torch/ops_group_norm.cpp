@@ -61,7 +61,7 @@ void check_gradient(const at::Tensor& grad_out, const at::Tensor& input, const a
                     const at::Tensor& rstd, const at::Tensor& weight, int64_t n, int64_t channels,
                     int64_t length, int64_t groups) {
   check_sizes(input, weight, n, channels, length, groups);
-  TORCH_CHECK(grad_out.numel() == input.numel(), "Expected grad_out of the size ", input.sizes(),
+  TORCH_CHECK(grad_out.sizes() == input.sizes(), "Expected grad_out of the size ", input.sizes(),
               ", but got ", grad_out.sizes());
   TORCH_CHECK(mean.numel() == n * groups && rstd.numel() == n * groups,
               "Expected mean.numel() == N * group to be true, but got false.");

@@ -43,6 +43,9 @@ at::Tensor only_mask(const at::Tensor& self, const Indices& indices) {
 at::Tensor& GRAFT_OPERATOR(_index_put_impl_)(at::Tensor& self, const Indices& indices,
                                              const at::Tensor& values, bool accumulate,
                                              bool unsafe) {
+  TORCH_CHECK_INDEX(indices.size() <= static_cast<size_t>(self.dim()),
+                    "too many indices for tensor of dimension ", self.dim(), " (got ",
+                    indices.size(), ")");
   const bool one = !accumulate && values.numel() == 1 && values.device() == self.device() &&
                    values.scalar_type() == self.scalar_type() &&
                    at::has_internal_overlap(self) != at::MemOverlap::Yes;
@@ -72,6 +75,9 @@ at::Tensor& GRAFT_OPERATOR(index_select_out)(const at::Tensor& self, int64_t dim
               "index_select(): self and result must have the same scalar type");
   TORCH_CHECK(dim == 0 || dim < self.dim(), "index_select(): Indexing dim ", dim,
               " is out of bounds of tensor");
+  TORCH_CHECK(self.dim() > 0 || index.numel() == 1,
+              "index_select(): Index to scalar can have only 1 value, got ", index.numel(),
+              " value(s)");
   at::DimVector sizes(self.sizes().begin(), self.sizes().end());
   if (self.dim() > 0) sizes[dim] = index.numel();
   at::assert_no_internal_overlap(out);
@@ -79,13 +85,11 @@ at::Tensor& GRAFT_OPERATOR(index_select_out)(const at::Tensor& self, int64_t dim
   at::assert_no_overlap(out, index);
   at::native::resize_output(out, sizes);
   if (out.numel() == 0) return out;
-  TORCH_CHECK_INDEX(self.numel() > 0, "index_select(): self indexing axis dim should not be empty");
-  if (self.dim() == 0) {
-    out.copy_(self);
-  } else {
-    index_select(stream_of(self), view_of(out), view_of(self), static_cast<int>(dim),
-                 view_of(index));
-  }
+  TORCH_CHECK_INDEX(self.dim() != 1 || self.numel() > 0, "index out of range in self");
+  TORCH_CHECK(self.numel() > 0, "index_select(): self indexing axis dim should be positive");
+  const auto line = [](const at::Tensor& t) { return t.dim() == 0 ? t.unsqueeze(0) : t; };
+  index_select(stream_of(self), view_of(line(out)), view_of(line(self)), static_cast<int>(dim),
+               view_of(line(index)));
   return out;
 }
 
@@ -99,7 +103,10 @@ void GRAFT_STRUCTURED(index_add_out)(const at::Tensor& self, int64_t dim, const 
                                      const at::Tensor& source, const at::Scalar& alpha,
                                      const at::Tensor& out) {
   if (!out.is_same(self)) out.copy_(self);
-  if (source.numel() == 0 || out.numel() == 0) return;
+  if (source.numel() == 0) return;
+  TORCH_CHECK_INDEX(out.numel() != 0 || out.dim() > 1, "index out of range in self");
+  if (out.numel() == 0) return;
+  require_fit(alpha, source.scalar_type());
   const at::Tensor added = alpha.equal(1) ? source : source.mul(alpha).to(source.scalar_type());
   const at::Tensor to = out.dim() == 0 ? out.unsqueeze(0) : out;
   const at::Tensor from = added.dim() == 0 ? added.unsqueeze(0) : added;

@@ -1,12 +1,14 @@
 // src/torch/ops_index_reduce.cpp: operators that combine, mask or repeat elements by position.
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/native/Repeat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <limits>
 #include <string_view>
 
@@ -61,12 +63,53 @@ void repeat(const Index* repeats, const int64_t* ends, Index* result, int64_t si
                    vector(repeats, dtype_of<Index>, size), vector(ends, GRAFT_INT64, size));
 }
 
-at::Tensor triangle_indices(at::Tensor (*cut)(const at::Tensor&, int64_t), int64_t row, int64_t col,
-                            int64_t offset, const at::TensorOptions& options) {
+void check_triangle(int64_t row, int64_t col, const at::TensorOptions& options) {
   TORCH_CHECK(row >= 0, "row must be non-negative, got", row);
   TORCH_CHECK(col >= 0, "col must be non-negative, got", col);
-  const at::Tensor inside = cut(at::ones({row, col}, options.dtype(at::kBool)), offset);
+  const auto type = c10::typeMetaToScalarType(options.dtype());
+  require(type == at::kLong || type == at::kInt);
+}
+
+// The positions that hold true.
+at::Tensor positions_of(const at::Tensor& inside, const at::TensorOptions& options) {
   return inside.nonzero().t().contiguous().to(options);
+}
+
+// Of a and b, the sum; beyond the numbers there are, the first or last one.
+int64_t saturated_sum(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
+
+bool same_lines(const at::Tensor& data, const at::Tensor& given) {
+  const auto axis = given.dim() - 1;
+  return data.sizes().slice(0, axis) == given.sizes().slice(0, axis);
+}
+
+bool within_lines(const at::Tensor& data, const at::Tensor& given, bool ends) {
+  const int64_t size = data.size(given.dim() - 1);
+  const at::Tensor host = given.cpu();
+  const bool within = host.min().item<int64_t>() >= 0 && host.max().item<int64_t>() <= size;
+  return within && (ends || host.sum(-1).max().item<int64_t>() <= size);
+}
+
+// The CPU, which combines segments, reads where offsets and lengths say; it looks at lengths alone,
+// and only where they are not unsafe. Returns how many segments a line has.
+int64_t check_segments(const at::Tensor& data, const std::optional<at::Tensor>& lengths,
+                       const std::optional<at::Tensor>& offsets, bool unsafe) {
+  const at::Tensor ends = or_undefined(offsets);
+  const at::Tensor given = ends.defined() ? ends : or_undefined(lengths);
+  require(given.defined() && given.dim() > 0 && given.dim() <= data.dim() && given.numel() > 0 &&
+          at::isIntegralType(given.scalar_type(), false));
+  const bool checked = !ends.defined() && !unsafe;
+  TORCH_CHECK(same_lines(data, given) && (checked || within_lines(data, given, ends.defined())),
+              "segment_reduce: expected ",
+              ends.defined() ? "offsets between 0 and the data's size along the axis"
+                             : "lengths that add up to at most the data's size along the axis",
+              ", in a tensor with the data's sizes before the axis; got the sizes ", given.sizes(),
+              " for data of ", data.sizes());
+  return given.size(-1) - (ends.defined() ? 1 : 0);
 }
 
 // The CPU combines rows that start from themselves by operators, which take more dtypes than its
@@ -135,23 +178,52 @@ at::Tensor GRAFT_OPERATOR(repeat_interleave_Tensor)(const at::Tensor& repeats,
   return at::native::repeat_interleave_common<int64_t, repeat<int64_t>>(repeats, output_size);
 }
 
+at::Tensor GRAFT_OPERATOR(segment_reduce)(const at::Tensor& data, c10::string_view,
+                                          const std::optional<at::Tensor>& lengths,
+                                          const std::optional<at::Tensor>&,
+                                          const std::optional<at::Tensor>& offsets, int64_t,
+                                          bool unsafe, const std::optional<at::Scalar>&) {
+  check_segments(data, lengths, offsets, unsafe);
+  throw_unfilled();
+}
+
+at::Tensor GRAFT_OPERATOR(_segment_reduce_backward)(
+    const at::Tensor& grad, const at::Tensor& output, const at::Tensor& data, c10::string_view,
+    const std::optional<at::Tensor>& lengths, const std::optional<at::Tensor>& offsets,
+    int64_t axis, const std::optional<at::Scalar>&) {
+  const int64_t segments = check_segments(data, lengths, offsets, /*unsafe=*/true);
+  at::DimVector sizes(data.sizes());
+  sizes[at::maybe_wrap_dim(axis, data.dim())] = segments;
+  TORCH_CHECK(grad.sizes() == sizes && output.sizes() == sizes,
+              "_segment_reduce_backward: expected a gradient and an output of ", sizes, ", got ",
+              grad.sizes(), " and ", output.sizes());
+  throw_unfilled();
+}
+
 at::Tensor GRAFT_OPERATOR(tril_indices)(int64_t row, int64_t col, int64_t offset,
                                         std::optional<at::ScalarType> dtype,
                                         std::optional<at::Layout> layout,
                                         std::optional<at::Device> device,
                                         std::optional<bool> pin_memory) {
   const auto options = at::TensorOptions().dtype(dtype.value_or(at::kLong)).layout(layout);
-  return triangle_indices([](const at::Tensor& x, int64_t d) { return x.tril(d); }, row, col,
-                          offset, options.device(device).pinned_memory(pin_memory));
+  check_triangle(row, col, options);
+  const int64_t columns = std::clamp<int64_t>(saturated_sum(row, offset), 0, col);
+  const auto there = options.device(device).pinned_memory(pin_memory);
+  return positions_of(at::ones({row, columns}, there.dtype(at::kBool)).tril(offset), there);
 }
+
 at::Tensor GRAFT_OPERATOR(triu_indices)(int64_t row, int64_t col, int64_t offset,
                                         std::optional<at::ScalarType> dtype,
                                         std::optional<at::Layout> layout,
                                         std::optional<at::Device> device,
                                         std::optional<bool> pin_memory) {
   const auto options = at::TensorOptions().dtype(dtype.value_or(at::kLong)).layout(layout);
-  return triangle_indices([](const at::Tensor& x, int64_t d) { return x.triu(d); }, row, col,
-                          offset, options.device(device).pinned_memory(pin_memory));
+  check_triangle(row, col, options);
+  const int64_t before =
+      offset == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : -offset;
+  const int64_t rows = std::clamp<int64_t>(saturated_sum(col, before), 0, row);
+  const auto there = options.device(device).pinned_memory(pin_memory);
+  return positions_of(at::ones({rows, col}, there.dtype(at::kBool)).triu(offset), there);
 }
 
 }  // namespace graft::binding

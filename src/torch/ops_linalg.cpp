@@ -1,7 +1,9 @@
 // src/torch/ops_linalg.cpp: linear algebra: LU, Cholesky, QR, eigenvalues, SVD, triangular systems.
 #include <ATen/native/BatchLinearAlgebra.h>
 #include <ATen/native/LinearAlgebraUtils.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/real.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -40,6 +42,11 @@ void require_kernel(const at::Tensor& matrices) {
 void require_jacobi_kernel(const at::Tensor& matrices) {
   require_kernel(matrices);
   if (std::min(matrices.size(-2), matrices.size(-1)) > kMaxJacobiSize) throw_unfilled();
+}
+
+void require_finite(const char* name, const at::Tensor& matrices) {
+  TORCH_CHECK(at::isfinite(matrices).all().item<bool>(), "torch.", name,
+              ": input tensor should not contain infs or NaNs.");
 }
 
 at::IntArrayRef batch_of(const at::Tensor& matrices) {
@@ -180,8 +187,14 @@ void ormqr_stub(const at::Tensor& input, const at::Tensor& tau, const at::Tensor
 }
 
 at::Tensor& orgqr_stub(at::Tensor& result, const at::Tensor& tau) {
+  require_kernel(result);
   const at::Tensor product = identity_like(result);
-  ormqr_stub(result, tau, product, true, false);
+  const Overwritten matrices(product);
+  const at::Tensor reflections = as_batch(result, batch_of(result));
+  const at::Tensor factors = as_batch(tau, batch_of(result), 1).contiguous();
+  apply_reflections(stream_of(result), matrices.view(), view_of(reflections), view_of(factors),
+                    /*adjoint=*/false, /*conjugate=*/false, /*to_identity=*/true);
+  matrices.finish();
   result.copy_(product);
   return result;
 }
@@ -211,7 +224,8 @@ at::Tensor basis_of(const at::Tensor& orthogonal, int64_t columns) {
   householder_factor(stream, view_of(orthogonal), view_of(factors));
   at::Tensor basis = at::zeros({count, columns, rows}, orthogonal.options()).mT();
   basis.diagonal(0, -2, -1).fill_(1);
-  apply_reflections(stream, view_of(basis), view_of(orthogonal), view_of(factors), false, false);
+  apply_reflections(stream, view_of(basis), view_of(orthogonal), view_of(factors),
+                    /*adjoint=*/false, /*conjugate=*/false, /*to_identity=*/true);
   const at::Tensor diagonal = orthogonal.diagonal(0, -2, -1);
   const at::Tensor real = diagonal.is_complex() ? at::real(diagonal) : diagonal;
   const at::Tensor signs = at::where(real.lt(0), -1, 1).to(orthogonal.scalar_type());
@@ -242,13 +256,19 @@ void svd_stub(const at::Tensor& input, bool full_matrices, bool compute_uv,
   Vh.copy_((wide ? left : right).mH().reshape(Vh.sizes()));
 }
 
-// matrices[..., permutation[i], i] = 1.
-void unpack_permutation(const at::Tensor& matrices, const at::Tensor& pivots) {
+// matrices[..., permutation[i], i] = 1, for the first exchanges that pivots hold.
+void unpack_permutation(const at::Tensor& matrices, const at::Tensor& pivots, int64_t exchanges) {
+  TORCH_CHECK(pivots.dim() + 1 == matrices.dim() && pivots.size(-1) >= exchanges &&
+                  pivots.sizes().slice(0, pivots.dim() - 1) == batch_of(matrices),
+              "lu_unpack: expected LU_pivots with ", exchanges,
+              " numbers for each matrix of a batch ", batch_of(matrices), ", but got the sizes ",
+              pivots.sizes());
   const int64_t rows = matrices.size(-1), count = c10::multiply_integers(batch_of(matrices));
   at::DimVector sizes(matrices.sizes());
   sizes[matrices.dim() - 2] = 1;
   const at::Tensor permutation = at::empty({count, rows}, pivots.options().dtype(at::kLong));
-  const at::Tensor exchanged = as_batch(pivots, batch_of(matrices), 1).contiguous();
+  const at::Tensor used = pivots.narrow(-1, 0, exchanges);
+  const at::Tensor exchanged = as_batch(used, batch_of(matrices), 1).contiguous();
   permutation_of_pivots(stream_of(pivots), view_of(permutation), view_of(exchanged));
   matrices.zero_();
   matrices.scatter_(-2, permutation.view(sizes), 1);
@@ -259,13 +279,28 @@ void unpack_permutation(const at::Tensor& matrices, const at::Tensor& pivots) {
 void GRAFT_STRUCTURED(lu_unpack_out)(const at::Tensor& factors, const at::Tensor& pivots,
                                      bool unpack_data, bool unpack_pivots, const at::Tensor& P,
                                      const at::Tensor& L, const at::Tensor& U) {
-  if (unpack_pivots) unpack_permutation(P, pivots);
-  if (!unpack_data) return;
   const int64_t k = std::min(factors.size(-2), factors.size(-1));
-  const at::Tensor lower = factors.narrow(-1, 0, k).tril(-1);  // L or U may be factors itself
-  U.copy_(factors.narrow(-2, 0, k).triu());
+  if (unpack_pivots) unpack_permutation(P, pivots, k);
+  if (!unpack_data) return;
+  // L or U may be factors itself, which then has its sizes: the other follows them.
+  const at::Tensor lower = factors.narrow(-1, 0, k).tril(-1);
+  const at::Tensor upper = factors.narrow(-2, 0, k).triu();
+  at::native::resize_output(L, lower.sizes());
+  at::native::resize_output(U, upper.sizes());
+  U.copy_(upper);
   L.copy_(lower);
   L.diagonal(0, -2, -1).fill_(1);
+}
+
+// The CPU computes them; its LAPACK ends the process for what is not finite.
+at::Tensor GRAFT_OPERATOR(_linalg_eigvals)(const at::Tensor& self) {
+  require_finite("linalg.eigvals", self);
+  throw_unfilled();
+}
+
+at::Tensor& GRAFT_OPERATOR(linalg_eigvals_out)(const at::Tensor& self, at::Tensor&) {
+  require_finite("linalg.eigvals", self);
+  throw_unfilled();
 }
 
 at::Tensor GRAFT_OPERATOR(_cholesky_solve_helper)(const at::Tensor& self, const at::Tensor& A,

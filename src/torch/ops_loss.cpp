@@ -1,11 +1,11 @@
 // src/torch/ops_loss.cpp: the negative log-likelihood loss of vectors and images.
-#include <ATen/core/Reduction.h>
 #include <ATen/ops/empty.h>
 
 #include "kernels/loss.h"
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/reduced_loss.h"
 #include "torch/refusal.h"
 
 namespace graft::binding {
@@ -14,12 +14,6 @@ namespace {
 void check_weight(const at::Tensor& weight, const at::Tensor& input) {
   TORCH_CHECK(!weight.defined() || weight.scalar_type() == input.scalar_type(),
               "expected scalar type ", input.scalar_type(), " but found ", weight.scalar_type());
-}
-
-// Upstream takes every other number for a sum.
-LossReduction reduction_of(int64_t reduction) {
-  const bool known = reduction == at::Reduction::None || reduction == at::Reduction::Mean;
-  return known ? static_cast<LossReduction>(reduction) : LossReduction::kSum;
 }
 
 void check_gradient(const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& target,
@@ -43,9 +37,14 @@ at::Tensor flat_from(const at::Tensor& tensor, int64_t first) {
 void forward(const at::Tensor& self, const at::Tensor& target, const at::Tensor& weight,
              int64_t reduction, int64_t ignore_index, const at::Tensor& output,
              const at::Tensor& total_weight) {
+  TORCH_CHECK_INDEX(!output.is_same(self) && !total_weight.is_same(self),
+                    "nll_loss: expected outputs that are not the input, which got an output's "
+                    "sizes: give another tensor");
   require_floating(self);
   require(target.scalar_type() == at::kLong || target.scalar_type() == at::kByte);
   check_weight(weight, self);
+  TORCH_CHECK_INDEX(target.numel() == 0 || self.size(self.dim() == 1 ? 0 : 1) > 0,
+                    "Target is out of bounds: there is no class.");
   const at::Tensor scale = weight.defined() ? weight.contiguous() : weight;
   const OptionalView scale_view(scale);
   nll_loss(stream_of(self), view_of(output), view_of(total_weight), view_of(flat_from(self, 2)),
@@ -104,6 +103,8 @@ std::tuple<at::Tensor&, at::Tensor&> GRAFT_OPERATOR(nll_loss2d_forward_output)(
   const at::Tensor scale = binding::or_undefined(weight);
   check_images(self, target, scale);
   require(target.scalar_type() == at::kLong);
+  require_same_dtype(self, output);
+  require_same_dtype(self, total_weight);
   const bool per_element = reduction_of(reduction) == LossReduction::kNone;
   output.resize_(per_element ? target.sizes() : at::IntArrayRef{});
   total_weight.resize_({});

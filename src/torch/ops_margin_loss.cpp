@@ -6,6 +6,7 @@
 
 #include "kernels/multilabel_margin.h"
 #include "operators.h"
+#include "torch/device_assertion.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/out_argument.h"
@@ -15,7 +16,6 @@
 namespace graft::binding {
 namespace {
 
-using Reduction = LossReduction;
 using Weight = std::optional<at::Tensor>;
 
 // What forward and backward of multi_margin_loss share.
@@ -28,12 +28,15 @@ struct Margins {
     require_floating(self);
     TORCH_CHECK(target.scalar_type() == at::kLong, "expected scalar type Long but found ",
                 target.scalar_type());
+    const at::Tensor scale = binding::or_undefined(weight);
+    if (scale.defined()) require_same_dtype(self, scale);
+    if (self.scalar_type() == at::kFloat) std::ignore = margin.toFloat();  // refuses what is beyond
     targets = target.reshape({samples, 1});
     const at::Tensor scores = self.reshape({samples, classes});
     gaps = scores - scores.gather(1, targets) + margin;
     gaps.masked_fill_(gaps.gt(0).logical_not_(), 0).scatter_(1, targets, 0);
-    if (weight.has_value() && weight->defined()) {
-      factors = weight->reshape({classes}).index_select(0, targets.flatten()).unsqueeze(1);
+    if (scale.defined()) {
+      factors = scale.reshape({classes}).index_select(0, targets.flatten()).unsqueeze(1);
     }
   }
 
@@ -45,21 +48,21 @@ struct Margins {
 };
 
 bool per_sample(int64_t reduction, const at::Tensor& target) {
-  return static_cast<Reduction>(reduction) == Reduction::kNone && target.dim() > 0;
+  return reduction_of(reduction) == LossReduction::kNone && target.dim() > 0;
 }
 
 // Targets without a dimension have one sample, whose loss is always summed.
 at::Tensor reduced_losses(const at::Tensor& losses, int64_t reduction, const at::Tensor& target) {
   if (per_sample(reduction, target)) return losses;
-  const bool mean = static_cast<Reduction>(reduction) == Reduction::kMean;
-  return reduced(losses, mean ? Reduction::kMean : Reduction::kSum);
+  const bool mean = reduction_of(reduction) == LossReduction::kMean;
+  return reduced(losses, mean ? LossReduction::kMean : LossReduction::kSum);
 }
 
 // By what a gradient of each gap is multiplied: [samples, 1] or [].
 at::Tensor outer_gradient(const at::Tensor& grad_output, int64_t reduction,
                           const at::Tensor& target, int64_t samples, int64_t classes) {
   if (per_sample(reduction, target)) return grad_output.reshape({samples, 1}).div(classes);
-  const bool mean = static_cast<Reduction>(reduction) == Reduction::kMean;
+  const bool mean = reduction_of(reduction) == LossReduction::kMean;
   return grad_output.reshape({}).div(mean ? samples * classes : classes);
 }
 
@@ -79,6 +82,7 @@ at::Tensor& GRAFT_OPERATOR(multi_margin_loss_out)(const at::Tensor& self, const 
                                                   const at::Scalar& p, const at::Scalar& margin,
                                                   const Weight& weight, int64_t reduction,
                                                   at::Tensor& out) {
+  require_same_dtype(self, out);
   return store(out, GRAFT_OPERATOR(multi_margin_loss)(self, target, p, margin, weight, reduction));
 }
 
@@ -99,6 +103,7 @@ at::Tensor& GRAFT_OPERATOR(multi_margin_loss_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& target,
     const at::Scalar& p, const at::Scalar& margin, const Weight& weight, int64_t reduction,
     at::Tensor& grad_input) {
+  require_same_dtype(self, grad_input);
   return store(grad_input, GRAFT_OPERATOR(multi_margin_loss_backward)(grad_output, self, target, p,
                                                                       margin, weight, reduction));
 }
@@ -110,8 +115,10 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(multilabel_margin_loss_forward
   require_floating(self);
   const at::Tensor scores = self.reshape({samples, classes}).contiguous();
   const at::Tensor labels = target.reshape({samples, classes}).contiguous();
-  TORCH_CHECK(labels.scalar_type() == at::kLong, "expected scalar type Long but found ",
-              labels.scalar_type());
+  TORCH_CHECK(labels.numel() == 0 || labels.scalar_type() == at::kLong,
+              "expected scalar type Long but found ", labels.scalar_type());
+  require_elements_within(labels, -1, static_cast<double>(classes - 1),
+                          "argument #2 'target' is out of range");
   at::Tensor losses = at::empty({samples}, self.options());
   at::Tensor marks = at::empty({samples, classes}, self.options());
   multilabel_margin(stream_of(self), view_of(losses), view_of(marks), view_of(scores),
@@ -124,6 +131,10 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(multilabel_margin_loss_forward
 std::tuple<at::Tensor&, at::Tensor&> GRAFT_OPERATOR(multilabel_margin_loss_forward_output)(
     const at::Tensor& self, const at::Tensor& target, int64_t reduction, at::Tensor& output,
     at::Tensor& is_target) {
+  require_same_dtype(self, output);
+  require_same_dtype(self, is_target);
+  TORCH_CHECK(is_target.sizes() != target.sizes() || is_target.is_contiguous(),
+              "is_target must be contiguous");
   const auto [loss, marks] =
       GRAFT_OPERATOR(multilabel_margin_loss_forward)(self, target, reduction);
   return {store(output, loss), store(is_target, marks)};
@@ -150,6 +161,7 @@ at::Tensor GRAFT_OPERATOR(multilabel_margin_loss_backward)(const at::Tensor& gra
 at::Tensor& GRAFT_OPERATOR(multilabel_margin_loss_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& target,
     int64_t reduction, const at::Tensor& is_target, at::Tensor& grad_input) {
+  require_same_dtype(self, grad_input);
   return store(grad_input, GRAFT_OPERATOR(multilabel_margin_loss_backward)(
                                grad_output, self, target, reduction, is_target));
 }

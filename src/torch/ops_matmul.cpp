@@ -1,5 +1,6 @@
 // src/torch/ops_matmul.cpp: matrix products.
 #include <ATen/ExpandUtils.h>
+#include <ATen/OpMathType.h>
 #include <ATen/ops/_efficientzerotensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
@@ -14,6 +15,7 @@
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/out_argument.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -36,20 +38,30 @@ void complex_product(const at::Tensor& out, const at::Tensor& a, const at::Tenso
   if (out.is_conj()) out.copy_(target);
 }
 
+// A product over no terms leaves the addend.
+void scale_sum(at::Tensor out, const at::Tensor& addend, const at::Scalar& beta, bool relu) {
+  if (beta.equal(0)) {
+    out.zero_();
+  } else {
+    if (!addend.is_same(out)) out.copy_(addend);
+    out.mul_(beta);
+  }
+  if (relu) out.relu_();
+}
+
 void product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
              const at::Tensor& addend = {}, const at::Scalar& beta = 0, const at::Scalar& alpha = 1,
              bool relu = false) {
-  require_separate(out);
+  if (a.numel() != 0) require_separate(out);
   c10::MaybeOwned<at::Tensor> addends;
   if (addend.defined()) {
     addends = at::expand_size(addend, out.sizes(), "addmm");
     at::assert_no_partial_overlap(out, *addends);
   }
   if (out.numel() == 0) return;
-  if (at::isIntegralType(out.scalar_type(), true)) {
-    static_cast<void>(to_graft(alpha, out.scalar_type()));  // refuses a factor that does not fit
-    static_cast<void>(to_graft(beta, out.scalar_type()));
-  }
+  if (addend.defined() && a.numel() == 0) return scale_sum(out, *addends, beta, relu);
+  require_fit(alpha, at::toOpMathType(out.scalar_type()));
+  require_fit(beta, at::toOpMathType(out.scalar_type()));
   if (out.is_complex()) return complex_product(out, a, b, addend, beta, alpha);
   MatmulEpilogue epilogue;
   epilogue.alpha = real_factor(alpha);
@@ -70,7 +82,6 @@ bool leaves_out_product(const at::Tensor& out, const at::Scalar& alpha) {
 }
 
 void scale(const at::Tensor& out, const at::Tensor& addend, const at::Scalar& beta) {
-  if (out.numel() == 0) return;
   at::Tensor result = out;
   if (beta.equal(0)) {
     result.zero_();
@@ -78,6 +89,13 @@ void scale(const at::Tensor& out, const at::Tensor& addend, const at::Scalar& be
     at::mul_out(result, *at::expand_size(addend, out.sizes(), "addmm"),
                 at::scalar_tensor(beta, addend.options().device(at::kCPU)));
   }
+}
+
+// Where the CPU's library is not asked for a product.
+void scale_alone(const at::Tensor& out, const at::Tensor& addend, const at::Scalar& beta) {
+  if (out.numel() == 0) return;
+  require_fit(beta, at::toOpMathType(out.scalar_type()));
+  scale(out, addend, beta);
 }
 
 // Upstream's meta functions leave dtypes to the kernels.
@@ -109,7 +127,7 @@ void GRAFT_STRUCTURED(addmm_out)(const at::Tensor& self, const at::Tensor& mat1,
                                  const at::Tensor& mat2, const at::Scalar& beta,
                                  const at::Scalar& alpha, const at::Tensor& out) {
   check_factors(mat1, mat2);
-  if (leaves_out_product(out, alpha)) return scale(out, self, beta);
+  if (leaves_out_product(out, alpha)) return scale_alone(out, self, beta);
   product(out, mat1, mat2, self, beta, alpha);
 }
 
@@ -117,9 +135,10 @@ void GRAFT_STRUCTURED(_addmm_activation_out)(const at::Tensor& self, const at::T
                                              const at::Tensor& mat2, const at::Scalar& beta,
                                              const at::Scalar& alpha, bool use_gelu,
                                              const at::Tensor& out) {
+  require(!out.is_complex());
   check_factors(mat1, mat2);
   if (leaves_out_product(out, alpha)) {
-    scale(out, self, beta);
+    scale_alone(out, self, beta);
     out.copy_(use_gelu ? at::gelu(out) : at::relu(out));
     return;
   }
@@ -139,7 +158,7 @@ void GRAFT_STRUCTURED(baddbmm_out)(const at::Tensor& self, const at::Tensor& bat
                                    const at::Scalar& alpha, const at::Tensor& out) {
   constexpr int64_t kOwnKernel = 400;  // below, the CPU multiplies without a library
   const bool own = batch1.size(1) * batch1.size(2) * batch2.size(2) < kOwnKernel;
-  if (!own && leaves_out_product(out, alpha)) return scale(out, self, beta);
+  if (!own && leaves_out_product(out, alpha)) return scale_alone(out, self, beta);
   product(out, batch1, batch2, self, beta, alpha);
 }
 
@@ -147,6 +166,9 @@ void GRAFT_STRUCTURED(addmv_out)(const at::Tensor& self, const at::Tensor& mat,
                                  const at::Tensor& vec, const at::Scalar& beta,
                                  const at::Scalar& alpha, const at::Tensor& out) {
   const at::Tensor addend = *at::expand_size(self, out.sizes(), "addmv");
+  if (mat.numel() == 0) return scale(out, addend, beta);
+  require_fit(beta, out.scalar_type());
+  require_fit(alpha, out.scalar_type());
   if (!out.is_complex() && leaves_out_product(out, alpha)) return scale(out, addend, beta);
   product(out.unsqueeze(1), mat, vec.unsqueeze(1), addend.unsqueeze(1), beta, alpha);
 }

@@ -6,6 +6,7 @@
 #include <ATen/ops/reflection_pad3d_backward_ops.h>
 #include <ATen/ops/replication_pad1d_backward_ops.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/resample.h"
@@ -14,6 +15,7 @@
 #include "torch/device_scope.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/out_argument.h"
 #include "torch/refusal.h"
 
 namespace graft::binding {
@@ -34,6 +36,8 @@ std::vector<Taps> maps_of(Make make, const at::Tensor& inner, at::IntArrayRef pa
 void forward(Make make, const at::Tensor& self, at::IntArrayRef padding, const at::Tensor& out) {
   require(self.scalar_type() != at::kBool);
   if (out.numel() == 0) return;
+  const bool moves = std::ranges::any_of(padding, [](int64_t size) { return size != 0; });
+  moves ? require_separate(out, {&self}) : require_in_place_or_separate(out, self);
   resample(stream_of(self), view_of(out), view_of(self), maps_of(make, self, padding));
 }
 
@@ -148,7 +152,7 @@ at::Tensor& GRAFT_OPERATOR(reflection_pad2d_out)(const at::Tensor& self, at::Int
               padding[2], ", ", padding[3], ") at dimension ", self.dim() - 2, " of input ",
               self.sizes());
   const at::DimVector sizes = padded(self, padding);
-  TORCH_CHECK(sizes[sizes.size() - 1] >= 1 && sizes[sizes.size() - 2] >= 1, "input (H: ", height,
+  TORCH_CHECK(sizes[sizes.size() - 1] >= 1 || sizes[sizes.size() - 2] >= 1, "input (H: ", height,
               ", W: ", width, ") is too small. Calculated output H: ", sizes[sizes.size() - 2],
               " W: ", sizes[sizes.size() - 1]);
   out.resize_(sizes, self.dim() == 4 ? self.suggest_memory_format() : at::MemoryFormat::Contiguous);

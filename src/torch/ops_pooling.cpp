@@ -7,6 +7,7 @@
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/out_argument.h"
+#include "torch/pooling_checks.h"
 #include "torch/refusal.h"
 
 namespace graft::binding {
@@ -63,6 +64,8 @@ void GRAFT_STRUCTURED(max_pool2d_with_indices_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor&, at::IntArrayRef kernel_size,
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool,
     const at::Tensor& indices, const at::Tensor& grad_input) {
+  check_maximum_gradient(grad_output, indices, grad_input, 2);
+  check_gradient_dtype(grad_output, grad_input);
   require_floating(grad_output);
   if (grad_input.numel() == 0) return;
   max_pool2d_backward(stream_of(grad_input), view_of(grad_input), view_of(grad_output),
@@ -88,6 +91,8 @@ void GRAFT_STRUCTURED(avg_pool2d_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor&, at::IntArrayRef kernel_size,
     at::IntArrayRef stride, at::IntArrayRef padding, bool, bool count_include_pad,
     std::optional<int64_t> divisor_override, const at::Tensor& grad_input) {
+  check_planes(grad_output, grad_input, 2);
+  check_gradient_dtype(grad_output, grad_input);
   require_floating_or(at::kLong, grad_output);
   if (grad_input.numel() == 0) return;
   avg_pool2d_backward(stream_of(grad_input), view_of(grad_input), view_of(grad_output),
@@ -114,6 +119,12 @@ at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool2d)(const at::Tensor& self,
 
 at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool2d_backward)(const at::Tensor& grad_output,
                                                          const at::Tensor& self) {
+  TORCH_CHECK(self.dim() == 3 || self.dim() == 4,
+              "adaptive_avg_pool2d_backward(): Expected 3D or 4D tensor, but got ", self.sizes());
+  check_planes(grad_output, self, 2);
+  TORCH_CHECK(grad_output.dtype() == self.dtype(),
+              "adaptive_avg_pool2d_backward(): Expected dtype ", self.dtype(),
+              " for `grad_output` but got dtype ", grad_output.dtype());
   require_floating(grad_output);
   at::Tensor grad_input = at::empty_like(self, self.suggest_memory_format());
   if (grad_input.numel() == 0) return grad_input;

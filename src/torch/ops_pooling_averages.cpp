@@ -13,6 +13,7 @@
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/out_argument.h"
+#include "torch/pooling_checks.h"
 #include "torch/refusal.h"
 
 namespace graft::binding {
@@ -57,22 +58,33 @@ std::vector<Taps> adaptive(const at::Tensor& large, const at::Tensor& small) {
   return maps;
 }
 
-void run(const at::Tensor& to, const at::Tensor& from, const std::vector<Taps>& maps) {
-  if (to.numel() > 0) resample(stream_of(to), view_of(to), view_of(from), maps);
+// maps(): called for tensors with elements alone, since the sizes of others may be any.
+template <class Maps>
+void run(const at::Tensor& to, const at::Tensor& from, Maps maps) {
+  if (to.numel() > 0) resample(stream_of(to), view_of(to), view_of(from), maps());
 }
 
-void run_back(const at::Tensor& to, const at::Tensor& from, std::vector<Taps> maps) {
-  if (to.numel() == 0) return;
+void check_gradient(const at::Tensor& grad_output, const at::Tensor& self) {
+  check_planes(grad_output, self, 3);
+  check_scalar_type(grad_output, self.scalar_type());
+}
+
+template <class Maps>
+void run_back(const at::Tensor& to, const at::Tensor& from, Maps maps) {
   if (from.numel() == 0) {
     to.zero_();
     return;
   }
-  for (Taps& map : maps) map = map.transposed();
-  run(to, from, maps);
+  run(to, from, [&] {
+    std::vector<Taps> found = maps();
+    for (Taps& map : found) map = map.transposed();
+    return found;
+  });
 }
 
 // Whole numbers are summed as such; the quotient is rounded towards 0.
 void average_integers(const at::Tensor& out, const at::Tensor& self, AverageWindows windows) {
+  if (out.numel() == 0) return;
   std::vector<Taps> maps;
   at::Tensor lengths = at::ones({}, at::kLong);
   for (AverageLine& line : windows.lines) {
@@ -80,7 +92,7 @@ void average_integers(const at::Tensor& out, const at::Tensor& self, AverageWind
     maps.push_back(average_taps(line));
     lengths = lengths.unsqueeze(-1).mul(at::tensor(window_lengths(line), at::kLong));
   }
-  run(out, self, maps);
+  run(out, self, [&] { return maps; });
   if (windows.divisor.has_value()) {
     out.div_(at::Scalar(*windows.divisor), "trunc");
   } else {
@@ -125,12 +137,14 @@ at::Tensor& unpool(const at::Tensor& self, const at::Tensor& indices, at::IntArr
                    int64_t dims, at::Tensor& out) {
   check_unpool(self, indices, output_size, dims);
   require_floating(self);
+  check_scalar_type(out, self.scalar_type());
   at::DimVector sizes(self.sizes().begin(), self.sizes().end());
   int64_t length = 1;
   for (int64_t d = 0; d < dims; ++d) {
     sizes[self.dim() - dims + d] = output_size[d];
     length *= output_size[d];
   }
+  check_resizable(out, sizes, {&self, &indices});
   const bool images = self.dim() == 4 && dims == 2;
   out.resize_(sizes, images ? self.suggest_memory_format() : at::MemoryFormat::Contiguous);
   out.zero_();
@@ -156,7 +170,7 @@ void GRAFT_STRUCTURED(avg_pool3d_out)(const at::Tensor& self, at::IntArrayRef ke
   const AverageWindows windows(self, out, kernel_size, stride, padding, count_include_pad,
                                divisor_override);
   if (self.is_floating_point()) {
-    run(out, self, windows.maps());
+    run(out, self, [&] { return windows.maps(); });
   } else {
     average_integers(out, self, windows);
   }
@@ -165,22 +179,24 @@ void GRAFT_STRUCTURED(avg_pool3d_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor&, at::IntArrayRef kernel_size,
     at::IntArrayRef stride, at::IntArrayRef padding, bool, bool count_include_pad,
     std::optional<int64_t> divisor_override, const at::Tensor& grad_input) {
+  check_gradient(grad_output, grad_input);
   require_floating_or(at::kLong, grad_output);
-  run_back(grad_input, grad_output,
-           AverageWindows(grad_input, grad_output, kernel_size, stride, padding, count_include_pad,
-                          divisor_override)
-               .maps());
+  const AverageWindows windows(grad_input, grad_output, kernel_size, stride, padding,
+                               count_include_pad, divisor_override);
+  run_back(grad_input, grad_output, [&] { return windows.maps(); });
 }
 
 at::Tensor& GRAFT_OPERATOR(adaptive_avg_pool3d_out)(const at::Tensor& self,
                                                     at::IntArrayRef output_size, at::Tensor& out) {
   TORCH_CHECK(output_size.size() == 3, "adaptive_avg_pool3d: output_size must be 3");
   check_adaptive(self, "adaptive_avg_pool3d");
+  TORCH_CHECK(self.dtype() == out.dtype(), "expected dtype ", self.dtype(),
+              " for `output` but got dtype ", out.dtype());
   require_floating(self);
   at::DimVector sizes(self.sizes().begin(), self.sizes().end());
   std::copy(output_size.begin(), output_size.end(), sizes.end() - 3);
   out.resize_(sizes);
-  run(out, self, adaptive(self, out));
+  run(out, self, [&] { return adaptive(self, out); });
   return out;
 }
 at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool3d)(const at::Tensor& self,
@@ -191,9 +207,13 @@ at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool3d)(const at::Tensor& self,
 at::Tensor& GRAFT_OPERATOR(adaptive_avg_pool3d_backward_grad_input)(const at::Tensor& grad_output,
                                                                     const at::Tensor& self,
                                                                     at::Tensor& grad_input) {
+  TORCH_CHECK(self.dim() == 4 || self.dim() == 5,
+              "adaptive_avg_pool3d_backward(): Expected 4D or 5D tensor, but got ", self.sizes());
+  check_gradient(grad_output, self);
+  check_scalar_type(grad_input, self.scalar_type());
   require_floating(grad_output);
   grad_input.resize_as_(self);
-  run_back(grad_input, grad_output, adaptive(grad_input, grad_output));
+  run_back(grad_input, grad_output, [&] { return adaptive(grad_input, grad_output); });
   return grad_input;
 }
 at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool3d_backward)(const at::Tensor& grad_output,
@@ -223,6 +243,7 @@ at::Tensor& GRAFT_OPERATOR(max_unpool3d_out)(const at::Tensor& self, const at::T
   for (const int64_t step : stride) {
     TORCH_CHECK(step > 0, "strides should be greater than zero, but got stride: ", stride);
   }
+  TORCH_CHECK(out.is_contiguous(), "output must be contiguous");
   return unpool(self, indices, output_size, 3, out);
 }
 at::Tensor GRAFT_OPERATOR(max_unpool3d)(const at::Tensor& self, const at::Tensor& indices,

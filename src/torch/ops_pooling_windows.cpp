@@ -1,18 +1,24 @@
 // src/torch/ops_pooling_windows.cpp: pools beyond plain images: volumes, adaptive and fractional
 // maxima, and unpooling.
+#include <ATen/native/FractionalMaxPooling.h>
 #include <ATen/native/Pool.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/fractional_max_pool2d_backward_ops.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <array>
+#include <string>
 #include <tuple>
 
 #include "kernels/index.h"
 #include "kernels/window_max.h"
 #include "operators.h"
+#include "torch/device_scope.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/pooling_checks.h"
 #include "torch/refusal.h"
 
 namespace graft::binding {
@@ -47,11 +53,9 @@ at::Tensor lines(const at::Tensor& tensor, int dims) {
 // grad_input = 0, plus each gradient at its index. Half types are summed in float32.
 void at_indices(const at::Tensor& grad_output, const at::Tensor& indices, int dims,
                 const at::Tensor& grad_input) {
+  check_maximum_gradient(grad_output, indices, grad_input, dims);
+  check_scalar_type(grad_output, grad_input.scalar_type());
   require_floating(grad_output);
-  TORCH_CHECK(indices.sizes() == grad_output.sizes(), "expected indices of grad_output's size ",
-              grad_output.sizes(), ", but got ", indices.sizes());
-  TORCH_CHECK(indices.scalar_type() == at::kLong, "expected scalar type Long but found ",
-              indices.scalar_type());
   if (grad_input.numel() == 0) return;
   if (grad_output.numel() == 0) {
     grad_input.zero_();
@@ -119,6 +123,62 @@ at::MemoryFormat format_of(const at::Tensor& self) {
   return self.dim() == 5 ? self.suggest_memory_format() : at::MemoryFormat::Contiguous;
 }
 
+// Kernels and outputs of each dimension, as PyTorch's messages call it; dims of them.
+constexpr const char* kFractionalNames[] = {"time", "height", "width"};
+
+template <int dims>
+void fractional(const at::Tensor& self, at::IntArrayRef kernel_size, const at::Tensor& samples,
+                const at::Tensor& output, const at::Tensor& indices) {
+  at::native::fractional_max_pool_check_shape<dims>(self, samples);
+  require_floating(self);
+  // Upstream's sums of the sizes overflow for the largest kernels. The smallest ones are all alike.
+  constexpr int64_t kSmallest = -(int64_t{1} << 31);
+  Windows windows{Windows::kFractional};
+  for (int d = 0; d < dims; ++d) {
+    TORCH_CHECK(kernel_size[d] <= self.size(d - dims), "fractional_max_pool", dims, "d(): pool ",
+                kFractionalNames[d + 3 - dims], " ", kernel_size[d],
+                " too large relative to input ", kFractionalNames[d + 3 - dims], " ",
+                self.size(d - dims));
+    windows.kernel[d + 3 - dims] = std::max(kernel_size[d], kSmallest);
+  }
+  largest(self, dims, windows, output, indices, samples);
+}
+
+template <int dims>
+at::Tensor& fractional_gradient_into(const at::Tensor& grad_output, const at::Tensor& self,
+                                     at::IntArrayRef, at::IntArrayRef output_size,
+                                     const at::Tensor& indices, at::Tensor& grad_input) {
+  const std::string name = "fractional_max_pool" + std::to_string(dims) + "d_backward(): ";
+  for (const at::Tensor& tensor : {grad_output, indices, grad_input}) {
+    TORCH_CHECK(tensor.device() == self.device(),
+                "Expected all tensors to be on the same device, but found at least two devices, ",
+                self.device(), " and ", tensor.device(), "!");
+  }
+  TORCH_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, name, "expected an input of ",
+              dims + 1, " or ", dims + 2, " dimensions, but got ", self.sizes());
+  TORCH_CHECK(output_size.size() == dims, name, "expected ", dims, " output sizes, but got ",
+              output_size);
+  check_maximum_gradient(grad_output, indices, self, dims);
+  for (int d = 0; d < dims; ++d) {
+    TORCH_CHECK(output_size[d] == grad_output.size(d - dims), name, "gradOutput ",
+                kFractionalNames[d + 3 - dims], " unexpected");
+  }
+  check_scalar_type(grad_input, self.scalar_type());
+  const DeviceScope device(self.device());
+  at::native::resize_output(grad_input, self.sizes());
+  at_indices(grad_output, indices, dims, grad_input);
+  return grad_input;
+}
+
+template <int dims>
+at::Tensor fractional_gradient(const at::Tensor& grad_output, const at::Tensor& self,
+                               at::IntArrayRef kernel_size, at::IntArrayRef output_size,
+                               const at::Tensor& indices) {
+  at::Tensor grad_input = at::empty(self.sizes(), self.options());
+  return fractional_gradient_into<dims>(grad_output, self, kernel_size, output_size, indices,
+                                        grad_input);
+}
+
 }  // namespace
 
 PairOut GRAFT_OPERATOR(max_pool3d_with_indices_out)(const at::Tensor& self,
@@ -137,6 +197,10 @@ PairOut GRAFT_OPERATOR(max_pool3d_with_indices_out)(const at::Tensor& self,
                                  "max_pool3d_with_indices_out()");
   at::DimVector sizes(self.sizes().begin(), self.sizes().end());
   std::copy(size.begin(), size.end(), sizes.end() - 3);
+  check_scalar_type(out, self.scalar_type());
+  check_scalar_type(indices, at::kLong);
+  check_resizable(out, sizes, {&self});
+  check_resizable(indices, sizes, {&self});
   out.resize_(sizes, format_of(self));
   indices.resize_(sizes, format_of(self));
   largest(self, 3, pool.windows(), out, indices);
@@ -160,6 +224,7 @@ at::Tensor& GRAFT_OPERATOR(max_pool3d_with_indices_backward_grad_input)(
   const Pool3d pool(kernel_size, stride, padding, dilation);
   TORCH_CHECK(self.dim() == 4 || self.dim() == 5,
               "non-empty 4D or 5D (batch mode) tensor expected for input");
+  check_gradient_dtype(grad_output, self);
   const Triple size = pool.output(self, ceil_mode);
   const auto& [k, s, p, d] = pool;
   at::native::max_pool3d_backward_shape_check(
@@ -167,7 +232,14 @@ at::Tensor& GRAFT_OPERATOR(max_pool3d_with_indices_backward_grad_input)(
       p[2], d[0], d[1], d[2], self.size(-3), self.size(-2), self.size(-1), size[0], size[1],
       size[2], "max_pool3d_with_indices_backward()");
   grad_input.resize_(self.sizes(), format_of(self));
-  at_indices(grad_output, indices, 3, grad_input);
+  const bool may_miss = std::ranges::any_of(d, [](int64_t step) { return step > 1; });
+  if (!may_miss) {
+    at_indices(grad_output, indices, 3, grad_input);
+  } else {
+    // A dilated window without elements has the index -1.
+    const at::Tensor miss = indices.eq(-1);
+    at_indices(grad_output.masked_fill(miss, 0), indices.masked_fill(miss, 0), 3, grad_input);
+  }
   return grad_input;
 }
 
@@ -208,47 +280,33 @@ void GRAFT_STRUCTURED(fractional_max_pool2d_output)(const at::Tensor& self,
                                                     const at::Tensor& random_samples,
                                                     const at::Tensor& output,
                                                     const at::Tensor& indices) {
-  const Windows windows{Windows::kFractional, {1, kernel_size[0], kernel_size[1]}};
-  largest(self, 2, windows, output, indices, random_samples);
-}
-void GRAFT_STRUCTURED(fractional_max_pool2d_backward_grad_input)(const at::Tensor& grad_output,
-                                                                 const at::Tensor&, at::IntArrayRef,
-                                                                 at::IntArrayRef,
-                                                                 const at::Tensor& indices,
-                                                                 const at::Tensor& grad_input) {
-  at_indices(grad_output, indices, 2, grad_input);
+  fractional<2>(self, kernel_size, random_samples, output, indices);
 }
 void GRAFT_STRUCTURED(fractional_max_pool3d_output)(
     const at::Tensor& self, int64_t kernel_depth, int64_t kernel_height, int64_t kernel_width,
     int64_t, int64_t, int64_t, const at::Tensor& random_samples, int64_t, int64_t, int64_t, int64_t,
     int64_t, const at::Tensor& output, const at::Tensor& indices) {
-  const Windows windows{Windows::kFractional, {kernel_depth, kernel_height, kernel_width}};
-  largest(self, 3, windows, output, indices, random_samples);
+  fractional<3>(self, {kernel_depth, kernel_height, kernel_width}, random_samples, output, indices);
 }
 at::Tensor& GRAFT_OPERATOR(fractional_max_pool3d_backward_grad_input)(
-    const at::Tensor& grad_output, const at::Tensor& self, at::IntArrayRef,
+    const at::Tensor& grad_output, const at::Tensor& self, at::IntArrayRef kernel_size,
     at::IntArrayRef output_size, const at::Tensor& indices, at::Tensor& grad_input) {
-  static const char* const kNames[] = {"time", "height", "width"};
-  TORCH_CHECK(
-      output_size.size() == 3 && grad_output.dim() == self.dim() && self.dim() >= 4,
-      "fractional_max_pool3d_backward_out(): expected three output sizes and gradOutput of ",
-      self.dim(), " dimensions, but got ", output_size, " and ", grad_output.sizes());
-  for (int64_t d = 0; d < 3; ++d) {
-    TORCH_CHECK(output_size[d] == grad_output.size(d - 3),
-                "fractional_max_pool3d_backward_out(): ", "gradOutput ", kNames[d], " unexpected");
-  }
-  grad_input.resize_as_(self);
-  at_indices(grad_output, indices, 3, grad_input);
-  return grad_input;
+  return fractional_gradient_into<3>(grad_output, self, kernel_size, output_size, indices,
+                                     grad_input);
 }
 at::Tensor GRAFT_OPERATOR(fractional_max_pool3d_backward)(const at::Tensor& grad_output,
                                                           const at::Tensor& self,
                                                           at::IntArrayRef kernel_size,
                                                           at::IntArrayRef output_size,
                                                           const at::Tensor& indices) {
-  at::Tensor grad_input = at::empty({0}, self.options());
-  return GRAFT_OPERATOR(fractional_max_pool3d_backward_grad_input)(
-      grad_output, self, kernel_size, output_size, indices, grad_input);
+  return fractional_gradient<3>(grad_output, self, kernel_size, output_size, indices);
+}
+
+// Whole, since upstream's shape function of it reads output sizes that are not there.
+TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) {
+  namespace op = at::_ops;
+  implement<op::fractional_max_pool2d_backward, &fractional_gradient<2>>(m);
+  implement<op::fractional_max_pool2d_backward_grad_input, &fractional_gradient_into<2>>(m);
 }
 
 }  // namespace graft::binding

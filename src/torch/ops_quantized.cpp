@@ -228,8 +228,9 @@ std::tuple<at::Tensor, at::Tensor> sort(const at::Tensor& self, std::optional<bo
   return {with_meaning_of(self, values), places};
 }
 
+// What is not quantized becomes float32, as on the CPU: complex numbers lose their imaginary part.
 at::Tensor numbers_of(const at::Tensor& tensor) {
-  return tensor.is_quantized() ? tensor.dequantize() : tensor;
+  return tensor.is_quantized() ? tensor.dequantize() : tensor.to(at::kFloat);
 }
 template <auto comparison>
 at::Tensor compared(const at::Tensor& self, const at::Tensor& other) {

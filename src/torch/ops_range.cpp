@@ -88,6 +88,7 @@ at::Tensor& GRAFT_OPERATOR(eye_m_out)(int64_t n, int64_t m, at::Tensor& out) {
   TORCH_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);
   TORCH_CHECK(m >= 0, "m must be greater or equal to 0, got ", m);
   out.resize_({n, m});
+  if (out.numel() == 0) return out;
   out.zero_();
   out.diagonal().fill_(1);
   return out;

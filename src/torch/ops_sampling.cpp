@@ -1,4 +1,5 @@
 // src/torch/ops_sampling.cpp: random numbers of distributions with a parameter for each element.
+#include <ATen/ExpandUtils.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_dirichlet_grad_ops.h>
@@ -93,10 +94,11 @@ at::Tensor GRAFT_OPERATOR(binomial)(const at::Tensor& count, const at::Tensor& p
     return at::binomial(count.to(at::kFloat), prob.to(at::kFloat), generator)
         .to(count.scalar_type());
   }
-  at::Tensor output = at::empty(count.sizes(), count.options());
+  const at::DimVector sizes = at::infer_size_dimvector(count.sizes(), prob.sizes());
+  at::Tensor output = at::empty(sizes, count.options());
   if (output.numel() == 0) return output;
-  binomial(stream_of(count), view_of(output), draw(generator, output), view_of(count),
-           view_of(prob.expand_as(count)));
+  binomial(stream_of(count), view_of(output), draw(generator, output), view_of(count.expand(sizes)),
+           view_of(prob.expand(sizes)));
   return output;
 }
 

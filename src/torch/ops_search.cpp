@@ -32,6 +32,9 @@ at::Tensor& GRAFT_OPERATOR(searchsorted_Tensor_out)(const at::Tensor& sequence,
   const at::Tensor order = or_undefined(sorter);
   at::native::searchsorted_pre_check(sequence, self, out, out_int32, right, side, order);
   at::native::resize_output(out, self.sizes());
+  TORCH_CHECK(sequence.dim() > 0,
+              "searchsorted: expected an out that is not the boundaries, which got the values' "
+              "sizes: give another tensor");
   if (self.numel() == 0) return out;
   at::Tensor values, rows, places;
   at::native::searchsorted_maybe_trim_input_tensors(values, rows, places, self, sequence, order);

@@ -43,6 +43,8 @@ Found median_into(const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor&
   at::checkScalarType("median", {indices, "indices", 1}, at::kLong);
   at::checkSameType("median", {values, "values", 0}, {self, "self", 2});
   refuse_bool(self);
+  at::assert_no_overlap(self, values);  // before they get their sizes, which would be self's
+  at::assert_no_overlap(self, indices);
   at::DimVector sizes(self.sizes());
   if (self.dim() > 0) {
     sizes[dim] = 1;
@@ -82,10 +84,12 @@ void GRAFT_STRUCTURED(topk_values)(const at::Tensor& self, int64_t k, int64_t gi
   const int64_t dim = at::maybe_wrap_dim(given, self.dim(), true);
   TORCH_CHECK(k >= 0 && k <= (self.dim() > 0 ? self.size(dim) : 1),
               "selected index k out of range");
-  require_separate(values, {&self});
-  require_separate(indices, {&self});
+  require_separate(values);
+  require_separate(indices);
   if (values.numel() == 0) return;
-  top_k(stream_of(self), view_of(values), view_of(indices), view_of(self), static_cast<int>(dim),
+  const bool shared = values.is_alias_of(self) || indices.is_alias_of(self);
+  const at::Tensor input = shared ? self.clone() : self;
+  top_k(stream_of(self), view_of(values), view_of(indices), view_of(input), static_cast<int>(dim),
         largest);
 }
 

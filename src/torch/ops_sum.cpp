@@ -1,9 +1,11 @@
 // src/torch/ops_sum.cpp: the sum, which reads small dtypes as they are instead of a widened copy.
 #include <ATen/native/ReduceOpsUtils.h>
+#include <ATen/ops/nansum_native.h>
 
 #include "kernels/reduce.h"
 #include "operators.h"
 #include "torch/guarded.h"
+#include "torch/refusal.h"
 #include "torch/tensor_iterator.h"
 
 namespace graft::binding {
@@ -21,15 +23,28 @@ void GRAFT_STRUCTURED(sum_IntList_out)(const at::Tensor& self, at::OptionalIntAr
                                        bool keepdim, std::optional<at::ScalarType>,
                                        const at::Tensor& result) {
   const at::ScalarType to = result.scalar_type(), from = self.scalar_type();
-  at::Tensor out = result;
-  at::TensorIterator iterator = at::native::make_reduction("sum", out, self, dim, keepdim,
-                                                           adds_alike(from, to) ? from : to, to);
+  at::TensorIterator iterator =
+      at::meta::make_reduction(self, result, dim, keepdim, adds_alike(from, to) ? from : to);
   if (iterator.numel() == 0) {
-    out.zero_();
+    result.zero_();
   } else {
     reduce(stream_of(iterator), Reduction::kSum, operand_view(iterator, 0),
            operand_view(iterator, 1));
   }
+}
+
+// The sum of complex numbers is left to the CPU, which refuses it, of no numbers too.
+at::Tensor GRAFT_OPERATOR(nansum)(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim,
+                                  std::optional<at::ScalarType> dtype) {
+  require(!self.is_complex());
+  return at::native::nansum(self, dim, keepdim, dtype);
+}
+
+at::Tensor& GRAFT_OPERATOR(nansum_out)(const at::Tensor& self, at::OptionalIntArrayRef dim,
+                                       bool keepdim, std::optional<at::ScalarType> dtype,
+                                       at::Tensor& out) {
+  require(!self.is_complex());
+  return at::native::nansum_out(self, dim, keepdim, dtype, out);
 }
 
 }  // namespace graft::binding

@@ -14,6 +14,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/refusal.h"
 
 namespace graft::binding {
 namespace {
@@ -40,6 +41,12 @@ void check_images(const char* name, const at::Tensor& input) {
 void check_channels(const char* name, const at::Tensor& input, const at::Tensor& channels) {
   TORCH_CHECK(!channels.defined() || channels.numel() == input.size(1), name, ": expected ",
               input.size(1), " numbers, one for each channel; got ", channels.sizes());
+}
+
+// As torch.batch_norm says it.
+void check_running(const char* name, const at::Tensor& input, const at::Tensor& running) {
+  TORCH_CHECK(!running.defined() || running.numel() == input.size(1), name, " should contain ",
+              input.size(1), " elements not ", running.numel());
 }
 
 at::Tensor channel_weight(const char* name, const Optional& weight, const at::Tensor& input) {
@@ -110,7 +117,13 @@ Two GRAFT_OPERATOR(batch_norm_stats)(const at::Tensor& input, double eps) {
 
 Two GRAFT_OPERATOR(batch_norm_update_stats)(const at::Tensor& input, const Optional& running_mean,
                                             const Optional& running_var, double momentum) {
+  const at::Tensor old_mean = or_undefined(running_mean), old_variance = or_undefined(running_var);
   check_images("batch_norm_update_stats", input);
+  check_running("running_mean", input, old_mean);
+  check_running("running_var", input, old_variance);
+  require_parameters(input, {&old_mean, &old_variance});
+  TORCH_CHECK(input.numel() > 0,
+              "input tensor must have at least one element, but got input_sizes = ", input.sizes());
   auto [mean, variance] = moments_of(input);
   const auto count = static_cast<double>(input.numel()) / static_cast<double>(input.size(1));
   move_statistics(running_mean, running_var, mean, variance * (count / (count - 1)), momentum);

@@ -161,6 +161,7 @@ Unique GRAFT_OPERATOR(_unique2)(const at::Tensor& self, bool, bool return_invers
 Unique GRAFT_OPERATOR(unique_dim)(const at::Tensor& self, int64_t dim, bool, bool return_inverse,
                                   bool return_counts) {
   if (!has_slices(self, dim)) return no_slices(self);
+  require(!self.is_complex());
   const Slices slices(self, dim);
   const Sorted sorted(row_keys(slices.rows));
   const Runs runs = find_runs(sorted.marks, sorted.places, return_inverse, return_counts);
@@ -170,6 +171,7 @@ Unique GRAFT_OPERATOR(unique_dim)(const at::Tensor& self, int64_t dim, bool, boo
 Unique GRAFT_OPERATOR(unique_dim_consecutive)(const at::Tensor& self, int64_t dim,
                                               bool return_inverse, bool return_counts) {
   if (!has_slices(self, dim)) return no_slices(self);
+  require(!self.is_complex());
   const Slices slices(self, dim);
   const int64_t n = slices.rows.size(0);
   const at::Tensor differ = slices.rows.slice(0, 1).ne(slices.rows.slice(0, 0, n - 1)).any(1);

@@ -1,12 +1,15 @@
 // src/torch/stubs.cpp: fills PyTorch's DispatchStubs when the binding is loaded.
 #include "torch/stubs.h"
 
-#include <cmath>
-#include <limits>
+#include <ATen/OpMathType.h>
+
 #include <string>
 
+#include "kernels/pointwise.h"
 #include "runtime/error.h"
 #include "runtime/op_tag.h"
+#include "torch/refusal.h"
+#include "torch/view.h"
 
 namespace graft::binding {
 namespace {
@@ -43,14 +46,11 @@ void throw_unfilled() {
   throw Error(GRAFT_UNSUPPORTED, "no kernel for " + (name.empty() ? "this operator" : name));
 }
 
-void check_number(const at::TensorIteratorBase& iterator, const c10::Scalar& number) {
-  if (!number.isFloatingPoint()) return;
-  const double value = number.toDouble();
-  const bool fits = !(std::abs(value) > std::numeric_limits<float>::max()) || std::isinf(value);
-  if (fits) [[likely]]
-    return;
+void check_number(const at::TensorIteratorBase& iterator, const Op& op, const c10::Scalar& number,
+                  NumberDtype dtype) {
   const at::ScalarType type = iterator.maybe_common_dtype().value_or(iterator.dtype(0));
-  if (type != at::kDouble && type != at::kComplexDouble) static_cast<void>(number.to<float>());
+  require(computes_in(op, compute_dtype(type)));
+  require_fit(number, dtype == NumberDtype::kStored ? type : at::toOpMathType(type));
 }
 
 const Op& op_row(std::string_view name) {

@@ -67,18 +67,24 @@ inline c10::Scalar stub_scalar(std::optional<double> value) { return value.value
 template <class Number>
 requires std::is_arithmetic_v<Number> c10::Scalar stub_scalar(Number value) { return value; }
 
-// Throws for a number that float32 does not hold, where the iterator computes in it, as the CPU's
-// kernels do for their numbers.
-void check_number(const at::TensorIteratorBase& iterator, const c10::Scalar& number);
+// The dtype that the CPU's kernel of an operator converts its numbers to: the one that it computes
+// in, float32 for the half types, or that of the tensors itself.
+enum class NumberDtype { kComputed, kStored };
+
+// Throws PyTorch's error for a number that this dtype cannot hold; UNSUPPORTED where the row has no
+// kernel, which the CPU's kernels look at first.
+void check_number(const at::TensorIteratorBase& iterator, const Op& op, const c10::Scalar& number,
+                  NumberDtype dtype);
 template <class Number>
-void check_number(const at::TensorIteratorBase&, const Number&) {}
+void check_number(const at::TensorIteratorBase&, const Op&, const Number&, NumberDtype) {}
 
 // Gives the stub the kernel of a row: the iterator's operands in order, then the stub's further
 // arguments as the row's scalars.
-template <Name name, class Iterator, class... Arguments, class Stub>
+template <Name name, NumberDtype dtype = NumberDtype::kComputed, class Iterator, class... Arguments,
+          class Stub>
 void fill_pointwise(at::native::DispatchStub<void (*)(Iterator, Arguments...), Stub>& stub) {
   stub.set_privateuse1_dispatch_ptr([](Iterator iterator, Arguments... arguments) {
-    (check_number(iterator, arguments), ...);
+    (check_number(iterator, op_row<name>(), arguments, dtype), ...);
     run_pointwise(iterator, op_row<name>(), {stub_scalar(arguments)...});
   });
 }

@@ -4,6 +4,7 @@
 #include <ATen/native/TensorAdvancedIndexing.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "kernels/index.h"
 #include "torch/operands.h"
@@ -75,12 +76,27 @@ void check_rows(const at::Tensor& self, const Placement& placement) {
   }
 }
 
+std::vector<at::Tensor> broadcast(const std::vector<at::Tensor>& indices) {
+  try {
+    return at::expand_outplace(indices);
+  } catch (const std::exception&) {
+    std::ostringstream shapes;
+    for (const at::Tensor& index : indices) {
+      if (index.defined()) shapes << (shapes.tellp() > 0 ? ", " : "") << index.sizes();
+    }
+    TORCH_CHECK_INDEX(false,
+                      "shape mismatch: indexing tensors could not be broadcast together with "
+                      "shapes ",
+                      shapes.str());
+  }
+}
+
 void index_put_with_sort_stub(at::Tensor& self, const c10::List<std::optional<at::Tensor>>& given,
                               const at::Tensor& value, bool accumulate, bool) {
   at::native::checkIndexTensorTypes(given, /*allow_int=*/true);
   std::vector<at::Tensor> indices = at::native::expandTensors(self, given);
   for (at::Tensor& index : indices) {
-    if (index.defined()) index = index.to(self.device());
+    if (index.defined()) index = index.to(self.device(), at::kLong);
   }
   if (std::ranges::none_of(indices, &at::Tensor::defined)) {
     check_values(self, value, self.sizes());
@@ -88,7 +104,7 @@ void index_put_with_sort_stub(at::Tensor& self, const c10::List<std::optional<at
                 "index_put: at least one index must be a tensor that selects elements");
     return;
   }
-  indices = at::expand_outplace(indices);
+  indices = broadcast(indices);
   indices.resize(self.dim());
   at::Tensor to = self;
   if (!at::native::hasContiguousSubspace(indices)) {

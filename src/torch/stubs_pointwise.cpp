@@ -1,9 +1,11 @@
 // src/torch/stubs_pointwise.cpp: kernels of elementwise stubs that do not fit a row of the op
 // table.
+#include <ATen/native/Activation.h>
 #include <ATen/native/BinaryOps.h>
 #include <ATen/native/Cross.h>
 #include <ATen/native/Fill.h>
 #include <ATen/native/IndexKernel.h>
+#include <ATen/native/LinearAlgebra.h>
 #include <ATen/native/Pow.h>
 #include <ATen/native/RangeFactories.h>
 #include <ATen/native/TensorCompare.h>
@@ -22,6 +24,7 @@
 #include "kernels/masked.h"
 #include "kernels/pointwise.h"
 #include "kernels/range.h"
+#include "torch/operands.h"
 #include "torch/refusal.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
@@ -31,21 +34,21 @@ namespace graft::binding {
 namespace {
 
 void fill_stub(at::TensorIterator& iterator, const c10::Scalar& value) {
-  if (iterator.numel() == 0) return;
-  fill(stream_of(iterator), operand_view(iterator, 0), to_graft(value, iterator.dtype(0)));
+  const graft::Scalar number = fill_number(value, iterator.dtype(0), iterator.numel());
+  if (iterator.numel() != 0) fill(stream_of(iterator), operand_view(iterator, 0), number);
 }
 
 // self is the output alone.
 void masked_fill_stub(at::TensorIterator& iterator, const c10::Scalar& value) {
+  const graft::Scalar stored = to_graft(value, iterator.dtype(0));
   if (iterator.numel() == 0) return;
   const TensorView self = operand_view(iterator, 0);
   const Operand inputs[] = {self, operand(iterator, 1)};
   if (overlaps_itself(self) && !iterator.is_cpu_scalar(1)) {
-    return masked_fill(stream_of(iterator), self, operand_view(iterator, 1),
-                       to_graft(value, iterator.dtype(0)));
+    return masked_fill(stream_of(iterator), self, operand_view(iterator, 1), stored);
   }
   const graft_dtype compute = compute_dtype(iterator.dtype(0));
-  const graft::Scalar number = to_graft(value, iterator.dtype(0)).to(compute);
+  const graft::Scalar number = stored.to(compute);
   pointwise(stream_of(iterator), op_row<"masked_fill">(), compute, {&self, 1}, inputs,
             {&number, 1});
 }
@@ -53,16 +56,22 @@ void masked_fill_stub(at::TensorIterator& iterator, const c10::Scalar& value) {
 // Without a factor, as nearly every caller has it, the kernel takes one argument less.
 template <Name plain, Name scaled>
 void scaled_stub(at::TensorIteratorBase& iterator, const c10::Scalar& alpha) {
+  const at::ScalarType type = iterator.maybe_common_dtype().value_or(iterator.dtype(0));
+  at::native::alpha_check(type, alpha);  // the meta function asks the output's dtype
   if (alpha.equal(1)) {
     run_pointwise(iterator, op_row<plain>());
   } else {
-    check_number(iterator, alpha);
+    check_number(iterator, op_row<scaled>(), alpha, NumberDtype::kStored);
     run_pointwise(iterator, op_row<scaled>(), {alpha});
   }
 }
 
 // The exponents that have kernels of their own, with their exact results.
 void power_stub(at::TensorIteratorBase& iterator, const c10::Scalar& exponent) {
+  const at::ScalarType type = iterator.common_dtype();
+  if (at::isReducedFloatingType(type) || at::isIntegralType(type, true)) {
+    check_number(iterator, op_row<"pow_scalar">(), exponent, NumberDtype::kStored);
+  }
   if (exponent.equal(2)) {
     run_pointwise(iterator, op_row<"square">());
   } else if (exponent.equal(3)) {
@@ -72,6 +81,13 @@ void power_stub(at::TensorIteratorBase& iterator, const c10::Scalar& exponent) {
   } else {
     run_pointwise(iterator, op_row<"pow_scalar">(), {exponent});
   }
+}
+
+void threshold_stub(at::TensorIteratorBase& iterator, const c10::Scalar& threshold,
+                    const c10::Scalar& value) {
+  check_number(iterator, op_row<"threshold">(), threshold, NumberDtype::kComputed);
+  check_number(iterator, op_row<"threshold">(), value, NumberDtype::kStored);
+  run_pointwise(iterator, op_row<"threshold">(), {threshold, value});
 }
 
 // As on the CPU, a bound that the dtype does not hold is an error. (Unsigned integers hold a
@@ -106,12 +122,25 @@ void integer_quotient_stub(at::TensorIteratorBase& iterator) {
   const bool integral = at::isIntegralType(iterator.common_dtype(), true);
   if (integral && iterator.numel() > 0) {
     if (iterator.is_cpu_scalar(2)) {
-      TORCH_CHECK(!at::Tensor(iterator.tensor_base(2)).item().equal(0), kError);
+      const graft_dtype type = to_graft(iterator.common_dtype());
+      TORCH_CHECK(operand(iterator, 2).scalar.to(type).real() != 0, kError);
     } else {
       require_nonzero(stream_of(iterator), operand_view(iterator, 2), kError);
     }
   }
   run_pointwise(iterator, op_row<name>());
+}
+
+// As on the CPU, quotients of half types are rounded to them before they are cut, unless one number
+// divides all.
+void truncated_quotient_stub(at::TensorIteratorBase& iterator) {
+  const bool one = iterator.tensor(2).numel() == 1;
+  if (one || !at::isReducedFloatingType(iterator.common_dtype())) {
+    return integer_quotient_stub<"div_trunc">(iterator);
+  }
+  run_pointwise(iterator, op_row<"div">());
+  at::Tensor quotients(iterator.tensor_base(0));
+  run_pointwise(at::TensorIterator::unary_op(quotients, quotients), op_row<"trunc">());
 }
 
 // Infinities become the largest numbers of the dtype where no others are given.
@@ -163,6 +192,7 @@ void complex_stub(at::TensorIterator& iterator) {
 void polar_stub(at::TensorIterator& iterator) {
   if (iterator.numel() == 0) return;
   const at::Tensor radius = iterator.tensor(1), angle = iterator.tensor(2);
+  require(radius.scalar_type() == at::kFloat || radius.scalar_type() == at::kDouble);
   at::Tensor real = part(iterator, 0), imaginary = part(iterator, 1);
   at::mul_out(real, radius, at::cos(angle));
   at::mul_out(imaginary, radius, at::sin(angle));
@@ -196,8 +226,12 @@ void fill_pointwise_stubs() {
   at::native::add_stub.set_privateuse1_dispatch_ptr(&scaled_stub<"plain_add", "add">);
   at::native::sub_stub.set_privateuse1_dispatch_ptr(&scaled_stub<"plain_sub", "sub">);
   at::native::pow_tensor_scalar_stub.set_privateuse1_dispatch_ptr(&power_stub);
+  at::native::threshold_stub.set_privateuse1_dispatch_ptr(&threshold_stub);
+  fill_pointwise<"addr", NumberDtype::kStored>(at::native::addr_stub);
+  fill_pointwise<"hardshrink", NumberDtype::kStored>(at::native::hardshrink_stub);
+  fill_pointwise<"shrink_backward", NumberDtype::kStored>(at::native::shrink_backward_stub);
   at::native::masked_fill_stub.set_privateuse1_dispatch_ptr(&masked_fill_stub);
-  at::native::div_trunc_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"div_trunc">);
+  at::native::div_trunc_stub.set_privateuse1_dispatch_ptr(&truncated_quotient_stub);
   at::native::div_floor_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"div_floor">);
   at::native::remainder_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"remainder">);
   at::native::fmod_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"fmod">);

@@ -110,6 +110,7 @@ void bernoulli_each_stub(const at::TensorBase& self, const at::TensorBase& p, So
   require(!self.is_complex());
   require_floating(p);
   const at::Tensor output(self);
+  at::assert_no_partial_overlap(output, at::Tensor(p));
   const at::Tensor given = at::Tensor(p).to(self.device());
   require_elements_within(given, 0, 1,
                           "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");

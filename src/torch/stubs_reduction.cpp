@@ -1,4 +1,5 @@
 // src/torch/stubs_reduction.cpp: kernels of the stubs that reduce or scan.
+#include <ATen/Dispatch_v2.h>
 #include <ATen/native/ReduceAllOps.h>
 #include <ATen/native/ReduceOps.h>
 #include <ATen/native/TensorCompare.h>
@@ -63,8 +64,25 @@ void extremum_stub(const at::Tensor& values, const at::Tensor& indices, const at
                     reduced_view(indices, self, dim, keepdim), view_of(self));
 }
 
+// What no element has beyond it: min.unary_out and max.unary_out give it for an empty input.
+template <Reduction reduction>
+at::Scalar bound_of(at::ScalarType type) {
+  return AT_DISPATCH_V2(
+      type, reduction == Reduction::kMin ? "min_all" : "max_all", AT_WRAP([]() -> at::Scalar {
+        using Limits = std::numeric_limits<scalar_t>;
+        const scalar_t most = Limits::has_infinity ? Limits::infinity() : Limits::max();
+        const scalar_t least = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+        return reduction == Reduction::kMin ? most : least;
+      }),
+      AT_EXPAND(AT_ALL_TYPES), at::kHalf, at::kBFloat16, at::kBool);
+}
+
 template <Reduction reduction>
 void all_stub(at::Tensor& result, const at::Tensor& self) {
+  if (self.numel() == 0) {
+    result.fill_(bound_of<reduction>(self.scalar_type()));
+    return;
+  }
   reduce(stream_of(self), reduction, reduced_view(result, self, -1, false), view_of(self));
 }
 

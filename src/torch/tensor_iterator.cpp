@@ -124,6 +124,7 @@ void run_pointwise(const at::TensorIteratorBase& iterator, const Op& op,
   const graft_dtype compute = compute_dtype(common), result = result_dtype(iterator, op, common);
   const bool rounds_numbers = at::isReducedFloatingType(common) && !keeps_numbers(op);
   const graft_dtype taken = rounds_numbers ? to_graft(common) : compute;
+  if ((op.types & kNoHalfTypes) != 0) require(!at::isReducedFloatingType(common));
   if (iterator.numel() == 0) return require(computes_in(op, compute));
   const int output_count = iterator.noutputs(), input_count = iterator.ninputs();
   if (output_count + input_count > kMaxOperands) {

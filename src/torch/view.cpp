@@ -43,13 +43,19 @@ at::ScalarType to_torch(graft_dtype dtype) {
 }
 
 bool is_real_number(const c10::Scalar& number, graft_dtype dtype) {
-  return number.isFloatingPoint() || (number.type() == at::kUInt64 && is_floating(dtype));
+  if (number.type() != at::kUInt64) return number.isFloatingPoint();
+  return is_floating(dtype) || is_complex(dtype) || dtype == GRAFT_BOOL;
+}
+
+void require_fit(const c10::Scalar& number, at::ScalarType type) {
+  AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND4(at::kHalf, at::kBFloat16, at::kBool, at::kComplexHalf,
+                                         type, "number",
+                                         [&] { static_cast<void>(number.to<scalar_t>()); });
 }
 
 Scalar to_graft(const c10::Scalar& number, at::ScalarType type) {
   const graft_dtype dtype = to_graft(type);
-  AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(at::kHalf, at::kBFloat16, at::kBool, type, "number",
-                                         [&] { static_cast<void>(number.to<scalar_t>()); });
+  require_fit(number, type);
   if (is_complex(dtype)) {
     const auto value = number.toComplexDouble();
     Scalar pair = Scalar::of(GRAFT_COMPLEX128, value.real());

@@ -19,9 +19,12 @@ graft_dtype to_graft(at::ScalarType type);
 // PyTorch's name of a dtype.
 at::ScalarType to_torch(graft_dtype dtype);
 
-// Whether the number goes into the dtype as a double: so do floating ones, and, into floating
-// dtypes, the integers beyond int64.
+// Whether the number goes into the dtype as a double: so do floating ones, and, into all dtypes but
+// the integers, the integers beyond int64.
 bool is_real_number(const c10::Scalar& number, graft_dtype dtype);
+
+// Throws PyTorch's error for a number that the dtype cannot hold.
+void require_fit(const c10::Scalar& number, at::ScalarType type);
 
 // A number converted to a dtype. Throws PyTorch's error for a number that the dtype cannot hold.
 Scalar to_graft(const c10::Scalar& number, at::ScalarType type);

@@ -99,11 +99,12 @@ double zeta(double s, double q) {
 }
 // P(a, x) by its series, which is good enough for small arguments.
 double igamma(double a, double x) {
-  if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0)) return kNan;
-  if (a == 0) return 1;
+  if (a < 0 || x < 0) return kNan;
+  if (a == 0) return x > 0 ? 1 : kNan;
   if (x == 0) return 0;
   if (std::isinf(a)) return std::isinf(x) ? kNan : 0;
   if (std::isinf(x)) return 1;
+  if (std::isnan(a) || std::isnan(x)) return kNan;
   double term = 1 / a, sum = term;
   for (int k = 1; k < 400; ++k) term *= x / (a + k), sum += term;
   return sum * std::exp(a * std::log(x) - x - std::lgamma(a));

@@ -50,6 +50,7 @@ def test_patterns(patterns, found, tmp_path):
 @pytest.mark.parametrize(
     ("names", "found"),
     [('entry = ["add", "fft.*"]', True), ('entry = ["add", "mul"]', False),
+     ('aspect = ["forward", "back*"]', True), ('dtype = ["bool", "float*"]', False),
      ('device = ["cuda", "n*"]', True), ('device = ["cuda", "cpu"]', False)],
 )  # fmt: skip
 def test_one_row_may_name_several(names, found, tmp_path):

@@ -22,6 +22,13 @@ def test_other_positions_of_equal_elements_are_the_same_result():
                 (torch.tensor([1.0, 3.0]), torch.tensor([3, 1])), 1)  # fmt: skip
 
 
+def test_quantized_elements_are_equal_where_their_integers_are():
+    x = torch.quantize_per_tensor(X.nan_to_num(4), 0.5, 0, torch.quint8)
+    ours = (torch.sort(x).values, torch.tensor([[3, 1, 2, 0], [2, 1, 3, 0]]))
+    assert ties.same_elements("sort", ours, tuple(torch.sort(x)), (x, (), {}))
+    assert not ties.same_elements("sort", (ours[0], ours[1].flip(1)), ours, (x, (), {}))
+
+
 def test_anything_else_is_not():
     values, positions = SORTED
     assert not same("sort", SORTED, tuple(X.sort(1)), dim=1, stable=True)

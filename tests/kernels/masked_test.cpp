@@ -63,4 +63,18 @@ TEST(RepeatPositions, RepeatsEachAsOftenAsItsCount) {
   }
 }
 
+TEST(RepeatPositions, ReportsWhatDoesNotAddUp) {
+  DeviceTensor repeats({3}, GRAFT_INT64), ends({3}, GRAFT_INT64);
+  repeats.set({2, 0, 3}), ends.set({2, 2, 5});
+  for (const int64_t size : {0, 4, 6}) {
+    const DeviceTensor output({size}, GRAFT_INT64);
+    repeat_positions(stream(), output, repeats, ends);
+    EXPECT_THROW(stream().synchronize(), Error) << size;
+  }
+  repeats.set({2, -1, 3}), ends.set({2, 1, 4});
+  const DeviceTensor output({4}, GRAFT_INT64);
+  repeat_positions(stream(), output, repeats, ends);
+  EXPECT_THROW(stream().synchronize(), Error);
+}
+
 }  // namespace

@@ -70,6 +70,21 @@ REFUSED = {
     "group norm's gradient, negative": lambda: group_norm_gradient(length=-1),
     "group norm's gradient, many groups": lambda: group_norm_gradient(groups=2**31 - 1),
     "group norm's gradient, short mean": lambda: group_norm_gradient(mean=ones(1)),
+    "group norm's gradient, transposed": lambda: aten.native_group_norm_backward(
+        ones(3, 4, 2), ones(2, 4, 3), ones(2, 2), ones(2, 2), ones(4), 2, 4, 3, 2, [True] * 3
+    ),
+    "batch norm's statistics of more channels": lambda: aten.batch_norm_update_stats(
+        ones(3, 1), ones(3), ones(3), 0.1
+    ),
+    "lu_unpack with pivots of one matrix": lambda: aten.lu_unpack(
+        ones(3, 2, 2), longs(1, 2).int() + 1
+    ),
+    "lu_unpack with few pivots": lambda: aten.lu_unpack(ones(2, 2), longs(1).int() + 1),
+    "lu_unpack with a number": lambda: aten.lu_unpack(ones(2, 2), longs().int() + 1),
+    "eigenvalues of NaN": lambda: torch.linalg.eigvals(ones(3, 3) * torch.nan),
+    "eigenvalues of infinity into out": lambda: torch.linalg.eigvals(
+        ones(3, 3) * torch.inf, out=ones(3, dtype=torch.complex64)
+    ),
     "batch norm with a short weight": lambda: aten._batch_norm_with_update(
         ones(3, 2, 4), ones(2), ones(0), ones(2), ones(2), 0.1, 1e-5
     ),
@@ -116,6 +131,15 @@ REFUSED = {
     "fractional pooling's gradient, fewer indices": lambda: aten.fractional_max_pool3d_backward(
         ones(2, 1, 2, 2, 2), ones(2, 1, 5, 5, 5), [2, 2, 2], [2, 2, 2], longs(1, 1, 2, 2, 2)
     ),
+    "ctc_loss's gradient with one alpha": lambda: aten._ctc_loss_backward(
+        ones(2), ones(3, 2, 4), longs(2, 2) + 1, [3, 3], [2, 2], ones(2), ones(), 0
+    ),
+    "ctc_loss's gradient with fewer losses": lambda: aten._ctc_loss_backward.Tensor(
+        ones(2), ones(3, 2, 4), longs(2, 2) + 1, longs(2) + 3, longs(2) + 2, ones(1), ones(2, 3, 5), 0
+    ),
+    "fft of bfloat16 along two dimensions": lambda: aten._fft_r2c(
+        ones(1, 1, 2, 1, 2, 3, dtype=torch.bfloat16), [0, -2], -1, True
+    ),
     "fft along one dimension twice": lambda: aten._fft_r2c(ones(4, 4), [1, 1], 0, True),
     "fft along no such dimension": lambda: aten._fft_r2c(
         ones(dtype=torch.bfloat16), [-(2**63)], 3, False
@@ -148,3 +172,27 @@ def test_the_gradient_of_dropout_broadcasts_its_mask():
     assert found.cpu().equal(aten.native_dropout_backward(gradient, mask, 2.0))
     with pytest.raises(RuntimeError, match="must match the size"):
         aten.native_dropout_backward(ones(5, 4), mask[:3].to(DEVICE), 2.0)
+
+
+SEGMENTS = {
+    "offsets below 0": {"offsets": [-1, 3, 5]},
+    "offsets beyond the data": {"offsets": [0, 3, 6]},
+    "lengths below 0": {"lengths": [-1, 6], "unsafe": True},
+    "lengths beyond the data": {"lengths": [3, 3], "unsafe": True},
+    "lengths of more lines": {"lengths": [[2, 3], [3, 2]], "axis": 1},
+}
+
+
+@pytest.mark.parametrize("name", SEGMENTS)
+def test_segments_beyond_the_data_are_refused(name):
+    options = {
+        k: torch.tensor(v, device=DEVICE) if isinstance(v, list) else v
+        for k, v in SEGMENTS[name].items()
+    }
+    data = ones(1, 5) if "axis" in options else ones(5)
+    with pytest.raises(RuntimeError, match=r"segment_reduce: expected (offsets|lengths)"):
+        torch.segment_reduce(data, "sum", **options)
+    whole = torch.tensor([0, 2, 5], device=DEVICE)
+    assert torch.segment_reduce(ones(5), "sum", offsets=whole).tolist() == [2, 3]
+    with pytest.raises(RuntimeError, match="a gradient and an output of"):
+        aten._segment_reduce_backward(ones(1), ones(2), ones(5), "sum", offsets=whole)

@@ -217,3 +217,28 @@ def test_large_matrices_fall_back(device, module):
         for x in inputs((300, 300), torch.float64)[:1] + inputs((300, 300), torch.complex64)[:1]:
             assert_close(torch.linalg.inv(x.to(device)).cpu(), torch.linalg.inv(x))
     assert "aten::linalg_lu_factor_ex.out" in module.fallback.counts()
+
+
+def test_lu_unpack_leaves_out_pivots_beyond_the_matrix(device):
+    factors, pivots = torch.rand(4, 2), torch.tensor([3, 4, 1, 1], dtype=torch.int32)
+    found = torch.lu_unpack(factors.to(device), pivots.to(device))
+    for ours, theirs in zip(found, torch.lu_unpack(factors, pivots), strict=True):
+        assert_close(ours.cpu(), theirs, rtol=0, atol=0)
+
+
+def test_lu_unpack_over_its_input(device):
+    found, expected = (
+        torch.ops.aten.lu_unpack.out(a, torch.empty(0, device=place), True, False,
+                                     P=a.new_empty(0), L=a.new_empty(0), U=a)
+        for place in (device, "cpu") for a in (torch.arange(12.0).view(4, 3).to(place),)
+    )  # fmt: skip
+    for ours, theirs in zip(found, expected, strict=True):
+        assert_close(ours.cpu(), theirs, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("place", [(0, 0), (3, 0), (4, 1), (3, 2), (4, 2)])
+def test_householder_product_reads_no_reflection_before_its_column(device, place):
+    a, tau = torch.rand(5, 3), torch.rand(3)
+    a[place] = torch.nan
+    found = torch.linalg.householder_product(a.to(device), tau.to(device))
+    assert_close(found.cpu(), torch.linalg.householder_product(a, tau), equal_nan=True)

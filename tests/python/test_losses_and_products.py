@@ -165,3 +165,90 @@ def test_losses_of_images_in_any_layout(device, native, reduction, weighted):
             grads = [torch.autograd.grad(loss, x, c, retain_graph=True)[0] for c in cotangents]
             results.append([loss.detach().cpu(), *[g.cpu() for g in grads]])
         assert_close(results[1], results[0])
+
+
+aten = torch.ops.aten
+SCORES = torch.linspace(-2, 2, 12).view(3, 4).sin()
+TARGET, SETS = torch.tensor([1, 3, 0]), torch.tensor([[2, -1, 0, 0], [0, 1, -1, 0], [3, 2, 1, 0]])
+# name -> call of an operator whose outputs the CPU takes in the scores' dtype alone
+INTO = {
+    "bce": lambda d, r, *out: aten.binary_cross_entropy.out(SCORES.to(d) ** 2, SCORES.to(d) ** 2, None, r, out=out[0]),
+    "multi margin": lambda d, r, *out: aten.multi_margin_loss.out(
+        SCORES.to(d), TARGET.to(d), 1, 1, None, r, out=out[0]),
+    "multilabel": lambda d, r, *out: aten.multilabel_margin_loss_forward.output(
+        SCORES.to(d), SETS.to(d), r, output=out[0], is_target=out[1]),
+    "nll of images": lambda d, r, *out: aten.nll_loss2d_forward.output(
+        SCORES.to(d).view(1, 3, 2, 2), SETS.to(d)[:1].view(1, 2, 2).abs(), None, r, -100, output=out[0], total_weight=out[1]),
+    "log sigmoid": lambda d, r, *out: aten.log_sigmoid_forward.output(SCORES.to(d), output=out[0], buffer=out[1]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements")
+@pytest.mark.parametrize("name", INTO)
+def test_losses_into_outputs(device, name):
+    """Of sizes that do not fit, and by numbers of reductions that stand for a sum, or for none."""
+    for reduction in (0, 1, 2, 7, 2**32, 2**32 + 1):
+        if name == "bce":
+            break  # the CPU writes beyond the end of an output of another size
+        results = [INTO[name](d, reduction, *(torch.ones(5, device=d) for _ in "12")) for d in ("cpu", device)]  # fmt: skip
+        expected, found = ([r] if isinstance(r, torch.Tensor) else r for r in results)
+        for a, b in zip(found, expected, strict=True):
+            assert_close(a.cpu(), b)
+    for other in range(2 if name in ("multilabel", "nll of images", "log sigmoid") else 1):
+        words = []
+        for d in ("cpu", device):
+            out = [torch.ones(5, device=d), torch.ones(5, device=d)]
+            out[other] = out[other].double()
+            with pytest.raises(RuntimeError) as refusal:
+                INTO[name](d, 1, *out)
+            words.append(str(refusal.value).split("\n")[0])
+        assert words[1] == words[0]
+
+
+def test_log_sigmoid_of_its_own_output(device):
+    for which in ({"output": 0}, {"buffer": 0}):
+        x, other = SCORES.to(device), torch.empty(0, device=device)
+        out = {name: x if name in which else other for name in ("output", "buffer")}
+        aten.log_sigmoid_forward.output(x, **out)
+        assert_close(out["output"].cpu(), F.logsigmoid(SCORES))
+        assert_close(out["buffer"].cpu(), SCORES.abs().neg().exp())
+
+
+def test_reductions_without_a_name(device):
+    half = torch.full((3,), 0.5)
+    for reduction in (7, 2**32 + 1):
+        single = aten.binary_cross_entropy(half.to(device), half.to(device), None, reduction)
+        assert_close(single.cpu(), F.binary_cross_entropy(half, half, reduction="none"))
+        arguments = (SCORES, TARGET, 1, 1, None, reduction)
+        found = aten.multi_margin_loss_backward(
+            torch.ones((), device=device), *(x.to(device) for x in arguments[:2]), *arguments[2:]
+        )
+        assert_close(found.cpu(), aten.multi_margin_loss_backward(torch.ones(()), *arguments))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.uint8], ids=str)
+def test_what_the_margins_take(device, dtype):
+    for weight, margin in ((torch.ones(4).to(dtype), 1.0), (None, 1e308)):
+        words = []
+        for d in ("cpu", device):
+            scale = weight if weight is None else weight.to(d)
+            with pytest.raises(RuntimeError) as refusal:
+                F.multi_margin_loss(SCORES.to(d), TARGET.to(d), margin=margin, weight=scale)
+            words.append(str(refusal.value).split("\n")[0])
+        assert words[1] == words[0]
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements")
+def test_the_input_of_nll_loss_is_no_output(device):
+    for which in ("output", "total_weight"):
+        x = SCORES.to(device)
+        out = {n: x if n == which else x.new_empty(0) for n in ("output", "total_weight")}
+        with pytest.raises(IndexError, match="give another tensor"):
+            aten.nll_loss_forward.output(x, TARGET.to(device), None, 0, -100, **out)
+
+
+@pytest.mark.parametrize("bad", [-2, 4])
+def test_labels_out_of_range_are_reported(device, bad):
+    labels = torch.tensor([[0, -1, bad, 0]] * 3, device=device)
+    with pytest.raises(RuntimeError, match="'target' is out of range"):
+        F.multilabel_margin_loss(SCORES.to(device), labels).cpu()

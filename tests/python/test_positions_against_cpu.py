@@ -36,6 +36,8 @@ POSITIONS = {
     "index fill": lambda x: x.index_fill(1, rows(x), 3),
     "index put": lambda x: x.index_put((rows(x)[:2],), x[:2].clone()),
     "index put add": lambda x: x.index_put((rows(x),), x.clone(), accumulate=True),
+    "index put add of two dtypes": lambda x: x.index_put((rows(x), rows(x).int()), x[0, :5].clone(),
+                                                         accumulate=True),
     "take": lambda x: x.take(places(x)),
     "put": lambda x: x.put(places(x)[0, :3], x[0, :3].clone()),
     "put add": lambda x: x.put(places(x), x.clone(), accumulate=True),
@@ -125,10 +127,15 @@ def test_embedding_holds_rows_to_a_norm(device, norm):
 
 @pytest.mark.parametrize("make", [torch.tril_indices, torch.triu_indices])
 def test_indices_of_triangles(device, make):
-    for row, column, offset in ((4, 5, 0), (5, 3, 1), (3, 6, -2), (0, 4, 0), (4, 0, 1)):
+    most = 2**62
+    ends = [(3, most, -1)] if make is torch.tril_indices else [(most, 3, 1)]
+    ends += [(3, 4, -(2**61)), (4, 3, 2**62)]
+    for row, column, offset in ((4, 5, 0), (5, 3, 1), (3, 6, -2), (0, 4, 0), (4, 0, 1), *ends):
         for dtype in (torch.int32, torch.int64):
             ours = make(row, column, offset, dtype=dtype, device=device)
             assert torch.equal(ours.cpu(), make(row, column, offset, dtype=dtype))
+    with pytest.raises(NotImplementedError, match="not implemented for 'Float'"):
+        make(3, 3, dtype=torch.float32, device=device)
 
 
 def test_a_source_that_is_too_short_is_reported(device, module):
@@ -251,3 +258,75 @@ def test_an_index_into_nothing_is_an_error(device, name):
     else:
         assert isinstance(found, (RuntimeError, IndexError))
     assert (y + 1).sum().item() == 21
+
+
+NUMBERS = torch.arange(1.0, 25.0)
+# What is at, or beyond, an end of what the operator takes.
+ENDS = {
+    "roll nothing": lambda x: x[:0].roll(3, 7), "roll nothing twice": lambda x: x[:0].roll((3, 4), (9, -9)),
+    "channels of turned images": lambda x: torch.channel_shuffle(x.view(3, 2, 2, 2).transpose(0, 3), 2),
+    "channels of images": lambda x: torch.channel_shuffle(x.view(1, 6, 2, 2), 3),
+    "channels of channels_last": lambda x: torch.channel_shuffle(
+        x.view(1, 6, 2, 2).contiguous(memory_format=torch.channels_last), 3),
+    "channels of no image": lambda x: torch.native_channel_shuffle(x[:0].view(1, 6, 0), 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_ends(device, native, name):
+    found, expected = ENDS[name](NUMBERS.to(device)), ENDS[name](NUMBERS)
+    assert (found.shape, found.stride()) == (expected.shape, expected.stride())
+    assert torch.equal(found.cpu(), expected)
+
+
+def test_channels_have_gradients(device):
+    x = NUMBERS.view(1, 6, 2, 2).to(device).requires_grad_()
+    (torch.channel_shuffle(x, 2) * NUMBERS.view(1, 6, 2, 2).to(device)).sum().backward()
+    expected = NUMBERS.view(1, 3, 2, 2, 2).transpose(1, 2).reshape(1, 6, 2, 2)
+    assert torch.equal(x.grad.cpu(), expected)
+    for groups in (0, -1, 4):
+        with pytest.raises(RuntimeError, match="Number of"):
+            torch.native_channel_shuffle(x.detach(), groups)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128, torch.int8], ids=str)
+def test_diagonals_beyond_every_matrix(device, native, dtype):
+    x = NUMBERS.view(2, 3, 4).to(dtype)
+    for layout in (lambda x: x, lambda x: x.mT):
+        y = layout(x.to(device))
+        for diagonal in (2**63 - 1, 2**31, 4):
+            assert torch.equal(y.tril(diagonal).cpu(), layout(x))
+            assert torch.equal(y.triu(-diagonal - 1).cpu(), layout(x))
+            assert not y.triu(diagonal).any()
+            assert not y.tril(-diagonal - 1).any()
+
+
+def test_an_identity_of_no_rows_or_columns(device):
+    most = 2**63 - 1
+    assert torch.eye(0, most, device=device).shape == (0, most)
+    assert torch.eye(most, 0, device=device).shape == (most, 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64], ids=str)
+def test_repeats_that_do_not_add_up_are_reported(device, module, dtype):
+    def report(size):
+        torch.repeat_interleave(repeats, output_size=size)
+        module.synchronize()
+
+    repeats = torch.tensor([1, 2, 3], dtype=dtype, device=device)
+    assert repeats.repeat_interleave(repeats, output_size=6).tolist() == [1, 2, 2, 3, 3, 3]
+    for size in (0, 3, 7):
+        with pytest.raises(RuntimeError, match="allocated size does not match required size"):
+            report(size)
+    repeats[1] = -2
+    with pytest.raises(RuntimeError, match="repeats can not be negative"):
+        report(2)
+
+
+def test_boundaries_that_become_the_result_are_refused(device):
+    boundaries = torch.arange(4, device=device)
+    with (
+        pytest.warns(UserWarning, match="was resized"),
+        pytest.raises(RuntimeError, match="searchsorted"),
+    ):
+        torch.searchsorted(boundaries, 1, out=boundaries)

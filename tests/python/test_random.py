@@ -1,6 +1,7 @@
 """Random numbers: reproducible, apart from the CPU's generator, of the right distribution."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -138,6 +139,34 @@ def test_dropout_at_the_ends(device):
     assert torch.nn.functional.dropout(x, 0.0).tolist() == [1] * 9
     assert torch.nn.functional.dropout(x, 1.0).tolist() == [0] * 9
     assert torch.nn.functional.dropout(x[:0], 0.5).numel() == 0
+    for train in (True, False, None):
+        for nothing in (x[:0], x[:0].char()):
+            output, mask = torch.native_dropout(nothing, math.nan, train)
+            assert output.dtype == mask.dtype == nothing.dtype
+    assert torch.native_dropout(x, 7.0, False)[1].dtype == torch.bool
+
+
+@pytest.mark.parametrize("p", [math.nan, -1.5, 2, 1e308])
+def test_dropout_by_no_chance_is_refused(device, p):
+    for dtype in (torch.float32, torch.complex64, torch.int32):
+        for train in (True, None):
+            words = f"bernoulli_ expects p to be in [0, 1], but got p={1 - p:g}"
+            with pytest.raises(RuntimeError, match=re.escape(words)):
+                torch.native_dropout(torch.ones(9, dtype=dtype, device=device), p, train)
+
+
+SIZES = [((2, 3, 1), (4,)), ((), (1, 1, 1)), ((0,), (5, 1)), ((3, 1), (1,)), ((2, 2), ())]
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements")
+@pytest.mark.parametrize(("counts", "chances"), SIZES, ids=str)
+def test_counts_and_chances_broadcast(device, counts, chances):
+    for chance in (0.0, 1.0):
+        draws = [torch.binomial(torch.full(counts, 9.0, device=d), torch.full(chances, chance, device=d))
+                 for d in ("cpu", device)]  # fmt: skip
+        assert torch.equal(draws[1].cpu(), draws[0])
+    with pytest.raises(RuntimeError, match=r"The size of tensor a \(3\) must match"):
+        torch.binomial(torch.ones(2, 0, 3, device=device), torch.ones(0, device=device))
 
 
 def philox(seed, block):

@@ -137,6 +137,22 @@ OTHER_DTYPES: dict[str, Call] = {
     "clamp_max of no complex number": lambda d: torch.maximum(
         ones(d, torch.complex64, 0), ones(d, torch.complex64, 0)
     ),
+    "polar of halves": lambda d: torch.polar(*[ones(d, torch.float16, 3)] * 2),
+    "bessel_j0 of halves": lambda d: torch.special.bessel_j0(ones(d, torch.float16, 0)),
+    "zeta of bfloat16": lambda d: torch.special.zeta(*[ones(d, torch.bfloat16, 3)] * 2),
+    "unique of complex slices": lambda d: ones(d, torch.complex64, 2, 2).unique(dim=0),
+    "unique_consecutive of complex slices": lambda d: torch.unique_consecutive(
+        ones(d, torch.complex64, 2), dim=-1
+    ),
+    "trace of bools": lambda d: ones(d, torch.bool, 2, 2).trace(),
+    "nansum of no complex number": lambda d: ones(d, torch.complex64, 2, 0).nansum(0),
+    "nanmean of no complex number": lambda d: ones(d, torch.complex64, 0).nanmean(),
+    "batch_norm_update_stats in double": lambda d: torch.batch_norm_update_stats(
+        ones(d, torch.bfloat16, 2, 1), *[ones(d, torch.float64, 1)] * 2, 0.5
+    ),
+    "fft of bfloat16": lambda d: torch.ops.aten._fft_r2c(
+        ones(d, torch.bfloat16, 4, 4), [0], 0, True
+    ),
     "fmod of no bools": lambda d: torch.fmod(ones(d, torch.bool, 0), ones(d, torch.bool, 0)),
 }
 
@@ -218,6 +234,8 @@ OVERLAPS: dict[str, Call] = {
     "cumsum": lambda d: torch.cumsum(square(d), 0, out=real(d, 4, 4)),
     "cumsum_": lambda d: real(d, 4, 4).cumsum_(0),
     "cumsum beside": into_shifted(lambda a, out: torch.cumsum(a, 0, out=out)),
+    "logcumsumexp": lambda d: torch.logcumsumexp(square(d), 0, out=real(d, 4, 4)),
+    "bernoulli beside": into_shifted(lambda a, out: torch.bernoulli(a.fill_(0.5), out=out)),
     "cumprod": lambda d: torch.cumprod(square(d), 1, out=real(d, 4, 4)),
     "cumprod beside": into_shifted(lambda a, out: torch.cumprod(a, 0, out=out)),
     "max values": lambda d: torch.max(square(d), 0, out=(real(d, 4), ones(d, LONGS, 4))),
@@ -230,6 +248,7 @@ OVERLAPS: dict[str, Call] = {
         square(d), dim=0, out=(real(d, 4), ones(d, torch.float32, 4))
     ),
     "topk": lambda d: torch.topk(square(d), 2, 0, out=(real(d, 2, 4), ones(d, LONGS, 2, 4))),
+    "median into its input": lambda d: (x := square(d)).median(0, out=(x, ones(d, LONGS, 4))),
     "kthvalue": lambda d: torch.kthvalue(square(d), 2, 0, out=(real(d, 4), ones(d, LONGS, 4))),
     "median": lambda d: torch.median(square(d), 0, out=(real(d, 4), ones(d, LONGS, 4))),
     "mode": lambda d: torch.mode(square(d), 0, out=(real(d, 4), ones(d, LONGS, 4))),
@@ -261,6 +280,22 @@ def test_an_output_may_be_the_input_itself(device):
 SHAPES: dict[str, Call] = {
     "addmm without columns": lambda d: torch.addmm(square(d), square(d), square(d)[:, :0]),
     "addmm with beta 0": lambda d: torch.addmm(square(d)[:3], square(d), square(d), beta=0),
+    "index_select of a number twice": lambda d: square(d)[0, 0].index_select(0, rows(d, 0, 0)),
+    "index_put of a number": lambda d: square(d)[0, 0].index_put_(
+        [rows(d, 1)[0] > 0], square(d)[1, 1]
+    ),
+    "index_put of two sizes": lambda d: square(d).index_put_(
+        [rows(d, 0, 1), rows(d, 0, 1, 2)], square(d)[0, 0], True
+    ),
+    "batch_norm with one of its statistics": lambda d: torch.native_batch_norm(
+        square(d), None, None, square(d)[0], None, True, 0.1, 1e-5
+    ),
+    "batch_norm_update_stats of nothing": lambda d: torch.batch_norm_update_stats(
+        square(d)[:, :, None][..., :0], None, None, 0.1
+    ),
+    "histc of integers, max below min": lambda d: rows(d, 2).histc(9, min=1e-320, max=0),
+    "embedding without rows": lambda d: F.embedding(rows(d, 0), square(d)[:0]),
+    "grid_sample of numbers": lambda d: F.grid_sample(square(d)[0, 0], square(d)[0, 0]),
     "embedding_bag of five dimensions": lambda d: torch.embedding_bag(
         square(d), rows(d, 0).view(1, 1, 1, 1, 1), rows(d, 0)
     ),
@@ -284,6 +319,7 @@ POSITIONS: dict[str, Call] = {
         square(d), rows(d, 0, 1), rows(d, 0, 3)
     ),
     "index_select": lambda d: square(d).index_select(0, rows(d, -1)),
+    "index_select of a number": lambda d: square(d)[0, 0].index_select(0, rows(d, 7)),
     "index_add": lambda d: square(d).index_add_(0, rows(d, -1), square(d)[:1]),
     "index_reduce": lambda d: square(d).index_reduce_(0, rows(d, -1), square(d)[:1], "prod"),
     "index_fill": lambda d: square(d).index_fill_(0, rows(d, -5), 1),
@@ -341,6 +377,13 @@ def test_gradient_of_a_complex_table(device):
     )
     expected = torch.tensor([[5 + 2j, 4 - 2j], [0, 0], [5j, 2]])
     torch.testing.assert_close(found.cpu(), expected)
+
+
+def test_gradient_of_dropout_of_complex_numbers(device):
+    x = torch.randn(64, dtype=torch.complex64)
+    kept = x.real > 0
+    found = torch.ops.aten.native_dropout_backward(x.to(device), kept.to(device), 2.0)
+    assert torch.equal(found.cpu(), torch.where(kept, 2 * x, 0))
 
 
 def test_dropout_of_complex_numbers_keeps_or_doubles(device):

@@ -87,6 +87,25 @@ def test_padding_too_much_reads_as_on_the_cpu(device, mode, dims):
         assert str(found.value).splitlines()[0] == str(expected.value).splitlines()[0]
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_a_transposed_convolution_rounds_once(device, dtype):
+    """The bias is added to the sums before they become half numbers."""
+    x, weight = torch.randn(1, 3, 6, 6).to(dtype), torch.randn(3, 2, 3, 3).to(dtype)
+    exact = F.conv_transpose2d(x.double(), weight.double(), stride=2)
+    for k in range(8):
+        bias = -exact[0, :, k, k].to(dtype)
+        expected = exact + bias.double()[:, None, None]
+        found = F.conv_transpose2d(*[t.to(device) for t in (x, weight, bias)], stride=2)
+        torch.testing.assert_close(found.cpu(), expected.to(dtype), rtol=0.008, atol=2e-6)
+
+
+def test_reflection_may_take_a_whole_side_away(device):
+    """PyTorch asks for one output size above 0, not for all."""
+    x = torch.randn(1, 2, 5, 5)
+    expected = F.pad(x, (-7, 2, 0, 1), mode="reflect")
+    assert F.pad(x.to(device), (-7, 2, 0, 1), mode="reflect").shape == expected.shape
+
+
 POOLS = {
     "max 3d": lambda x: F.max_pool3d(x, 2, return_indices=True),
     "max 3d padded": lambda x: F.max_pool3d(x, 3, 2, 1, return_indices=True, ceil_mode=True),

@@ -220,7 +220,19 @@ void plan_forward(LibraryPlan& plan, const Problem& p) {
   finish(plan, p, p.destination, given, to);
 }
 
+// oneDNN's code for tiles (AMX) grows with the stride, beyond its buffer: it crashes from 40 on.
+constexpr int64_t kMostTiledStride = 16;
+
+void check_stride(const Problem& p) {
+  const uint32_t dtype = p.tensors[p.destination].dtype;
+  const bool half = dtype == GRAFT_BFLOAT16 || dtype == GRAFT_FLOAT16;
+  if (half && std::ranges::any_of(p.stride, [](int64_t by) { return by > kMostTiledStride; })) {
+    throw Unsupported{"gradients of half types with strides above 16"};
+  }
+}
+
 void plan_backward_input(LibraryPlan& plan, const Problem& p, const Epilogues& plain) {
+  check_stride(p);
   Epilogues none;
   auto hint = describe_forward(p, none);
   auto algorithm = dnnl::algorithm::convolution_direct;

@@ -5,8 +5,9 @@ Rows: [[expectation]] with suite, entry, dtype, aspect, device (shell patterns, 
 and reason. Kinds: "skip" (not run), "xfail" (must fail), "values" (only shapes and dtypes are
 compared), "host_arguments" (tensors behind the first argument stay on the CPU), "late_errors" (what
 the CPU refuses at the call may be refused at the next synchronisation, in other words),
-"device_alone" (the fuzz keeps its calls from the CPU, which they would damage). In the suite "fuzz"
-the entry is a subject, the aspect that of a finding, message a pattern of its text, and "xfail" lists
+"device_alone" (the fuzz keeps its calls from the CPU, which they would damage), "dense_arguments"
+(the fuzz gives the CPU contiguous tensors, which its kernel takes on trust). In the suite "fuzz" the
+entry is a subject, the aspect that of a finding, message a pattern of its text, and "xfail" lists
 a finding without demanding it. PyTorch's own marks for its CPU tests excuse a failure (no crash)
 where they give a reason, and demand none.
 """
@@ -14,6 +15,7 @@ where they give a reason, and demand none.
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import re
 import sys
 from collections.abc import Callable
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
     from torch_graft.conformance.session import Outcome
 
 BUILT_IN = Path(__file__).with_name("expectations.toml")
-KINDS = ("skip", "xfail", "values", "host_arguments", "late_errors", "device_alone")
-PATTERNS = ("suite", "entry", "dtype", "aspect", "device", "message")
+KINDS = ("skip", "xfail", "values", "host_arguments", "late_errors", "device_alone",
+         "dense_arguments")  # fmt: skip
+CELL = ("suite", "entry", "dtype", "aspect")
+PATTERNS = (*CELL, "device", "message")
 BAD = ("fail", "error", "crash", "hang")
 # Aspect -> the upstream tests whose marks excuse it.
 UPSTREAM = {
@@ -93,8 +97,7 @@ def _rows(path: Path, device: str) -> list[Row]:
             )
         if not any(fnmatch.fnmatchcase(device, name) for name in _patterns(row, "device")):
             continue
-        for entry in _patterns(row, "entry"):
-            parts = [row.get("suite", "*"), entry, row.get("dtype", "*"), row.get("aspect", "*")]
+        for parts in itertools.product(*(_patterns(row, name) for name in CELL)):
             pattern = r"\|".join(fnmatch.translate(p)[4:-3] for p in parts)
             rows.append(Row(row["kind"], row["reason"], re.compile(pattern).fullmatch,
                             row.get("message", "*")))  # fmt: skip
@@ -125,6 +128,9 @@ class Expectations:
     def device_alone(self, cell: Cell) -> str | None:
         row = self._last(cell, ("device_alone",))
         return row.reason if row else None
+
+    def dense_arguments(self, cell: Cell) -> bool:
+        return self._last(cell, ("dense_arguments",)) is not None
 
     def excuse(self, cell: Cell, message: str) -> str | None:
         """The reason of the row that lists a finding of the fuzz with such a message."""

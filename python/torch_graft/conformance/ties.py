@@ -29,7 +29,8 @@ def _line(name: str, inputs: Any) -> tuple[torch.Tensor, int, bool] | None:
     dim = kwargs.get("dim", args[place] if 0 <= place < len(args) else 0 if place < 0 else -1)
     if isinstance(dim, bool) or not isinstance(dim, int) or first.dim() == 0:
         return None
-    return first.detach(), dim % first.dim(), every
+    line = first.int_repr() if first.is_quantized else first.detach()
+    return line, dim % first.dim(), every
 
 
 def _named(line: torch.Tensor, dim: int, positions: torch.Tensor) -> torch.Tensor:

@@ -2,6 +2,7 @@
 #include "codegen/dialect.h"
 #include "codegen/dialects/host_c_division.h"
 #include "codegen/dialects/host_c_float16.h"
+#include "codegen/dialects/host_c_rounding.h"
 #include "codegen/dialects/vector_types.h"
 #include "codegen/printer.h"
 
@@ -29,7 +30,8 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
   }
 
   std::string open_kernel(const Kernel& kernel) const override {
-    std::string text =
+    std::string text(rounds_through_f32(kernel) ? kKeepsRounding : "");
+    text +=
         "void " + kernel.name + "(const graft_kernel_argument* arguments, u64 begin, u64 end) {\n";
     for (size_t i = 0; i < kernel.parameters.size(); ++i) {
       const Parameter& parameter = kernel.parameters[i];
