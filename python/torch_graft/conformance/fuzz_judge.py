@@ -34,7 +34,9 @@ FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.c
             torch.complex128, torch.complex32)  # fmt: skip
 HOME = torch.device("cpu")
 NO_MEMORY = re.compile(r"can't allocate memory|bad_alloc|MemoryError|out of memory|alloc_cpu", re.I)
-NO_KERNEL = re.compile(r"Could not run '|is not implemented for .*CPU|no kernel image")
+NO_KERNEL = re.compile(
+    r"Could not run '|is not implemented for .*CPU|no kernel image|MKL FFT error: .*Inconsistent"
+)
 NARROW = re.compile(
     r"not (?:implemented|supported) for '?\"?(?:Half|BFloat16|ComplexHalf|Float8|UInt(?:16|32|64)|torch\.(?:float16|bfloat16))"
 )
