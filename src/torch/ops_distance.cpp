@@ -50,6 +50,11 @@ void require_float(const at::Tensor& x) {
   if (x.scalar_type() != at::kFloat && x.scalar_type() != at::kDouble) throw_unfilled();
 }
 
+// Reached by name alone: pdist checks what users give.
+void check_points(const at::Tensor& self) {
+  TORCH_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
+}
+
 }  // namespace
 
 at::Tensor GRAFT_OPERATOR(_cdist_forward)(const at::Tensor& x1, const at::Tensor& x2, double p,
@@ -94,6 +99,7 @@ at::Tensor GRAFT_OPERATOR(_cdist_backward)(const at::Tensor& grad, const at::Ten
 
 at::Tensor GRAFT_OPERATOR(_pdist_forward)(const at::Tensor& self, double p) {
   TORCH_CHECK(self.is_contiguous(), "_pdist_forward requires contiguous input");
+  check_points(self);
   require_float(self);
   const int64_t n = self.size(0);
   at::Tensor output = at::empty({n * (n - 1) / 2}, self.options());
@@ -105,8 +111,15 @@ at::Tensor GRAFT_OPERATOR(_pdist_backward)(const at::Tensor& grad, const at::Ten
                                            const at::Tensor& pdist) {
   TORCH_CHECK(self.is_contiguous(), "_pdist_backward requires self to be contiguous");
   TORCH_CHECK(pdist.is_contiguous(), "_pdist_backward requires pdist to be contiguous");
+  check_points(self);
   require_float(self);
-  if (self.size(0) < 2) return at::zeros_like(self);
+  const int64_t n = self.size(0), pairs = n * (n - 1) / 2;
+  TORCH_CHECK(grad.numel() == pairs && pdist.numel() == pairs,
+              "_pdist_backward expects a gradient and distances of ", pairs, " pairs, but got ",
+              grad.numel(), " and ", pdist.numel());
+  require_same_dtype(grad, self);
+  require_same_dtype(pdist, self);
+  if (n < 2) return at::zeros_like(self);
   at::Tensor slopes = at::empty_like(self);
   pair_distances_backward(stream_of(self), view_of(slopes), view_of(grad.contiguous()),
                           view_of(self), view_of(pdist), p);

@@ -149,7 +149,10 @@ at::Tensor GRAFT_OPERATOR(_nested_view_from_buffer)(const at::Tensor& buffer,
 
 std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_nested_compute_contiguous_strides_offsets)(
     const at::Tensor& sizes) {
-  return at::native::_nested_compute_contiguous_strides_offsets(on_host(sizes));
+  const bool known = sizes.scalar_type() == at::kLong && (sizes.dim() == 0 || sizes.dim() == 2);
+  TORCH_CHECK(known, "expected int64 sizes of [parts, dimensions of a part], but got ",
+              sizes.scalar_type(), " and ", sizes.sizes());
+  return at::native::_nested_compute_contiguous_strides_offsets(on_host(sizes).contiguous());
 }
 
 // sizes is [parts, rank of a part]. fused: padded is [parts, heads, length, size of a

@@ -38,11 +38,11 @@ void check_positions_dtype(const char* name, const at::Tensor& out) {
 
 at::Tensor& GRAFT_OPERATOR(nonzero_out)(const at::Tensor& self, at::Tensor& out) {
   check_positions_dtype("nonzero", out);
+  require_separate(out, {&self});
   const at::Tensor marks = marks_of(self);
   Compaction found(stream_of(self), view_of(marks));
   const int64_t rows = counted(found, self);
   at::native::resize_output(out, {rows, self.dim()});
-  require_separate(out, {&self});
   write_positions(found, self, out, rows);
   return out;
 }
@@ -62,6 +62,7 @@ at::Tensor& GRAFT_OPERATOR(nonzero_static_out)(const at::Tensor& self, int64_t s
                                                int64_t fill_value, at::Tensor& out) {
   TORCH_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
   check_positions_dtype("nonzero_static", out);
+  require_separate(out, {&self});
   at::native::resize_output(out, {size, self.dim()});
   out.fill_(fill_value);
   const at::Tensor marks = marks_of(self);

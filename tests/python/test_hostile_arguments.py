@@ -116,6 +116,14 @@ REFUSED = {
         [ones(3)], [ones(3)], [ones(3)], weight_decay=0.0, momentum=0.5, lr=ones(2, 0),
         dampening=0.0, nesterov=False, maximize=False, is_first_step=False,
     ),
+    "pdist of four dimensions": lambda: aten._pdist_forward(ones(2, 1, 0, 3), 2.0),
+    "pdist's gradient of one point": lambda: aten._pdist_backward(ones(2), ones(2), 2.0, ones(2)),
+    "pdist's gradient of other pairs": lambda: aten._pdist_backward(
+        ones(9), ones(3, 2), 2.0, ones(3)
+    ),
+    "offsets of three dimensions": lambda: aten._nested_compute_contiguous_strides_offsets(
+        longs(0, 2, 3)
+    ),
     "reflection's gradient of nine paddings": lambda: aten.reflection_pad2d_backward(
         ones(1), ones(1, 1, 1), [-2, 4, 1000, 2, -1, -1, 4, 0, 2]
     ),
