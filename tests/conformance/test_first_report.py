@@ -12,7 +12,7 @@ from torch_graft.conformance import cases, report, schema
 from torch_graft.conformance.cases import Cell
 
 FOLDER = ROOT / "docs" / "conformance"
-# Layouts and refusals came after the first report; the page says so.
+# Layouts and refusals have a report of their own.
 EARLIER = sorted({a for of in cases.ASPECTS.values() for a in of} - {"layouts", "refusals"})
 FIVE = ["float32", "int64", "bool", "bfloat16", "float16"]
 # Page, results, what was chosen, the device's label.
@@ -21,6 +21,12 @@ REPORTS = [
         "README.md",
         "graft-host.json.gz",
         {"dtypes": ["float32"], "aspects": EARLIER},
+        "graft on host",
+    ),
+    (
+        "layouts.md",
+        "graft-layouts.json.gz",
+        {"suites": ["op"], "aspects": ["layouts", "refusals"]},
         "graft on host",
     ),
     (
