@@ -175,6 +175,7 @@ at::Tensor GRAFT_OPERATOR(repeat_interleave_Tensor)(const at::Tensor& repeats,
   if (repeats.scalar_type() == at::kInt) {
     return at::native::repeat_interleave_common<int32_t, repeat<int32_t>>(repeats, output_size);
   }
+  require(repeats.scalar_type() == at::kLong);
   return at::native::repeat_interleave_common<int64_t, repeat<int64_t>>(repeats, output_size);
 }
 

@@ -153,6 +153,9 @@ OTHER_DTYPES: dict[str, Call] = {
     "fft of bfloat16": lambda d: torch.ops.aten._fft_r2c(
         ones(d, torch.bfloat16, 4, 4), [0], 0, True
     ),
+    "repeat_interleave by floats": lambda d: ones(d, torch.float32, 3).repeat_interleave(
+        ones(d, torch.float64, 3)
+    ),
     "fmod of no bools": lambda d: torch.fmod(ones(d, torch.bool, 0), ones(d, torch.bool, 0)),
 }
 
