@@ -31,11 +31,6 @@ void run_unary(const Op& op, at::Tensor& output, const at::Tensor& input) {
   run_pointwise(iterator, op);
 }
 
-void require_type_of(const at::Tensor& self, const at::Tensor& other) {
-  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected scalar type ",
-              self.scalar_type(), " but found ", other.scalar_type());
-}
-
 }  // namespace
 
 void GRAFT_STRUCTURED(gelu_out)(const at::Tensor&, c10::string_view approximate,
@@ -111,8 +106,8 @@ at::Tensor& GRAFT_OPERATOR(rrelu_with_noise_out)(const at::Tensor& self, at::Ten
   if (!training) return at::leaky_relu_out(out, self, (low + high) / 2);
   require_fit(lower, at::toOpMathType(self.scalar_type()));
   require_fit(upper, at::toOpMathType(self.scalar_type()));
-  require_type_of(self, out);
-  require_type_of(self, noise);
+  check_scalar_type(out, self.scalar_type());
+  check_scalar_type(noise, self.scalar_type());
   if (self.numel() != 0) {
     noise.uniform_(low, high, generator).masked_fill_(self.le(0).logical_not_(), 1);
   }

@@ -29,11 +29,6 @@ void check_pairs(at::IntArrayRef kernel, at::IntArrayRef dilation, at::IntArrayR
               stride.size());
 }
 
-void check_output(const at::Tensor& out, const at::Tensor& self) {
-  TORCH_CHECK(out.scalar_type() == self.scalar_type(), "expected scalar type ", self.scalar_type(),
-              " but found ", out.scalar_type());
-}
-
 // The maps from images of height and width to their patches, and how many patches there are.
 struct Patches {
   std::array<Taps, 2> maps;
@@ -60,7 +55,7 @@ at::Tensor& GRAFT_OPERATOR(im2col_out)(const at::Tensor& self, at::IntArrayRef k
   at::native::im2col_shape_check(self, at::Tensor(), kernel[0], kernel[1], dilation[0], dilation[1],
                                  padding[0], padding[1], stride[0], stride[1]);
   require(!at::isIntegralType(self.scalar_type(), false));
-  check_output(out, self);
+  check_scalar_type(out, self.scalar_type());
   const bool batched = self.dim() == 4;
   const at::Tensor input = batched ? self : self.unsqueeze(0);
   const int64_t n = input.size(0), c = input.size(1);
@@ -99,7 +94,7 @@ at::Tensor& GRAFT_OPERATOR(col2im_out)(const at::Tensor& self, at::IntArrayRef o
                                  kernel[1], dilation[0], dilation[1], padding[0], padding[1],
                                  stride[0], stride[1]);
   require(!at::isIntegralType(self.scalar_type(), false));
-  check_output(out, self);
+  check_scalar_type(out, self.scalar_type());
   const bool batched = self.dim() == 3;
   const at::Tensor input = batched ? self : self.unsqueeze(0);
   const int64_t n = input.size(0), c = input.size(1) / (kernel[0] * kernel[1]);

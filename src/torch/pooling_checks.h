@@ -5,13 +5,9 @@
 
 #include <initializer_list>
 
-namespace graft::binding {
+#include "torch/refusal.h"
 
-// Throws, in the words of PyTorch's CPU kernels, for a tensor of another dtype.
-inline void check_scalar_type(const at::TensorBase& tensor, at::ScalarType expected) {
-  TORCH_CHECK(tensor.scalar_type() == expected, "expected scalar type ", expected, " but found ",
-              tensor.scalar_type());
-}
+namespace graft::binding {
 
 // Throws unless both have as many dimensions and the same planes: sizes before the last `dims`.
 inline void check_planes(const at::TensorBase& grad_output, const at::TensorBase& input, int dims) {

@@ -39,6 +39,12 @@ inline void require_same_dtype(const at::TensorBase& a, const at::TensorBase& b)
   require(a.scalar_type() == b.scalar_type());
 }
 
+// Throws, in the words of PyTorch's CPU kernels, for a tensor of another dtype.
+inline void check_scalar_type(const at::TensorBase& tensor, at::ScalarType expected) {
+  TORCH_CHECK(tensor.scalar_type() == expected, "expected scalar type ", expected, " but found ",
+              tensor.scalar_type());
+}
+
 // Whether the parameters of a normalisation, undefined ones left out, have one dtype: the input's,
 // or float32 beside an input of a half type.
 inline void require_parameters(const at::Tensor& input,
