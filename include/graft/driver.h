@@ -38,7 +38,7 @@ extern "C" {
 
 /* Another major never works together. A newer minor adds slots at the end of the list. */
 #define GRAFT_ABI_MAJOR 0u
-#define GRAFT_ABI_MINOR 2u
+#define GRAFT_ABI_MINOR 3u
 
 #if defined(_WIN32)
 #define GRAFT_DRIVER_EXPORT __declspec(dllexport)
@@ -135,8 +135,17 @@ typedef struct graft_device_properties {
   int32_t priority_highest;
   char name[128];
   char vendor[64];
-  char dialect[32]; /* source language of program_compile: "c", "opencl-c", "cuda-c", or "" */
+  char dialect[32]; /* source language of program_compile: one of GRAFT_DIALECTS, or "" for none */
+  /* Since 0.3. What exceeds these is not asked of the device: it runs on the CPU, counted. */
+  uint32_t max_arguments; /* arguments of one launch; 0: no limit */
+  uint32_t dtypes;        /* that kernels may read and write, 1 << graft_dtype each; 0: all */
 } graft_device_properties;
+
+/* Source languages of program_compile. DIALECT(text, classes of devices that it serves, as bits) */
+#define GRAFT_DIALECTS(DIALECT)                                    \
+  DIALECT("c", 1u << GRAFT_CPU_LIKE)                               \
+  DIALECT("opencl-c", 1u << GRAFT_CPU_LIKE | 1u << GRAFT_GPU_LIKE) \
+  DIALECT("cuda-c", 1u << GRAFT_GPU_LIKE)
 
 typedef enum graft_copy_kind {
   GRAFT_HOST_TO_DEVICE = 0,
@@ -291,7 +300,12 @@ typedef struct graft_sink {
   SLOT(OPTIONAL, memory_import,                                                                 \
        (graft_device device, const uint8_t* handle, graft_address* out_address))                \
   /* Ends memory_import's address, which no command uses. Required with memory_export. */       \
-  SLOT(OPTIONAL, memory_release, (graft_device device, graft_address address))
+  SLOT(OPTIONAL, memory_release, (graft_device device, graft_address address))                  \
+  /* As stream_synchronize, but BUSY if commands are left after timeout_ns. Waits are made of   \
+   * these, so that they can be interrupted. Since 0.3. Default: stream_query, with pauses. */  \
+  SLOT(OPTIONAL, stream_synchronize_within, (graft_stream stream, uint64_t timeout_ns))         \
+  /* The same for event_synchronize. Since 0.3. Default: event_query, with pauses. */           \
+  SLOT(OPTIONAL, event_synchronize_within, (graft_event event, uint64_t timeout_ns))
 
 /* The table. Graft sets abi_major, abi_minor and slot_count to what it knows and calls
  * graft_driver_query; the driver fills the common prefix and sets them to what it filled. */
@@ -316,7 +330,7 @@ GRAFT_STATIC_ASSERT(GRAFT_TABLE_PRELUDE_BYTES == 24, "the table's prelude is fro
 GRAFT_STATIC_ASSERT(sizeof(graft_driver_table) == 24 + 8 * GRAFT_SLOT_COUNT, "slots are dense");
 GRAFT_STATIC_ASSERT(sizeof(graft_argument) == 24, "the argument's layout is frozen");
 GRAFT_STATIC_ASSERT(sizeof(graft_launch) == 56, "the launch's layout is frozen");
-GRAFT_STATIC_ASSERT(sizeof(graft_device_properties) == 296, "the properties' layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_device_properties) == 304, "the properties' layout is frozen");
 
 /* The one exported symbol. table comes as described above. VERSION_MISMATCH when the driver cannot
  * serve table's major. Called once, before any slot; starts nothing. */

@@ -1,8 +1,33 @@
 // tests/drivers/abi_loader.cpp: loads a driver as Graft does and moves bytes through it.
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 
 #include "runtime/driver_library.h"
+
+namespace {
+
+// Properties with room behind them that no driver may touch; the fields beyond a driver's are 0.
+bool reads_properties(const graft::Driver& driver) {
+  struct {
+    graft_device_properties properties{};
+    unsigned char beyond[64];
+  } room;
+  std::memset(room.beyond, 0xa5, sizeof room.beyond);
+  room.properties.struct_size = sizeof room.properties;
+  driver.check(driver.table().device_properties(0, &room.properties), "device_properties");
+  for (const unsigned char one : room.beyond) {
+    if (one != 0xa5) return false;
+  }
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&room.properties);
+  for (size_t i = sizeof(graft_device_properties);
+       i-- > offsetof(graft_device_properties, dialect);) {
+    if (bytes[i] != 0) return false;  // tiny.c has no dialect and states no limit
+  }
+  return room.properties.compute_units == 3;
+}
+
+}  // namespace
 
 int main(int count, char** words) {
   if (count != 2) return 2;
@@ -26,7 +51,7 @@ int main(int count, char** words) {
 #define GRAFT_LOOK(presence, name, parameters) \
   if (table.name == nullptr) std::printf("empty " #name "\n");
   GRAFT_DRIVER_SLOTS(GRAFT_LOOK)
-  if (std::memcmp(sent, got, sizeof sent) != 0) return 1;
+  if (std::memcmp(sent, got, sizeof sent) != 0 || !reads_properties(*driver)) return 1;
   std::puts("round trip ok");
   return 0;
 }
