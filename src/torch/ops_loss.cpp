@@ -12,14 +12,12 @@ namespace graft::binding {
 namespace {
 
 void check_weight(const at::Tensor& weight, const at::Tensor& input) {
-  TORCH_CHECK(!weight.defined() || weight.scalar_type() == input.scalar_type(),
-              "expected scalar type ", input.scalar_type(), " but found ", weight.scalar_type());
+  if (weight.defined()) check_scalar_type(weight, input.scalar_type());
 }
 
 void check_gradient(const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& target,
                     const at::Tensor& total_weight, int64_t reduction) {
-  TORCH_CHECK(grad_output.scalar_type() == self.scalar_type(), "expected scalar type ",
-              self.scalar_type(), " but found ", grad_output.scalar_type());
+  check_scalar_type(grad_output, self.scalar_type());
   TORCH_CHECK(total_weight.numel() == 1,
               "expected total_weight to be a single element tensor, got: ", total_weight.sizes(),
               " (", total_weight.numel(), " elements)");
@@ -128,8 +126,7 @@ at::Tensor& GRAFT_OPERATOR(nll_loss2d_backward_grad_input)(
   const at::Tensor scale = binding::or_undefined(weight);
   check_images(self, target, scale);
   check_gradient(grad_output, self, target, total_weight, reduction);
-  TORCH_CHECK(grad_input.scalar_type() == self.scalar_type(), "expected scalar type ",
-              self.scalar_type(), " but found ", grad_input.scalar_type());
+  check_scalar_type(grad_input, self.scalar_type());
   grad_input.resize_as_(self);
   backward(grad_output, target, scale, reduction, ignore_index, total_weight, grad_input);
   return grad_input;

@@ -26,8 +26,7 @@ struct Margins {
     TORCH_CHECK(squared || p.toLong() == 1, "only p == 1 and p == 2 supported");
     at::native::multi_margin_loss_shape_check(samples, classes, self.dim(), self, target, weight);
     require_floating(self);
-    TORCH_CHECK(target.scalar_type() == at::kLong, "expected scalar type Long but found ",
-                target.scalar_type());
+    check_scalar_type(target, at::kLong);
     const at::Tensor scale = binding::or_undefined(weight);
     if (scale.defined()) require_same_dtype(self, scale);
     if (self.scalar_type() == at::kFloat) std::ignore = margin.toFloat();  // refuses what is beyond
@@ -115,8 +114,7 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(multilabel_margin_loss_forward
   require_floating(self);
   const at::Tensor scores = self.reshape({samples, classes}).contiguous();
   const at::Tensor labels = target.reshape({samples, classes}).contiguous();
-  TORCH_CHECK(labels.numel() == 0 || labels.scalar_type() == at::kLong,
-              "expected scalar type Long but found ", labels.scalar_type());
+  if (labels.numel() != 0) check_scalar_type(labels, at::kLong);
   require_elements_within(labels, -1, static_cast<double>(classes - 1),
                           "argument #2 'target' is out of range");
   at::Tensor losses = at::empty({samples}, self.options());

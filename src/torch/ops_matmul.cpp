@@ -38,13 +38,15 @@ void complex_product(const at::Tensor& out, const at::Tensor& a, const at::Tenso
   if (out.is_conj()) out.copy_(target);
 }
 
-// A product over no terms leaves the addend.
-void scale_sum(at::Tensor out, const at::Tensor& addend, const at::Scalar& beta, bool relu) {
+// What is left of a product over no terms, or of one that alpha leaves out. beta takes the addend's
+// dtype first, as on the CPU.
+void scale(at::Tensor out, const at::Tensor& addend, const at::Scalar& beta, bool relu = false) {
+  if (out.numel() == 0) return;
   if (beta.equal(0)) {
     out.zero_();
   } else {
-    if (!addend.is_same(out)) out.copy_(addend);
-    out.mul_(beta);
+    at::mul_out(out, *at::expand_size(addend, out.sizes(), "addmm"),
+                at::scalar_tensor(beta, addend.options().device(at::kCPU)));
   }
   if (relu) out.relu_();
 }
@@ -59,7 +61,7 @@ void product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
     at::assert_no_partial_overlap(out, *addends);
   }
   if (out.numel() == 0) return;
-  if (addend.defined() && a.numel() == 0) return scale_sum(out, *addends, beta, relu);
+  if (addend.defined() && a.numel() == 0) return scale(out, *addends, beta, relu);
   require_fit(alpha, at::toOpMathType(out.scalar_type()));
   require_fit(beta, at::toOpMathType(out.scalar_type()));
   if (out.is_complex()) return complex_product(out, a, b, addend, beta, alpha);
@@ -79,23 +81,6 @@ void product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
 // kernels for half types do.
 bool leaves_out_product(const at::Tensor& out, const at::Scalar& alpha) {
   return alpha.equal(0) && !at::isReducedFloatingType(out.scalar_type());
-}
-
-void scale(const at::Tensor& out, const at::Tensor& addend, const at::Scalar& beta) {
-  at::Tensor result = out;
-  if (beta.equal(0)) {
-    result.zero_();
-  } else {
-    at::mul_out(result, *at::expand_size(addend, out.sizes(), "addmm"),
-                at::scalar_tensor(beta, addend.options().device(at::kCPU)));
-  }
-}
-
-// Where the CPU's library is not asked for a product.
-void scale_alone(const at::Tensor& out, const at::Tensor& addend, const at::Scalar& beta) {
-  if (out.numel() == 0) return;
-  require_fit(beta, at::toOpMathType(out.scalar_type()));
-  scale(out, addend, beta);
 }
 
 // Upstream's meta functions leave dtypes to the kernels.
@@ -127,7 +112,7 @@ void GRAFT_STRUCTURED(addmm_out)(const at::Tensor& self, const at::Tensor& mat1,
                                  const at::Tensor& mat2, const at::Scalar& beta,
                                  const at::Scalar& alpha, const at::Tensor& out) {
   check_factors(mat1, mat2);
-  if (leaves_out_product(out, alpha)) return scale_alone(out, self, beta);
+  if (leaves_out_product(out, alpha)) return scale(out, self, beta);
   product(out, mat1, mat2, self, beta, alpha);
 }
 
@@ -138,7 +123,7 @@ void GRAFT_STRUCTURED(_addmm_activation_out)(const at::Tensor& self, const at::T
   require(!out.is_complex());
   check_factors(mat1, mat2);
   if (leaves_out_product(out, alpha)) {
-    scale_alone(out, self, beta);
+    scale(out, self, beta);
     out.copy_(use_gelu ? at::gelu(out) : at::relu(out));
     return;
   }
@@ -148,8 +133,7 @@ void GRAFT_STRUCTURED(_addmm_activation_out)(const at::Tensor& self, const at::T
 
 void GRAFT_STRUCTURED(bmm_out)(const at::Tensor& self, const at::Tensor& mat2,
                                const at::Tensor& out) {
-  TORCH_CHECK(self.scalar_type() == mat2.scalar_type(), "expected scalar type ", self.scalar_type(),
-              " but found ", mat2.scalar_type());
+  check_scalar_type(mat2, self.scalar_type());
   product(out, self, mat2);
 }
 
@@ -158,7 +142,7 @@ void GRAFT_STRUCTURED(baddbmm_out)(const at::Tensor& self, const at::Tensor& bat
                                    const at::Scalar& alpha, const at::Tensor& out) {
   constexpr int64_t kOwnKernel = 400;  // below, the CPU multiplies without a library
   const bool own = batch1.size(1) * batch1.size(2) * batch2.size(2) < kOwnKernel;
-  if (!own && leaves_out_product(out, alpha)) return scale_alone(out, self, beta);
+  if (!own && leaves_out_product(out, alpha)) return scale(out, self, beta);
   product(out, batch1, batch2, self, beta, alpha);
 }
 

@@ -19,7 +19,8 @@ TensorView operand_view(const at::TensorIteratorBase& iterator, int i);
 // Operand i, or its value when it is a CPU scalar (0-dim tensors may stay on the CPU).
 Operand operand(const at::TensorIteratorBase& iterator, int i);
 
-// A number in a dtype, with C's conversions.
+// A number in a dtype. Throws PyTorch's error for an integer dtype that cannot hold it; a floating
+// one rounds it, to infinity if need be.
 graft::Scalar scalar_of(const c10::Scalar& number, graft_dtype dtype);
 
 // The dtype that elementwise kernels compute in: float32 for the half types.
