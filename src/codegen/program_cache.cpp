@@ -13,6 +13,7 @@
 
 #include "codegen/blob_store.h"
 #include "codegen/compile_progress.h"
+#include "codegen/device_limits.h"
 #include "codegen/late_blobs.h"
 #include "codegen/printer.h"
 #include "codegen/source_dump.h"
@@ -55,16 +56,7 @@ std::string first_lines(const std::string& text) {
 // The kernel as the device can run it.
 ir::Kernel fit(ir::Kernel kernel, const Device& device, const std::string& key) {
   const graft_device_properties& has = device.properties();
-  uint64_t local = 0;
-  for (const ir::Instruction& it : kernel.body) {
-    if (it.opcode == ir::Opcode::kLocalMemory) local += it.bits * ir::bytes_of(it.type);
-  }
-  if (local > has.local_memory_bytes) {
-    throw Error(
-        GRAFT_UNSUPPORTED,
-        fmt::format("{} has {} of local memory for a group, but the kernel {} takes {}",
-                    device.label(), bytes_text(has.local_memory_bytes), key, bytes_text(local)));
-  }
+  check_limits(kernel, key, has, device.label());
   if (has.features & GRAFT_FEATURE_FLOAT64) return kernel;
   std::optional<ir::Kernel> narrow = ir::without_float64(kernel);
   if (!narrow) {
