@@ -7,6 +7,7 @@
 #include <ATen/ops/from_blob.h>
 #include <torch/library.h>
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 
@@ -17,7 +18,7 @@
 #include "runtime/op_tag.h"
 #include "runtime/pinned_allocator.h"
 #include "torch/errors.h"
-#include "torch/fallback.h"
+#include "torch/fallback_count.h"
 #include "torch/lazy_clone.h"
 #include "torch/pinned.h"
 #include "torch/sync_debug.h"
@@ -82,10 +83,8 @@ bool known(at::ScalarType type) {
   }
 }
 
-void through_the_host(const at::Tensor& to, const at::Tensor& from, Bits bits);
-
-// Both on one device.
-void copy_within(const at::Tensor& to, const at::Tensor& from, Bits bits) {
+// Both on one device; by a kernel, unless bytes are all that moves.
+void copy_on_device(const at::Tensor& to, const at::Tensor& from, Bits bits) {
   const c10::DeviceIndex index = to.device().index();
   if (plain(to, from, bits)) {
     if (address_of(to) != address_of(from)) {
@@ -94,17 +93,11 @@ void copy_within(const at::Tensor& to, const at::Tensor& from, Bits bits) {
     }
     return;
   }
-  try {
-    const bool as_bits =
-        to.scalar_type() == from.scalar_type() && !bits.any() && !known(to.scalar_type());
-    const graft_dtype raw = as_bits ? raw_dtype_of_size(to.dtype().itemsize()) : GRAFT_BOOL;
-    graft::copy(current_stream(index), as_bits ? view_as(to, raw) : view_of(to),
-                as_bits ? view_as(from, raw) : view_of(from), bits.conj, bits.neg);
-  } catch (const Error& error) {
-    if (!error.lacks_kernel()) throw;
-    explain_fallback(error);
-    through_the_host(to, from, bits);
-  }
+  const bool as_bits =
+      to.scalar_type() == from.scalar_type() && !bits.any() && !known(to.scalar_type());
+  const graft_dtype raw = as_bits ? raw_dtype_of_size(to.dtype().itemsize()) : GRAFT_BOOL;
+  graft::copy(current_stream(index), as_bits ? view_as(to, raw) : view_of(to),
+              as_bits ? view_as(from, raw) : view_of(from), bits.conj, bits.neg);
 }
 
 // Every byte from the first element to the last, as a host tensor with the same strides.
@@ -116,18 +109,39 @@ at::Tensor fetch(const at::Tensor& tensor) {
   return flat.as_strided(tensor.sizes(), tensor.strides());
 }
 
-// For devices that have memory and copies, but no kernel for this.
+// For devices that have memory and copies, but no kernel for this: a fallback like any other.
 void through_the_host(const at::Tensor& to, const at::Tensor& from, Bits bits) {
-  const at::Tensor image = fetch(to);
-  image.copy_(changed(fetch(from), bits));
-  const size_t bytes = image.storage().nbytes();
-  copy_in(address_of(to), image.storage().data(), bytes, to.device().index());
+  FallbackCounter& counter = fallback_counter("aten::copy_");
+  counter.announce();
+  const auto start = std::chrono::steady_clock::now();
+  const at::Tensor source = fetch(from);
+  const at::Tensor image = packed(to) ? host_like(to, to.scalar_type()) : fetch(to);
+  image.copy_(changed(source, bits));
+  const size_t sent = image.storage().nbytes(), read = source.storage().nbytes();
+  copy_in(address_of(to), image.storage().data(), sent, to.device().index());
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  counter.add(read + sent * (packed(to) ? 1 : 2), passed.count());
 }
 
-// from's raw elements in row-major order on its device.
+void copy_within(const at::Tensor& to, const at::Tensor& from, Bits bits) {
+  try {
+    copy_on_device(to, from, bits);
+  } catch (const Error& error) {
+    if (!error.lacks_kernel()) throw;
+    explain_fallback(error);
+    through_the_host(to, from, bits);
+  }
+}
+
+// from's raw elements in row-major order on its device; undefined where no kernel packs them.
 at::Tensor gathered(const at::Tensor& from) {
   at::Tensor to = empty_graft(from.sizes(), from.scalar_type(), from.device());
-  copy_within(to, from, {});
+  try {
+    copy_on_device(to, from, {});
+  } catch (const Error& error) {
+    if (!error.lacks_kernel()) throw;
+    return {};
+  }
   return to;
 }
 
@@ -136,6 +150,7 @@ void copy_across(const at::Tensor& to, const at::Tensor& from, Bits bits) {
   Stream& here = current_stream(to.device().index());
   const bool direct = plain(to, from, bits);
   const at::Tensor source = direct || from.is_contiguous() ? from : gathered(from);
+  if (!source.defined()) return through_the_host(to, from, bits);
   const at::Tensor target = direct ? to : empty_graft(to.sizes(), from.scalar_type(), to.device());
   Event written(there.device(), false), arrived(here.device(), false);
   written.record(there);
@@ -174,8 +189,12 @@ void copy_to_device(const at::Tensor& to, const at::Tensor& from, Bits bits, boo
 
 void copy_to_host(const at::Tensor& to, const at::Tensor& from, Bits bits, bool non_blocking) {
   const c10::Device device = from.device();
-  const at::Tensor source = packed(from) ? from : gathered(from);
   const at::Tensor target = raw_host(to);
+  const at::Tensor source = packed(from) ? from : gathered(from);
+  if (!source.defined()) {
+    target.copy_(changed(fetch(from), bits));
+    return;
+  }
   if (plain(target, source, bits)) {
     copy_out(target.mutable_data_ptr(), address_of(source), bytes_of(source), device.index(),
              non_blocking);
