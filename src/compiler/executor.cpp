@@ -33,6 +33,7 @@ class Executor::Frame {
       : graph_(graph), host_(host), stream_(stream), symbols_(graph_) {
     verify(graph_);
     take_apart(&graph_);
+    take_apart_on(stream_, &graph_);
     for (const Symbol& symbol : graph_.symbols) {
       const bool made = symbol.value != kNone && graph_.values[symbol.value].node != kNone;
       if (made) unsupported("symbol " + symbol.name, "a node's result decides its size");
@@ -45,7 +46,6 @@ class Executor::Frame {
     root_ = effects.root;
     places_ = ValuePlaces(graph_, effects, plan_);
     outside_.resize(graph_.values.size(), false);
-    compile_kernels(effects);
     for (uint32_t i = 0; i < order.size(); ++i) {
       const size_t before = steps_.size();
       add_step(effects, units.nodes(order[i]), order[i] < graph_.groups.size());
@@ -87,6 +87,7 @@ class Executor::Frame {
     }
   }
 
+  const Graph& graph() const { return graph_; }
   StepCounts counts() const { return count_steps(steps_); }
   int64_t integer(size_t output) const { return at(graph_.outputs.at(output).integer); }
   uint64_t arena_bytes() const {
@@ -97,15 +98,6 @@ class Executor::Frame {
   [[noreturn]] void unsupported(const std::string& what, const char* why) const {
     throw Error(GRAFT_UNSUPPORTED,
                 fmt::format("graph {}: {}: {}; run it without compiling", graph_.name, what, why));
-  }
-
-  void compile_kernels(const Effects& effects) {
-    std::vector<GroupKernel> kernels;
-    for (const Group& group : graph_.groups) {
-      if (library_call(graph_, group.nodes)) continue;
-      kernels.push_back(*group_kernel(graph_, effects, group.nodes));
-    }
-    compile_together(graph_, kernels, stream_.device());
   }
 
   void add_step(const Effects& effects, const std::vector<NodeId>& nodes, bool grouped) {
@@ -367,12 +359,19 @@ class Executor::Frame {
 };
 
 Executor::Executor(const Graph& graph, ExecutionHost& host, Stream& stream)
-    : frame_(std::make_unique<Frame>(graph, host, stream)) {}
+    : host_(host), stream_(stream), frame_(std::make_unique<Frame>(graph, host, stream)) {}
 Executor::~Executor() = default;
 
 void Executor::run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
                    std::span<TensorView> results) {
-  frame_->run(inputs, integers, results);
+  for (;;) {
+    try {
+      return frame_->run(inputs, integers, results);
+    } catch (const LackingGroup& lacking) {
+      const Graph apart = without(frame_->graph(), lacking);
+      frame_ = std::make_unique<Frame>(apart, host_, stream_);
+    }
+  }
 }
 
 int64_t Executor::integer(size_t output) const { return frame_->integer(output); }

@@ -18,9 +18,9 @@ class GRAFT_EXPORT Executor {
  public:
   // graph: after the passes. Compiles its kernels. Products and plain convolutions of floats run
   // without the host, through the driver's library where it takes them. Groups that no kernel or
-  // call computes are taken apart. Throws Error: UNSUPPORTED, naming node and source line, for
-  // views whose place is not known, symbols that nodes make and complex constants; what get_kernel
-  // throws.
+  // call computes, or whose kernel the device lacks, are taken apart. Throws Error: UNSUPPORTED,
+  // naming node and source line, for views whose place is not known, symbols that nodes make and
+  // complex constants; what get_kernel throws.
   Executor(const Graph& graph, ExecutionHost& host, Stream& stream);
   ~Executor();
   Executor(const Executor&) = delete;
@@ -43,6 +43,8 @@ class GRAFT_EXPORT Executor {
 
  private:
   class Frame;
+  ExecutionHost& host_;
+  Stream& stream_;
   std::unique_ptr<Frame> frame_;
 };
 

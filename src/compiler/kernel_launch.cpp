@@ -9,6 +9,8 @@
 
 #include "codegen/program_cache.h"
 #include "kernels/axes.h"
+#include "kernels/workspace.h"
+#include "runtime/device.h"
 #include "runtime/dtype.h"
 
 namespace graft::compiler {
@@ -44,6 +46,16 @@ void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernel
     }
   }
   work();
+}
+
+bool runs_on(Stream& stream, const Graph& graph, const GroupKernel& kernel) {
+  try {
+    KernelLaunch(graph, kernel, stream.device()).try_out(graph, stream);
+  } catch (const Error& error) {
+    if (!error.lacks_kernel()) throw;
+    return false;
+  }
+  return true;
 }
 
 KernelLaunch::KernelLaunch(const Graph& graph, GroupKernel kernel, Device& device)
@@ -101,6 +113,43 @@ void KernelLaunch::arrange(const std::function<int64_t(const Size&)>& at) {
   }
 }
 
+graft_launch KernelLaunch::described() const {
+  graft_launch launch{};
+  launch.struct_size = sizeof(launch);
+  launch.grid[0] = grid_;
+  launch.grid[1] = launch.grid[2] = 1;
+  launch.group[0] = kernel_.shares_rows() ? kLanes : 1;
+  launch.group[1] = launch.group[2] = 1;
+  launch.argument_count = static_cast<uint32_t>(arguments_.size());
+  launch.arguments = arguments_.data();
+  return launch;
+}
+
+void KernelLaunch::try_out(const Graph& graph, Stream& stream) {
+  if (stream.memory_pool() != 0) return;
+  arrange([](const Size&) { return int64_t{1}; });
+  constexpr uint64_t kWidest = 16;
+  const Workspace scratch(stream, kWidest);
+  const char nothing = 0;
+  stream.fill(scratch.address(), kWidest, &nothing, 1);
+  size_t next = 0;
+  for (const GroupTensor& tensor : kernel_.loops.tensors) {
+    const uint8_t access = tensor.written ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ;
+    arguments_[next++] = {GRAFT_ARGUMENT_ADDRESS, 0, access, 0, scratch.address(), kWidest};
+  }
+  for (ValueId value : kernel_.numbers) {
+    const graft_dtype dtype = graph.values[value].type.dtype;
+    arguments_[next++] = {GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(dtype), 0, 0, 0,
+                          size_of(dtype)};
+  }
+  const graft_launch launch = described();
+  const auto slot = device_->driver().table().kernel_launch;
+  stream.command("kernel_launch", [&] {
+    return slot == nullptr ? GRAFT_UNSUPPORTED
+                           : Driver::call(slot, stream.handle(), handle_, &launch);
+  });
+}
+
 void KernelLaunch::launch(Stream& stream, std::span<const TensorView> views,
                           std::span<const Scalar> numbers) {
   if (grid_ == 0) return;
@@ -116,14 +165,7 @@ void KernelLaunch::launch(Stream& stream, std::span<const TensorView> views,
         GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(scalar.dtype), 0, 0, scalar.bits[0],
         size_of(scalar.dtype)};
   }
-  graft_launch launch{};
-  launch.grid[0] = grid_;
-  launch.grid[1] = launch.grid[2] = 1;
-  launch.group[0] = kernel_.shares_rows() ? kLanes : 1;
-  launch.group[1] = launch.group[2] = 1;
-  launch.argument_count = static_cast<uint32_t>(arguments_.size());
-  launch.arguments = arguments_.data();
-  stream.launch(handle_, launch);
+  stream.launch(handle_, described());
 }
 
 }  // namespace graft::compiler

@@ -15,6 +15,10 @@ namespace graft::compiler {
 // whoever asks for it. Threads end before it returns.
 void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernels, Device& device);
 
+// Whether the device has the kernel and takes a launch with so many arguments: it is tried, on
+// memory of its own, unless the stream records. Throws what get_kernel throws of other failures.
+bool runs_on(Stream& stream, const Graph& graph, const GroupKernel& kernel);
+
 // Not thread-safe.
 class KernelLaunch {
  public:
@@ -24,6 +28,10 @@ class KernelLaunch {
   // Everything but addresses and numbers, for certain sizes; at: what a size is.
   void arrange(const std::function<int64_t(const Size&)>& at);
 
+  // Enqueues one element's work on scratch memory, in no statistic. Throws Error UNSUPPORTED where
+  // the driver does not take the launch.
+  void try_out(const Graph& graph, Stream& stream);
+
   // Enqueues it. views and numbers: by value of the graph; numbers of its scalar inputs only.
   void launch(Stream& stream, std::span<const TensorView> views, std::span<const Scalar> numbers);
 
@@ -31,6 +39,7 @@ class KernelLaunch {
   bool takes_numbers() const { return !kernel_.numbers.empty(); }
 
  private:
+  graft_launch described() const;
   void push(int64_t value);
   void push_spans(int64_t rows, int64_t length);
   void push_lanes(int64_t rows, int64_t length);

@@ -34,7 +34,7 @@ void append(Descriptor& to, const LibraryCall& call, std::span<const TensorView>
 
 LibraryStep::LibraryStep(const Graph& graph, const Effects& effects,
                          const std::vector<NodeId>& nodes, LibraryCall call)
-    : call_(std::move(call)) {
+    : call_(std::move(call)), outside_(graph, nodes[0]) {
   if (nodes.size() > 1) rest_ = group_kernel(graph, effects, {nodes.begin() + 1, nodes.end()});
 }
 
@@ -45,8 +45,14 @@ void LibraryStep::prepare(const Graph& graph, std::span<const TensorView> views,
                      views[call_.result].count() > 0 && views[call_.product].dtype != GRAFT_FLOAT64;
   if (works && call_.convolves) plan_convolution(views, stream.device());
   if (works && !call_.convolves) plan_product(views, stream.device());
-  if (plan_ != nullptr || !rest_) return;
-  if (!launch_) launch_.emplace(graph, *rest_, stream.device());
+  if (plan_ != nullptr) return;
+  outside_.prepare(at);
+  if (!rest_) return;
+  if (!launch_) {
+    KernelLaunch made(graph, *rest_, stream.device());
+    made.try_out(graph, stream);
+    launch_.emplace(std::move(made));
+  }
   launch_->arrange(at);
 }
 
@@ -129,7 +135,7 @@ void LibraryStep::product(Stream& stream, const TensorView& output,
   }
 }
 
-void LibraryStep::run(Stream& stream, std::span<TensorView> views,
+void LibraryStep::run(ExecutionHost& host, Stream& stream, std::span<TensorView> views,
                       std::span<const Scalar> numbers) {
   const TensorView& result = views[call_.result];
   if (result.count() == 0) return;
@@ -149,7 +155,13 @@ void LibraryStep::run(Stream& stream, std::span<TensorView> views,
   const bool alike = inside.dtype == result.dtype;
   const Workspace apart(stream, alike ? 0 : extent_bytes(inside));
   if (call_.product != call_.result) inside.address = alike ? result.address : apart.address();
-  product(stream, inside, views);
+  try {
+    if (own_) product(stream, inside, views);
+  } catch (const Error& error) {
+    if (!error.lacks_kernel()) throw;
+    own_ = false;
+  }
+  if (!own_) outside_.run(host, stream, views, numbers);
   if (launch_) launch_->launch(stream, views, numbers);
 }
 

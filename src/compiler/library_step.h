@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "compiler/effects.h"
+#include "compiler/execution_host.h"
+#include "compiler/external_step.h"
 #include "compiler/kernel_launch.h"
 #include "compiler/library_call.h"
 #include "kernels/plan_cache.h"
@@ -15,7 +17,8 @@
 namespace graft::compiler {
 
 // One call of the driver's library where it takes the call as it is. Otherwise the product alone,
-// as eager computes it, and a generated kernel for the nodes behind it. Not thread-safe.
+// as eager computes it (by the host where the device has no kernel for it), and a generated kernel
+// for the nodes behind it. Not thread-safe.
 class LibraryStep {
  public:
   // REQUIRES: a kernel computes the nodes behind the first one; effects are the graph's.
@@ -23,12 +26,13 @@ class LibraryStep {
               LibraryCall call);
 
   // Decides how it runs, for certain sizes: views have sizes, strides and dtypes, no addresses.
-  // Throws what get_kernel throws.
+  // Throws what get_kernel throws and what KernelLaunch::try_out throws of the kernel behind.
   void prepare(const Graph& graph, std::span<const TensorView> views, Stream& stream,
                const std::function<int64_t(const Size&)>& at);
 
   // Enqueues it. views: by value, with addresses; that of the product inside is set.
-  void run(Stream& stream, std::span<TensorView> views, std::span<const Scalar> numbers);
+  void run(ExecutionHost& host, Stream& stream, std::span<TensorView> views,
+           std::span<const Scalar> numbers);
 
   // Commands that run() enqueues for it: 1, or 2 with a kernel behind the product.
   size_t launches() const { return plan_ != nullptr || !rest_ ? 1 : 2; }
@@ -41,6 +45,8 @@ class LibraryStep {
   void product(Stream& stream, const TensorView& output, std::span<const TensorView> views) const;
 
   LibraryCall call_;
+  ExternalStep outside_;             // the product alone
+  bool own_ = true;                  // the device has kernels for the product
   std::optional<GroupKernel> rest_;  // of the nodes behind the product
   std::optional<KernelLaunch> launch_;
   std::shared_ptr<const CachedPlan> plan_;  // none: the library does not take it

@@ -10,6 +10,7 @@
 #include "compiler/external_step.h"
 #include "compiler/kernel_launch.h"
 #include "compiler/library_step.h"
+#include "compiler/ungrouping.h"
 
 namespace graft::compiler {
 
@@ -21,13 +22,14 @@ struct Step {
   std::optional<LibraryStep> library;
   std::optional<ExternalStep> external;
 
-  // For the sizes of the runs that come. size: gives the value of a Size.
+  // For the sizes of the runs that come. size: gives the value of a Size. Throws LackingGroup where
+  // the device has no kernel for what stands behind a product.
   void prepare(const Graph& graph, std::span<const TensorView> views, Stream& stream,
                const std::function<int64_t(const Size&)>& size) {
     if (kernel)
       kernel->arrange(size);
     else if (library)
-      library->prepare(graph, views, stream, size);
+      prepare_library(graph, views, stream, size);
     else
       external->prepare(size);
   }
@@ -38,7 +40,7 @@ struct Step {
     if (kernel)
       kernel->launch(stream, views, numbers);
     else if (library)
-      library->run(stream, views, numbers);
+      library->run(host, stream, views, numbers);
     else
       external->run(host, stream, views, numbers);
   }
@@ -47,6 +49,16 @@ struct Step {
   bool repeats() const {
     if (external) return external->repeats();
     return kernel ? !kernel->takes_numbers() : !library->takes_numbers();
+  }
+
+  void prepare_library(const Graph& graph, std::span<const TensorView> views, Stream& stream,
+                       const std::function<int64_t(const Size&)>& size) {
+    try {
+      library->prepare(graph, views, stream, size);
+    } catch (const Error& error) {
+      if (!error.lacks_kernel()) throw;
+      throw LackingGroup{nodes};
+    }
   }
 
   // Generated kernels.

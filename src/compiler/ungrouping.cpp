@@ -3,6 +3,7 @@
 
 #include "compiler/effects.h"
 #include "compiler/group_kernel.h"
+#include "compiler/kernel_launch.h"
 #include "compiler/library_call.h"
 
 namespace graft::compiler {
@@ -23,6 +24,32 @@ void take_apart(Graph* graph) {
     if (!group.nodes.empty()) groups.push_back(group);
   }
   graph->groups = std::move(groups);
+}
+
+void take_apart_on(Stream& stream, Graph* graph) {
+  const Effects effects(*graph);
+  std::vector<GroupKernel> kernels;
+  std::vector<Group> groups;
+  std::vector<size_t> generated;  // by kernel: its group
+  for (size_t i = 0; i < graph->groups.size(); ++i) {
+    if (library_call(*graph, graph->groups[i].nodes)) continue;
+    kernels.push_back(*group_kernel(*graph, effects, graph->groups[i].nodes));
+    generated.push_back(i);
+  }
+  compile_together(*graph, kernels, stream.device());
+  std::vector<bool> lacking(graph->groups.size(), false);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    lacking[generated[i]] = !runs_on(stream, *graph, kernels[i]);
+  }
+  for (size_t i = 0; i < graph->groups.size(); ++i) {
+    if (!lacking[i]) groups.push_back(graph->groups[i]);
+  }
+  graph->groups = std::move(groups);
+}
+
+Graph without(Graph graph, const LackingGroup& lacking) {
+  std::erase_if(graph.groups, [&](const Group& group) { return group.nodes == lacking.nodes; });
+  return graph;
 }
 
 }  // namespace graft::compiler
