@@ -19,6 +19,7 @@
 #include "torch/errors.h"
 #include "torch/fallback_count.h"
 #include "torch/host_image.h"
+#include "torch/host_operators.h"
 #include "torch/lazy_clone.h"
 #include "torch/quantized_image.h"
 #include "torch/sparse_image.h"
@@ -75,9 +76,13 @@ class CpuCall {
   size_t bytes() const { return bytes_; }
 
  private:
-  // The CPU has other operators for the convolutions that PyTorch hands to devices.
+  // The CPU has other operators for the convolutions that PyTorch hands to devices, and none for
+  // some others.
   void call_on_host() {
     const c10::DispatchKeySet keys(host_key_);
+    if (const auto* own = host_operator(op_.operator_name())) {
+      return own->callBoxed(op_, keys, &stack_);
+    }
     const std::string& name = op_.operator_name().name;
     const bool backward = name == "aten::convolution_backward_overrideable";
     if (!backward && name != "aten::convolution_overrideable") {

@@ -15,6 +15,7 @@
 #include "kernels/attention.h"
 #include "kernels/tiled_attention.h"
 #include "operators.h"
+#include "torch/composed_attention.h"
 #include "torch/generator.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
@@ -24,6 +25,7 @@ namespace graft::binding {
 namespace {
 
 using Optional = std::optional<at::Tensor>;
+using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
 // What the kernels of CPU-like devices take: float32 for the half types, as PyTorch's own
 // composition does.
@@ -144,6 +146,13 @@ at::Tensor saved(uint64_t number) {
   return tensor;
 }
 
+// The call where its kernels are missing.
+ComposedAttention composed(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           const Optional& bias, const Attention& call) {
+  return {query,      key,         value,        or_undefined(bias),
+          call.scale, call.causal, call.dropout, at::Tensor()};
+}
+
 uint64_t restored(const at::Tensor& tensor) {
   return static_cast<uint64_t>(tensor.item<int64_t>());
 }
@@ -177,26 +186,44 @@ GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable)(
         next_philox(std::nullopt, query.device(), attention_increment(operands.call));
     operands.call.philox = {seed, offset};
   }
-  attention(stream_of(query), view_of(output), view_of(logsumexp), operands.call);
+  at::Tensor seed = saved(operands.call.philox.seed);
+  try {
+    attention(stream_of(query), view_of(output), view_of(logsumexp), operands.call);
+  } catch (const Error& error) {
+    if (!error.lacks_kernel()) throw;
+    explain_fallback(error);
+    ComposedAttention call = composed(query, key, value, attn_bias, operands.call);
+    const auto [result, sums] = call.forward();
+    output.copy_(result);
+    logsumexp.copy_(sums);
+    if (dropout_p > 0) seed = call.kept;
+  }
   return {output,
           logsumexp,
           at::Tensor(),
           at::Tensor(),
           c10::SymInt(rows),
           c10::SymInt(key.size(2)),
-          saved(operands.call.philox.seed),
+          seed,
           saved(operands.call.philox.offset),
           at::Tensor()};
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(
-    _scaled_dot_product_fused_attention_overrideable_backward)(
+Gradients GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable_backward)(
     const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key,
     const at::Tensor& value, const at::Tensor& attn_bias, std::array<bool, 4>,
     const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor&, const at::Tensor&,
     int64_t, int64_t, double dropout_p, bool is_causal, const at::Tensor& philox_seed,
     const at::Tensor& philox_offset, std::optional<double> scale) {
   Operands operands(query, key, value, attn_bias, dropout_p, is_causal, scale);
+  const bool drawn = philox_seed.defined() && philox_seed.scalar_type() == at::kBool;
+  const auto compose = [&]() -> Gradients {
+    ComposedAttention call = composed(query, key, value, attn_bias, operands.call);
+    if (drawn) call.kept = philox_seed;
+    const auto [to_query, to_key, to_value] = call.backward(grad_out);
+    return {to_query, to_key, to_value, at::Tensor()};
+  };
+  if (drawn) return compose();
   if (dropout_p > 0) {
     const auto [seed, offset] =
         repeated_philox(restored(philox_seed), restored(philox_offset), query.device());
@@ -208,8 +235,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(
   const at::Tensor grad_query = at::empty_like(operands.query),
                    grad_key = at::empty_like(operands.key),
                    grad_value = at::empty_like(operands.value);
-  attention_backward(stream_of(query), view_of(grad_query), view_of(grad_key), view_of(grad_value),
-                     view_of(above), operands.call);
+  try {
+    attention_backward(stream_of(query), view_of(grad_query), view_of(grad_key),
+                       view_of(grad_value), view_of(above), operands.call);
+  } catch (const Error& error) {
+    if (!error.lacks_kernel()) throw;
+    explain_fallback(error);
+    TORCH_CHECK(dropout_p == 0, "The gradient of attention with dropout has no kernel on ",
+                query.device(), ", which drew the dropout by another kernel (", error.what(),
+                "). Set dropout to 0, or torch.nn.attention.sdpa_kernel(SDPBackend.MATH).");
+    return compose();
+  }
   return {grad_query.to(query.scalar_type()), grad_key.to(key.scalar_type()),
           grad_value.to(value.scalar_type()), at::Tensor()};
 }

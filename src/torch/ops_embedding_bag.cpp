@@ -2,8 +2,10 @@
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/embedding_dense_backward.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/searchsorted.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
@@ -78,6 +80,14 @@ Four bags_of(const at::Tensor& weight, const at::Tensor& given_indices,
   return {output, bag, sizes, rows};
 }
 
+// The bag of each index, which the CPU's forward leaves out for sums.
+at::Tensor bag_of_each(const at::Tensor& indices, const at::Tensor& offsets,
+                       const at::Tensor& offset2bag) {
+  if (offset2bag.numel() == indices.numel()) return offset2bag;
+  const at::Tensor places = at::arange(indices.numel(), offsets.options());
+  return at::searchsorted(offsets, places, /*out_int32=*/false, /*right=*/true).sub_(1);
+}
+
 }  // namespace
 
 Four GRAFT_OPERATOR(_embedding_bag)(const at::Tensor& weight, const at::Tensor& indices,
@@ -102,7 +112,9 @@ at::Tensor GRAFT_OPERATOR(_embedding_bag_dense_backward)(
     int64_t padding_idx) {
   const at::Tensor gradient = grad.contiguous();
   if (mode == kMax) {
-    const at::Tensor rows = maximum_indices.to(at::kLong), empty = rows < 0;
+    // The CPU's forward gives row 0 for an empty bag, the kernel's -1.
+    const at::Tensor rows = maximum_indices.to(at::kLong);
+    const at::Tensor empty = (rows < 0).logical_or_(bag_size.eq(0).unsqueeze(1));
     const at::Tensor result = at::zeros({num_weights, grad.size(1)}, grad.options());
     return result.scatter_add_(0, rows.clamp_min(0), gradient.masked_fill(empty, 0));
   }
@@ -116,15 +128,16 @@ at::Tensor GRAFT_OPERATOR(_embedding_bag_dense_backward)(
 }
 
 at::Tensor GRAFT_OPERATOR(_embedding_bag_per_sample_weights_backward)(
-    const at::Tensor& grad, const at::Tensor& weight, const at::Tensor& indices, const at::Tensor&,
-    const at::Tensor& offset2bag, int64_t mode, int64_t padding_idx) {
+    const at::Tensor& grad, const at::Tensor& weight, const at::Tensor& indices,
+    const at::Tensor& offsets, const at::Tensor& offset2bag, int64_t mode, int64_t padding_idx) {
   TORCH_CHECK(mode == 0,
               "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
   if (indices.numel() == 0) return at::zeros({0}, grad.options());
   // Half types are multiplied and summed in float32.
   const at::ScalarType wide = at::toOpMathType(grad.scalar_type());
   const at::Tensor rows = weight.index_select(0, indices).to(wide);
-  const at::Tensor products = grad.index_select(0, offset2bag.to(at::kLong)).to(wide) * rows;
+  const at::Tensor bags = bag_of_each(indices, offsets, offset2bag).to(at::kLong);
+  const at::Tensor products = grad.index_select(0, bags).to(wide) * rows;
   return products.sum(1).masked_fill_(indices == padding_idx, 0).to(grad.scalar_type());
 }
 
