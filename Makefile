@@ -1,7 +1,7 @@
 # Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile conformance lint format test-cpp test-sanitizers test-python \
+.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile conformance limits lint format test-cpp test-sanitizers test-python \
   test-python-async test-python-opencl test-python-inline clean
 
 BIN := .venv/bin
@@ -32,6 +32,7 @@ help:
 	@echo 'make bench-opencl  the OpenCL driver beside the CPU, into docs/opencl-speed.md'
 	@echo 'make bench-compile  compiled models beside torch.compile, into docs/compile-speed.md'
 	@echo 'make conformance  every operator in every dtype, for hours; goes on where it was stopped'
+	@echo 'make limits  op_db, modules, optimizers and the demos on drivers that can do little'
 	@echo 'make lint    formatting, static analysis and the rules of tools/check_design.py'
 	@echo 'make setup   environment .venv with Graft installed (the others do this too)'
 	@echo 'make format  rewrite the layout of C++ and Python files'
@@ -68,6 +69,10 @@ bench-distributed: .venv/graft.stamp
 # Hours: every entry in every dtype. Interrupted, it goes on where it stopped.
 conformance: .venv/graft.stamp
 	$(BIN)/torch-conformance --device graft --prove-native --resume --out build/conformance
+
+# An hour: each driver of tests/drivers/limited.cpp (ONLY=memory_only,small: these).
+limits: .venv/graft.stamp
+	$(BIN)/python tests/drivers/limits.py $(if $(ONLY),--only $(ONLY))
 
 lint: .venv/packages.stamp
 	tools/lint

@@ -1,0 +1,286 @@
+// tests/drivers/limited.cpp: another driver with one ability less; GRAFT_LIMIT names which.
+//
+// GRAFT_LIMITED_DRIVER is the path of the driver that it stands in front of. What a device in the
+// field may lack, each row of GRAFT_LIMITS takes away alone, so that what fails is that row's.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "graft/driver.h"
+
+namespace {
+
+graft_driver_table base;
+thread_local std::string own_message;
+
+constexpr uint32_t kFewArguments = 8;
+constexpr uint64_t kAlignment = 65536;
+constexpr uint64_t kSmallMemory = uint64_t{64} << 20;
+
+graft_status rejected(const std::string& why) {
+  own_message = why;
+  return GRAFT_COMPILE_ERROR;
+}
+
+graft_status reject_all(graft_device, const char*, size_t, const char*, graft_sink) {
+  return rejected("limited: this compiler rejects everything");
+}
+
+// FNV-1a.
+uint32_t hash_of(std::string_view text) {
+  uint32_t hash = 2166136261u;
+  for (const char letter : text) hash = (hash ^ static_cast<uint8_t>(letter)) * 16777619u;
+  return hash ^ (hash >> 16);
+}
+
+template <uint32_t half>
+graft_status reject_half(graft_device device, const char* source, size_t bytes, const char* options,
+                         graft_sink blob) {
+  if (hash_of({source, bytes}) % 2 == half) return rejected("limited: of the rejected half");
+  return base.program_compile(device, source, bytes, options, blob);
+}
+
+std::atomic<bool> refusing{false};
+
+graft_status launch_unless_refusing(graft_stream stream, graft_kernel kernel,
+                                    const graft_launch* launch) {
+  if (refusing.load()) {
+    own_message = "limited: refuses launches now";
+    return GRAFT_UNSUPPORTED;
+  }
+  return base.kernel_launch(stream, kernel, launch);
+}
+
+graft_status launch_few(graft_stream stream, graft_kernel kernel, const graft_launch* launch) {
+  if (launch->argument_count > kFewArguments) {
+    own_message = "limited: a launch takes at most 8 arguments";
+    return GRAFT_UNSUPPORTED;
+  }
+  return base.kernel_launch(stream, kernel, launch);
+}
+
+std::mutex aligned_mutex;
+std::map<graft_address, graft_address> aligned;  // what Graft got, to what the base gave
+
+graft_status allocate_aligned(graft_device device, uint64_t bytes, graft_address* out) {
+  graft_address given = 0;
+  const graft_status status = base.memory_allocate(device, bytes + kAlignment, &given);
+  if (status != GRAFT_OK) return status;
+  *out = (given + kAlignment - 1) / kAlignment * kAlignment;
+  const std::lock_guard lock(aligned_mutex);
+  aligned[*out] = given;
+  return GRAFT_OK;
+}
+
+graft_status free_aligned(graft_device device, graft_address address) {
+  graft_address given = address;
+  {
+    const std::lock_guard lock(aligned_mutex);
+    if (const auto found = aligned.find(address); found != aligned.end()) {
+      given = found->second;
+      aligned.erase(found);
+    }
+  }
+  return base.memory_free(device, given);
+}
+
+std::map<graft_address, uint64_t> held;  // guarded by aligned_mutex
+uint64_t held_bytes = 0;
+
+graft_status allocate_small(graft_device device, uint64_t bytes, graft_address* out) {
+  const std::lock_guard lock(aligned_mutex);
+  if (bytes > kSmallMemory - held_bytes) {
+    own_message = "limited: 64 MiB are all";
+    return GRAFT_OUT_OF_MEMORY;
+  }
+  const graft_status status = base.memory_allocate(device, bytes, out);
+  if (status == GRAFT_OK) held_bytes += held[*out] = bytes;
+  return status;
+}
+
+graft_status free_small(graft_device device, graft_address address) {
+  const std::lock_guard lock(aligned_mutex);
+  held_bytes -= held[address];
+  held.erase(address);
+  return base.memory_free(device, address);
+}
+
+void nothing(graft_driver_table&, graft_device_properties*) {}
+
+// A test switches it, within a process.
+void refuse_at_times(graft_driver_table& table, graft_device_properties*) {
+  table.kernel_launch = launch_unless_refusing;
+  table.extension = nullptr;
+}
+
+void keep_required(graft_driver_table& table, graft_device_properties* properties) {
+  if (properties != nullptr) {
+    properties->dialect[0] = '\0';
+    return;
+  }
+#define GRAFT_REQUIRED_SLOT(name)
+#define GRAFT_OPTIONAL_SLOT(name) table.name = nullptr;
+#define GRAFT_LEAVE_OUT(presence, name, parameters) GRAFT_##presence##_SLOT(name)
+  GRAFT_DRIVER_SLOTS(GRAFT_LEAVE_OUT)
+}
+
+void hide_memory(graft_driver_table& table, graft_device_properties*) {
+  table.memory_host_view = nullptr;
+}
+
+graft_status find_compiled(graft_device device, graft_program program, const char* name,
+                           graft_kernel* out) {
+  if (program == nullptr) return GRAFT_NOT_FOUND;
+  return base.kernel_find(device, program, name, out);
+}
+
+// Without the driver's pack, graft.programs and kept blobs, so that each program meets the
+// compiler.
+void compile_by(graft_driver_table& table, decltype(base.program_compile) compile) {
+  table.program_compile = compile;
+  table.kernel_find = find_compiled;
+  table.toolchain_fingerprint = nullptr;
+}
+
+void compile_nothing(graft_driver_table& table, graft_device_properties*) {
+  compile_by(table, reject_all);
+}
+template <uint32_t half>
+void compile_half(graft_driver_table& table, graft_device_properties*) {
+  compile_by(table, reject_half<half>);
+}
+
+void launch_eight(graft_driver_table& table, graft_device_properties* properties) {
+  if (properties != nullptr) properties->max_arguments = kFewArguments;
+  table.kernel_launch = launch_few;
+}
+
+void launch_eight_unsaid(graft_driver_table& table, graft_device_properties*) {
+  table.kernel_launch = launch_few;
+}
+
+template <uint32_t feature>
+void lack(graft_driver_table&, graft_device_properties* properties) {
+  if (properties != nullptr) properties->features &= ~feature;
+}
+
+void know_float32(graft_driver_table&, graft_device_properties* properties) {
+  if (properties == nullptr) return;
+  properties->dtypes = 1u << GRAFT_BOOL | 1u << GRAFT_UINT8 | 1u << GRAFT_INT32 |
+                       1u << GRAFT_INT64 | 1u << GRAFT_FLOAT32;
+}
+
+void align_pages(graft_driver_table& table, graft_device_properties* properties) {
+  if (properties != nullptr) properties->allocation_alignment = kAlignment;
+  table.memory_allocate = allocate_aligned;
+  table.memory_free = free_aligned;
+  table.memory_export = nullptr;
+  table.memory_import = nullptr;
+  table.memory_release = nullptr;
+}
+
+void hold_little(graft_driver_table& table, graft_device_properties* properties) {
+  if (properties != nullptr) properties->memory_bytes = kSmallMemory;
+  table.memory_allocate = allocate_small;
+  table.memory_free = free_small;
+  table.memory_info = nullptr;
+}
+
+// LIMIT(name, function, what is left): the function changes the table, and the properties where it
+// is given them. limits.py reads the rows.
+#define GRAFT_LIMITS(LIMIT)                                                                   \
+  LIMIT(none, nothing, "everything: the driver in front of which this one stands")            \
+  LIMIT(memory_only, keep_required, "the required slots: memory, copies, streams, events")    \
+  LIMIT(no_host_view, hide_memory, "all but memory_host_view")                                \
+  LIMIT(rejects_all, compile_nothing, "a compiler that rejects every program")                \
+  LIMIT(rejects_even, compile_half<0>, "a compiler that rejects one half of the programs")    \
+  LIMIT(rejects_odd, compile_half<1>, "a compiler that rejects the other half")               \
+  LIMIT(eight_arguments, launch_eight, "launches with at most 8 arguments, as it states")     \
+  LIMIT(eight_unsaid, launch_eight_unsaid, "launches with at most 8 arguments, unsaid")       \
+  LIMIT(at_times, refuse_at_times, "no library, and launches unless graft_limited_refuse(1)") \
+  LIMIT(no_float64, lack<GRAFT_FEATURE_FLOAT64>, "kernels without float64")                   \
+  LIMIT(no_int64_atomics, lack<GRAFT_FEATURE_INT64_ATOMICS>, "kernels without such atomics")  \
+  LIMIT(no_shuffles, lack<GRAFT_FEATURE_SHUFFLES>, "kernels without sub-groups")              \
+  LIMIT(few_dtypes, know_float32, "bool, uint8, int32, int64 and float32")                    \
+  LIMIT(pages, align_pages, "memory in pages of 64 KiB")                                      \
+  LIMIT(small, hold_little, "64 MiB of memory")
+
+struct Limit {
+  const char* name;
+  void (*apply)(graft_driver_table&, graft_device_properties*);
+};
+#define GRAFT_ROW(name, apply, left) {#name, apply},
+constexpr Limit kLimits[] = {GRAFT_LIMITS(GRAFT_ROW)};
+
+const Limit* chosen() {
+  const char* name = std::getenv("GRAFT_LIMIT");
+  if (name == nullptr) return kLimits;
+  for (const Limit& limit : kLimits) {
+    if (std::strcmp(limit.name, name) == 0) return &limit;
+  }
+  return nullptr;
+}
+
+graft_status properties_of(uint32_t ordinal, graft_device_properties* properties) {
+  const uint32_t known = properties->struct_size;
+  graft_device_properties mine = {};
+  mine.struct_size = sizeof mine;
+  const graft_status status = base.device_properties(ordinal, &mine);
+  if (status != GRAFT_OK) return status;
+  graft_driver_table unused = base;
+  chosen()->apply(unused, &mine);
+  mine.struct_size = known;
+  std::memcpy(properties, &mine, std::min<size_t>(known, sizeof mine));
+  return GRAFT_OK;
+}
+
+graft_status message(char* out_text, size_t capacity) {
+  if (own_message.empty()) return base.last_message(out_text, capacity);
+  if (capacity == 0) return GRAFT_OK;
+  const size_t bytes = own_message.copy(out_text, capacity - 1);
+  out_text[bytes] = '\0';
+  own_message.clear();
+  return GRAFT_OK;
+}
+
+// Its programs would pass by the compiler that rejects.
+graft_status extension(const char* name, uint32_t version, const void** out_table) {
+  if (std::strcmp(name, "graft.programs") == 0) return GRAFT_NOT_FOUND;
+  return base.extension(name, version, out_table);
+}
+
+}  // namespace
+
+// at_times: launches are refused from now on (1), or not (0).
+extern "C" GRAFT_DRIVER_EXPORT void graft_limited_refuse(int yes) { refusing = yes != 0; }
+
+extern "C" graft_status graft_driver_query(graft_driver_table* table) {
+  const char* path = std::getenv("GRAFT_LIMITED_DRIVER");
+  if (path == nullptr || chosen() == nullptr) return GRAFT_INVALID_ARGUMENT;
+  if (base.name == nullptr) {
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return GRAFT_NOT_FOUND;
+    const auto query =
+        reinterpret_cast<graft_driver_query_function>(dlsym(library, "graft_driver_query"));
+    base.abi_major = GRAFT_ABI_MAJOR;
+    base.abi_minor = GRAFT_ABI_MINOR;
+    base.slot_count = GRAFT_SLOT_COUNT;
+    const graft_status status = query(&base);
+    if (status != GRAFT_OK) return status;
+  }
+  static graft_driver_table mine;
+  mine = base;
+  mine.name = "limited";
+  mine.device_properties = properties_of;
+  if (base.last_message != nullptr) mine.last_message = message;
+  if (base.extension != nullptr) mine.extension = extension;
+  chosen()->apply(mine, nullptr);
+  return graft_driver_fill(table, &mine);
+}

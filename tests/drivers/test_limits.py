@@ -1,0 +1,37 @@
+"""A shard of the gate of tests/drivers/limits.py on each driver; `make limits` runs the whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import limits
+
+pytestmark = pytest.mark.both_modes  # each driver in every run
+
+PARTS = 80
+DRIVERS = limits.limited()
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return limits.build(tmp_path_factory.mktemp("limits"))
+
+
+def test_rows_are_found() -> None:
+    names = [driver.name for driver in DRIVERS]
+    assert len(names) > 12
+    assert {"none", "memory_only", "small", "gpu_no_shuffles"} <= set(names)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
+def test_shard(
+    library: Path, tmp_path: Path, request: pytest.FixtureRequest, driver: limits.Driver
+) -> None:
+    seed = int(request.config.getoption("randomly_seed") or 0)
+    part = 1 + (seed + DRIVERS.index(driver)) % PARTS
+    verdict = limits.pass_gate(driver, library, tmp_path, f"{part}/{PARTS}", demos=False)
+    assert verdict.cells > 0
+    assert verdict.findings == [], f"shard {part}/{PARTS}"
