@@ -60,6 +60,8 @@ constexpr graft_driver_table make_table() {
   GRAFT_FILL(memory_export);
   GRAFT_FILL(memory_import);
   GRAFT_FILL(memory_release);
+  GRAFT_FILL(stream_synchronize_within);
+  GRAFT_FILL(event_synchronize_within);
 #undef GRAFT_FILL
   return table;
 }

@@ -19,7 +19,7 @@ std::shared_ptr<Mark> current_mark(graft_event event) {
 std::shared_ptr<Mark> fresh_mark(graft_event event, const std::shared_ptr<Failure>& source) {
   std::lock_guard lock(event->mutex);
   std::shared_ptr<Mark>& mark = event->mark;
-  if (mark == nullptr || mark.use_count() > 1 || mark->passed.load() == 0) {
+  if (mark == nullptr || mark.use_count() > 1 || !mark->is_passed()) {
     mark = std::make_shared<Mark>();
   } else {
     mark->passed.store(0, std::memory_order_relaxed);
@@ -36,8 +36,7 @@ void Mark::pass(int64_t simulated_ns) {
                 ? simulated_ns
                 : std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   if (source->any()) error = source->peek();
-  passed.store(1);
-  passed.notify_all();
+  passed.set(1);
 }
 
 graft_status event_create(graft_device device, uint32_t, graft_event* out) {
@@ -84,11 +83,15 @@ graft_status event_query(graft_event event) {
 }
 
 graft_status event_synchronize(graft_event event) {
+  return event_synchronize_within(event, SleepLimit::kForever);
+}
+
+graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns) {
   if (event == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "event_synchronize: no event given");
   if (graft_status status = check_device(event->device); status != GRAFT_OK) return status;
   std::shared_ptr<Mark> mark = current_mark(event);
   if (mark == nullptr) return GRAFT_OK;
-  mark->wait();
+  if (!mark->wait(timeout_ns)) return GRAFT_BUSY;
   if (graft_status status = check_device(event->device); status != GRAFT_OK) return status;
   if (simulated()) host_waited(mark->time_ns);
   return mark->error.status == GRAFT_OK ? GRAFT_OK : mark->source->take();

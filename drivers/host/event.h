@@ -2,19 +2,19 @@
 #ifndef GRAFT_DRIVERS_HOST_EVENT_H_
 #define GRAFT_DRIVERS_HOST_EVENT_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 
 #include "failure.h"
 #include "graft/driver.h"
+#include "sleep_word.h"
 
 namespace graft::host {
 
 // One recorded point. Waiters keep it alive after its event was recorded again or destroyed.
 struct Mark {
-  std::atomic<uint32_t> passed{0};
+  SleepWord passed;                 // 0 before, 1 after
   int64_t time_ns = 0;              // of a steady clock or simulated; written before passed
   LateError error;                  // of the stream when the mark was passed; written before passed
   std::shared_ptr<Failure> source;  // the stream's
@@ -22,7 +22,11 @@ struct Mark {
   bool is_passed() const { return passed.load(std::memory_order_acquire) != 0; }
   // time_ns: of the simulation, 0 without.
   void pass(int64_t simulated_ns);
-  void wait() const { passed.wait(0, std::memory_order_acquire); }
+  // False: not passed when the time is over.
+  bool wait(uint64_t timeout_ns = SleepLimit::kForever) {
+    SleepLimit limit(timeout_ns);
+    return passed.await_change(0, limit);
+  }
 };
 
 graft_status event_create(graft_device device, uint32_t timed, graft_event* out);
@@ -30,6 +34,7 @@ graft_status event_destroy(graft_event event);
 graft_status event_record(graft_event event, graft_stream stream);
 graft_status event_query(graft_event event);
 graft_status event_synchronize(graft_event event);
+graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns);
 graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns);
 graft_status stream_wait_event(graft_stream stream, graft_event event);
 

@@ -18,8 +18,10 @@ std::atomic<uint32_t> detours{0};
 
 namespace {
 
-constexpr const char* kNames[] = {"alloc",   "launch", "copy",      "lost",
-                                  "compile", "stream", "collective"};
+// The last two are written "launch:hang" and "copy:hang".
+constexpr const char* kNames[] = {"alloc",  "launch",     "copy",        "lost",     "compile",
+                                  "stream", "collective", "launch:hang", "copy:hang"};
+constexpr char kHang[] = "hang";
 static_assert(sizeof kNames / sizeof *kNames == size_t(Fault::kCount));
 
 struct Plan {
@@ -44,6 +46,11 @@ struct Plans {
     if (colon == std::string::npos) return;
     std::string name = item.substr(0, colon), value = item.substr(colon + 1);
     if (name == "launch" && value == "drop") any = drop = true;
+    if (value.starts_with(kHang)) {  // hang or, for the third command, hang3
+      name += std::string(":") + kHang;
+      value = value.substr(sizeof kHang - 1);
+      if (value.empty()) value = "1";
+    }
     for (size_t i = 0; i < size_t(Fault::kCount); ++i) {
       double number = name == kNames[i] ? std::strtod(value.c_str(), nullptr) : 0;
       if (number <= 0) continue;

@@ -8,7 +8,18 @@
 namespace graft::host {
 
 // What can be made to fail; README.md has the list for users.
-enum class Fault { kAllocate, kLaunch, kCopy, kLost, kCompile, kStream, kCollective, kCount };
+enum class Fault {
+  kAllocate,
+  kLaunch,
+  kCopy,
+  kLost,
+  kCompile,
+  kStream,
+  kCollective,
+  kHangLaunch,  // "launch:hang": the command never ends
+  kHangCopy,
+  kCount
+};
 
 // Whether this call of that kind fails. Thread-safe; a kind that is not planted costs one load.
 bool strikes(Fault kind);

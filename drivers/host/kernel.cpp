@@ -59,6 +59,7 @@ graft_status launch_any(graft_stream stream, graft_kernel kernel, const graft_la
   if (strikes(Fault::kLaunch)) {
     return fail(GRAFT_LAUNCH_FAILED, "launch failed: planted by GRAFT_HOST_FAULTS");
   }
+  if (strikes(Fault::kHangLaunch)) return stream->hang(launch->tag);
   if (launches_are_dropped() || launch->grid[0] == 0) return stream->admit();
   Launch command = {kernel->function, launch->grid[0], nullptr, {}};
   graft_kernel_argument* arguments = command.few;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,7 @@
 #include "collectives.h"
 #include "graft/driver_slot.h"
 #include "graph.h"
+#include "process_end.h"
 #include "reduction.h"
 #include "settings.h"
 #include "stream.h"
@@ -88,6 +90,9 @@ Effort effort_of(std::initializer_list<const graft_tensor*> tensors, uint64_t pr
   return effort;
 }
 
+// oneDNN makes globals at its first plan and at its first execution of one.
+void watch_end_once(std::once_flag& first) { std::call_once(first, watch_process_end); }
+
 // Makes a plan with one of the library's functions.
 template <class Descriptor>
 graft_status make_plan(graft_device device, const Descriptor* descriptor, const Effort& effort,
@@ -98,6 +103,8 @@ graft_status make_plan(graft_device device, const Descriptor* descriptor, const 
   uint64_t workspace = 0;
   LibraryPlan* plan = nullptr;
   graft_status status = make(descriptor, &workspace, &plan, message, sizeof message);
+  static std::once_flag first;
+  watch_end_once(first);
   if (status != GRAFT_OK) return fail(status, message);
   out_needs->workspace_bytes = workspace;
   *out_plan = new graft_plan_s{device, plan, effort};
@@ -143,6 +150,8 @@ struct Execute {
 
   Outcome operator()() const {
     graft_status status = compute_library()->execute(plan, &execution);
+    static std::once_flag first;
+    watch_end_once(first);
     return {status, "oneDNN failed to execute a plan"};
   }
 };
@@ -166,6 +175,7 @@ graft_status plan_execute(graft_stream stream, graft_plan plan,
   if (strikes(Fault::kLaunch)) {
     return fail(GRAFT_LAUNCH_FAILED, "library call failed: planted by GRAFT_HOST_FAULTS");
   }
+  if (strikes(Fault::kHangLaunch)) return stream->hang(execution->tag);
   if (launches_are_dropped()) return stream->admit();
   const Effort& effort = plan->effort;
   if (simulated()) [[unlikely]] {

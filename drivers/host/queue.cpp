@@ -45,11 +45,13 @@ void Queue::publish() {
   pushed_.notify_one();
 }
 
-void Queue::wait_idle() {
+bool Queue::wait_idle(uint64_t timeout_ns) {
   uint32_t target = pushed_.load(std::memory_order_relaxed);
+  SleepLimit limit(timeout_ns);
   for (uint32_t done; int32_t((done = done_.load(std::memory_order_acquire)) - target) < 0;) {
-    done_.wait(done);
+    if (!done_.await_change(done, limit)) return false;
   }
+  return true;
 }
 
 Command* Queue::front() {
@@ -68,8 +70,7 @@ void Queue::pop() {
   if (count % kCommands == 0) {
     head_.store(head_.load(std::memory_order_relaxed)->next, std::memory_order_release);
   }
-  done_.store(count);
-  done_.notify_all();
+  done_.set(count);
 }
 
 void Queue::stop() {

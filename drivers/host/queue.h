@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "graft/driver.h"
+#include "sleep_word.h"
 
 namespace graft::host {
 
@@ -77,8 +78,8 @@ class Queue {
     uint32_t left = pushed - done_.load(std::memory_order_acquire);
     return left == 0 || (left == 1 && announced_.load(std::memory_order_acquire) == pushed);
   }
-  // Blocks until everything pushed before the call is done.
-  void wait_idle();
+  // Blocks until everything pushed before the call is done, or the limit is over: then false.
+  bool wait_idle(uint64_t timeout_ns = SleepLimit::kForever);
 
   // For the popping side: the oldest command, after a wait when there is none; NULL after stop().
   Command* front();
@@ -105,7 +106,7 @@ class Queue {
   // time while there are more than kSpares.
   Chunk *oldest_, *tail_;  // pushing side, as the next
   uint32_t chunks_ = 1;    // in the list
-  alignas(64) std::atomic<uint32_t> done_{0};
+  alignas(64) SleepWord done_;
   std::atomic<uint32_t> announced_{0};  // what done_ becomes after the command
   std::atomic<Chunk*> head_;            // popping side
 };

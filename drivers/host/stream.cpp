@@ -5,10 +5,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <mutex>
 #include <new>
 #include <system_error>
 
 #include "graft/driver_slot.h"
+#include "process_end.h"
 
 namespace {
 
@@ -30,7 +32,11 @@ graft_stream_s::~graft_stream_s() {
   worker.join();
 }
 
-void graft_stream_s::start() { worker = std::thread(&graft_stream_s::work, this); }
+void graft_stream_s::start() {
+  static std::once_flag first;
+  std::call_once(first, graft::host::watch_process_end);
+  worker = std::thread(&graft_stream_s::work, this);
+}
 
 void graft_stream_s::work() {
   pthread_setname_np(pthread_self(), "graft-stream");
@@ -44,6 +50,7 @@ void graft_stream_s::work() {
     if (command->survives()) {
       note(command->run(skip), tag);
     } else {
+      const graft::host::RunningCommand running;
       const graft::host::TracedRun traced(this, tag);
       note(command->run(skip), tag);
     }
@@ -59,6 +66,13 @@ graft_status graft_stream_s::admit() {
     detours.fetch_or(graft::host::kDetourLost);
   }
   return graft::host::check_device(device);
+}
+
+// The worker is lost to the stream: an ending process stops it, nothing joins it.
+graft_status graft_stream_s::hang(uint32_t tag) {
+  if (graft_status status = admit(); status != GRAFT_OK) return status;
+  push(tag, false, []() -> graft::host::Outcome { graft::host::stop_for_good(); });
+  return GRAFT_OK;
 }
 
 bool graft_stream_s::runs_here(uint64_t bytes) const {
@@ -94,8 +108,13 @@ graft_status stream_destroy(graft_stream stream) {
 }
 
 graft_status stream_synchronize(graft_stream stream) {
+  return stream_synchronize_within(stream, SleepLimit::kForever);
+}
+
+graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_synchronize: no stream");
-  if ((detours.load(std::memory_order_relaxed) & kDetourForked) == 0) stream->queue.wait_idle();
+  const bool forked = (detours.load(std::memory_order_relaxed) & kDetourForked) != 0;
+  if (!forked && !stream->queue.wait_idle(timeout_ns)) return GRAFT_BUSY;
   if (graft_status status = check_device(stream->device); status != GRAFT_OK) return status;
   if (simulated()) host_waited(stream->clock.now());
   return stream->failure->take();

@@ -51,6 +51,9 @@ struct graft_stream_s {
   template <class F>
   graft_status submit_timed(uint32_t tag, uint64_t bytes, int64_t cost_ns, F&& function);
 
+  // Enqueues a command that never ends, for GRAFT_HOST_FAULTS.
+  graft_status hang(uint32_t tag);
+
   // OK when a command may enter; counts it for the planted loss of the device.
   graft_status admit();
   bool runs_here(uint64_t bytes) const;
@@ -93,6 +96,7 @@ bool is_skipped(uint64_t bytes);
 graft_status stream_create(graft_device device, int32_t priority, graft_stream* out);
 graft_status stream_destroy(graft_stream stream);
 graft_status stream_synchronize(graft_stream stream);
+graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns);
 graft_status stream_query(graft_stream stream);
 graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity);
 // The address of the stream: there is no vendor below who would have a handle of his own.

@@ -100,6 +100,7 @@ graft_status enqueue_copy(graft_stream stream, char* to, const char* from, uint6
       return Outcome{GRAFT_INTERNAL, "copy failed: planted by GRAFT_HOST_FAULTS"};
     });
   }
+  if (strikes(Fault::kHangCopy)) return stream->hang(tag);
   if (simulated()) [[unlikely]] {
     return stream->submit_timed(tag, always ? 0 : bytes, cost_ns, Copy{to, from, bytes});
   }

@@ -107,6 +107,37 @@ TEST(HostFault, ErrorsAfterTheFirstAreCounted) {
   EXPECT_NE(std::string(text).find("(2 more failed after it)"), std::string::npos) << text;
 }
 
+// Its stream stays busy, others work, and the process ends with status 0.
+TEST(HostFault, CommandsNeverEnd) {
+  if (reran({"GRAFT_HOST_FAULTS=copy:hang3,launch:hang2",
+             "GRAFT_HOST_FAULTS=copy:hang3,launch:hang2 GRAFT_HOST_MODE=async",
+             "GRAFT_HOST_FAULTS=copy:hang3,launch:hang2 GRAFT_HOST_MODE=inline"})) {
+    return;
+  }
+  static graft_stream copies = nullptr, launches = nullptr;  // destroying one would wait for it
+  Session s;
+  ASSERT_EQ(driver().stream_create(s.device, 0, &copies), GRAFT_OK);
+  ASSERT_EQ(driver().stream_create(s.device, 0, &launches), GRAFT_OK);
+  graft_address a = s.allocate(4);
+  int value = 5;
+  ASSERT_EQ(s.upload(a, &value, 4), GRAFT_OK);
+  ASSERT_EQ(s.download(&value, a, 4), GRAFT_OK);
+  ASSERT_EQ(
+      driver().copy(copies, a, reinterpret_cast<uint64_t>(&value), 4, GRAFT_HOST_TO_DEVICE, 0),
+      GRAFT_OK);
+  graft_kernel kernel = s.kernel(kSet, "set");
+  const graft_argument argument = address(a, 4);
+  graft_launch launch = {sizeof launch, 0, {1, 1, 1}, {1, 1, 1}, 1, &argument};
+  ASSERT_EQ(driver().kernel_launch(s.stream, kernel, &launch), GRAFT_OK);
+  ASSERT_EQ(driver().kernel_launch(launches, kernel, &launch), GRAFT_OK);
+  for (graft_stream stream : {copies, launches}) {
+    EXPECT_EQ(driver().stream_synchronize_within(stream, 10000000), GRAFT_BUSY);
+    EXPECT_EQ(driver().stream_query(stream), GRAFT_BUSY);
+  }
+  EXPECT_EQ(s.download(&value, a, 4), GRAFT_OK);
+  EXPECT_EQ(value, 1);
+}
+
 TEST(HostFault, DeviceIsLost) {
   if (reran({"GRAFT_HOST_FAULTS=lost:3", "GRAFT_HOST_FAULTS=lost:3 GRAFT_HOST_MODE=async"})) return;
   Session s;

@@ -45,6 +45,32 @@ TEST(HostStream, RunsCommandsInOrder) {
   EXPECT_EQ(driver().stream_query(s.stream), GRAFT_OK);
 }
 
+TEST(HostStream, WaitsNoLongerThanAsked) {
+  Session s;
+  graft_event event = nullptr;
+  ASSERT_EQ(driver().event_create(s.device, 0, &event), GRAFT_OK);
+  EXPECT_EQ(driver().stream_synchronize_within(s.stream, 0), GRAFT_OK);
+  EXPECT_EQ(driver().event_synchronize_within(event, 0), GRAFT_OK);
+  Gate gate;
+  driver().host_callback(s.stream, Gate::wait, &gate);
+  driver().event_record(event, s.stream);
+  const auto begin = std::chrono::steady_clock::now();
+  for (const uint64_t ns : {0, 1, 20000000}) {
+    EXPECT_EQ(driver().stream_synchronize_within(s.stream, ns), GRAFT_BUSY);
+    EXPECT_EQ(driver().event_synchronize_within(event, ns), GRAFT_BUSY);
+  }
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(40));
+  std::thread opener([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    gate.release();
+  });
+  EXPECT_EQ(driver().event_synchronize_within(event, 60000000000), GRAFT_OK);
+  EXPECT_EQ(driver().stream_synchronize_within(s.stream, 60000000000), GRAFT_OK);
+  EXPECT_EQ(driver().stream_query(s.stream), GRAFT_OK);
+  opener.join();
+  driver().event_destroy(event);
+}
+
 TEST(HostStream, DoesNotWaitForAnother) {
   Session s;
   graft_stream other = s.new_stream();
