@@ -18,8 +18,8 @@
 
 namespace graft::opencl {
 
-// Every function that the driver calls, without its cl. OPTIONAL ones are younger than OpenCL 1.2
-// and may be null; a device must say that it has them before they are called for it.
+// Every function that the driver calls, without its cl. OPTIONAL ones may be null; those after
+// SetEventCallback are younger than OpenCL 1.2, and a device must say that it has them.
 #define GRAFT_CL_FUNCTIONS(REQUIRED, OPTIONAL)     \
   REQUIRED(GetPlatformIDs)                         \
   REQUIRED(GetPlatformInfo)                        \
@@ -63,6 +63,7 @@ namespace graft::opencl {
   REQUIRED(GetKernelInfo)                          \
   REQUIRED(GetKernelWorkGroupInfo)                 \
   REQUIRED(SetKernelArg)                           \
+  OPTIONAL(SetEventCallback)                       \
   OPTIONAL(CreateCommandQueueWithProperties)       \
   OPTIONAL(CreateBufferWithProperties)             \
   OPTIONAL(SVMAlloc)                               \

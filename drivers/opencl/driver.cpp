@@ -73,6 +73,8 @@ constexpr graft_driver_table make_table() {
   GRAFT_FILL(toolchain_fingerprint);
   GRAFT_FILL(kernel_find);
   GRAFT_FILL(kernel_launch);
+  GRAFT_FILL(stream_synchronize_within);
+  GRAFT_FILL(event_synchronize_within);
 #undef GRAFT_FILL
   return table;
 }

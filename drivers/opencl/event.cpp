@@ -21,6 +21,14 @@ graft_status check_event(graft_event event) {
   return check_device(event->device);
 }
 
+// Waits for the mark and takes the error that it stands behind.
+graft_status finish(graft_event event, const Mark& mark) {
+  mark.wait();
+  mark.queue->reap();
+  if (graft_status status = check_device(event->device); status != GRAFT_OK) return status;
+  return mark.queue->failure.take(mark.number);
+}
+
 graft_status end_of(const Mark& mark, cl_ulong* out_ns) {
   if (mark.event == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "the event is not timed");
   const cl_int code = cl().GetEventProfilingInfo(mark.event, CL_PROFILING_COMMAND_END,
@@ -68,11 +76,14 @@ graft_status event_query(graft_event event) {
 graft_status event_synchronize(graft_event event) {
   if (graft_status status = check_event(event); status != GRAFT_OK) return status;
   const std::shared_ptr<Mark> mark = current_mark(event);
+  return mark == nullptr ? GRAFT_OK : finish(event, *mark);
+}
+
+graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns) {
+  if (graft_status status = check_event(event); status != GRAFT_OK) return status;
+  const std::shared_ptr<Mark> mark = current_mark(event);
   if (mark == nullptr) return GRAFT_OK;
-  mark->wait();
-  mark->queue->reap();
-  if (graft_status status = check_device(event->device); status != GRAFT_OK) return status;
-  return mark->queue->failure.take(mark->number);
+  return mark->wait_within(timeout_ns) ? finish(event, *mark) : GRAFT_BUSY;
 }
 
 graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns) {

@@ -23,6 +23,7 @@ graft_status event_destroy(graft_event event);
 graft_status event_record(graft_event event, graft_stream stream);
 graft_status event_query(graft_event event);
 graft_status event_synchronize(graft_event event);
+graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns);
 graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns);
 graft_status stream_wait_event(graft_stream stream, graft_event event);
 

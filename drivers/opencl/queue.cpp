@@ -14,13 +14,6 @@ constexpr uint32_t kUnsent = 16;
 // How many commands pass between two looks at which are done.
 constexpr uint64_t kReapEvery = 64;
 
-cl_int status_now(cl_event event) {
-  cl_int status = CL_COMPLETE;
-  const cl_int code =
-      cl().GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-  return code == CL_SUCCESS ? status : code;
-}
-
 }  // namespace
 
 Mark::~Mark() {
@@ -39,6 +32,12 @@ void Mark::wait() const {
   queue->flush();
   queue->await_calls(calls);
   cl().WaitForEvents(1, &event);
+}
+
+bool Mark::wait_within(uint64_t timeout_ns) {
+  if (event == nullptr) return true;
+  queue->flush();
+  return completion.await(event, timeout_ns);
 }
 
 LateError Mark::error() const {
@@ -179,6 +178,14 @@ void Queue::await_calls(uint64_t count) const {
   for (uint64_t now = calls_done_.load(); now < count; now = calls_done_.load()) {
     calls_done_.wait(now);
   }
+}
+
+graft_status Queue::finish_within(uint64_t timeout_ns) {
+  backlog.drain();
+  if (reap()) return finish();
+  std::shared_ptr<Mark> all;
+  if (graft_status status = mark(false, &all); status != GRAFT_OK) return status;
+  return all->wait_within(timeout_ns) ? finish() : GRAFT_BUSY;
 }
 
 graft_status Queue::finish() {

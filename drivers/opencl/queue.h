@@ -10,6 +10,7 @@
 
 #include "api.h"
 #include "backlog.h"
+#include "completion.h"
 #include "device.h"
 #include "failure.h"
 #include "graft/driver.h"
@@ -24,6 +25,8 @@ struct Mark {
   // BUSY until the point is passed; never blocks. Sends the queue's commands off.
   graft_status query() const;
   void wait() const;
+  // False: not passed when the time is over. For waits of a program, which may be interrupted.
+  bool wait_within(uint64_t timeout_ns);
   // The error that whoever waited for the point inherits. REQUIRES: the point is passed.
   LateError error() const;
 
@@ -32,6 +35,7 @@ struct Mark {
   uint64_t number = 0;
   uint64_t told = 0;   // errors that the queue had told by then
   uint64_t calls = 0;  // of the host that the queue had by then
+  Completion completion;
 };
 
 // Calls that enqueue are serialised by the caller, all others may come from any thread. Marks keep
@@ -69,6 +73,8 @@ class Queue : public std::enable_shared_from_this<Queue> {
 
   // Waits for every command. An error is kept for the caller to take.
   graft_status finish();
+  // The same, but BUSY if commands are left after that time.
+  graft_status finish_within(uint64_t timeout_ns);
 
   const graft_device device;
   const graft_stream stream;  // which may be gone

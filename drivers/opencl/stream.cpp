@@ -68,6 +68,15 @@ graft_status stream_synchronize(graft_stream stream) {
   return stream->queue->failure.take();
 }
 
+graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
+  if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
+  if (graft_status status = stream->queue->finish_within(timeout_ns); status != GRAFT_OK) {
+    return status;
+  }
+  if (graft_status status = check_device(stream->device); status != GRAFT_OK) return status;
+  return stream->queue->failure.take();
+}
+
 graft_status stream_query(graft_stream stream) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   stream->queue->backlog.drain();

@@ -24,6 +24,7 @@ graft_status check_stream(graft_stream stream);
 graft_status stream_create(graft_device device, int32_t priority, graft_stream* out);
 graft_status stream_destroy(graft_stream stream);
 graft_status stream_synchronize(graft_stream stream);
+graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns);
 graft_status stream_query(graft_stream stream);
 graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity);
 // The cl_command_queue.

@@ -31,6 +31,27 @@ TEST(OpenclStream, IsBusyUntilItsWorkIsDone) {
   EXPECT_EQ(s.get(x, 1), std::vector<int>{2});
 }
 
+TEST(OpenclStream, WaitsNoLongerThanAsked) {
+  if (reran({"A=1", fake("no_svm"), old_loader("version:1.2")})) return;
+  Session s;
+  int ms = 300;
+  graft_event event = s.new_event();
+  const graft_address x = s.put({1});
+  EXPECT_EQ(driver().stream_synchronize_within(s.stream, 0), GRAFT_OK);
+  EXPECT_EQ(driver().event_synchronize_within(event, 0), GRAFT_OK);
+  EXPECT_EQ(driver().host_callback(s.stream, pause, &ms), GRAFT_OK);
+  const int two = 2;
+  EXPECT_EQ(s.upload(x, &two, 4), GRAFT_OK);
+  EXPECT_EQ(driver().event_record(event, s.stream), GRAFT_OK);
+  for (const uint64_t ns : {0, 1, 20000000}) {
+    EXPECT_EQ(driver().stream_synchronize_within(s.stream, ns), GRAFT_BUSY);
+    EXPECT_EQ(driver().event_synchronize_within(event, ns), GRAFT_BUSY);
+  }
+  EXPECT_EQ(driver().event_synchronize_within(event, 60000000000), GRAFT_OK);
+  EXPECT_EQ(driver().stream_synchronize_within(s.stream, 60000000000), GRAFT_OK);
+  EXPECT_EQ(s.get(x, 1), std::vector<int>{2});
+}
+
 TEST(OpenclStream, WaitsForAnother) {
   if (reran({"A=1", fake("no_svm"), old_loader("version:1.2")})) return;
   Session s;
