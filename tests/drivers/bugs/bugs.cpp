@@ -40,6 +40,8 @@ graft_driver_table base;
   BUG(blas_ceiling, extension, "graft.blas: each epilogue is as PyTorch computes it")     \
   BUG(first_bases, extension,                                                             \
       "graft.graphs: commands run in order, at the addresses of each launch")             \
+  BUG(endless_wait, stream_synchronize_within, "stream: synchronize_within ends in time") \
+  BUG(hasty_wait, event_synchronize_within, "event: synchronize_within ends in time")     \
   BUG(private_import, memory_import, "export: another process sees the bytes and changes them")
 
 graft_collectives_table base_collectives;
@@ -193,6 +195,13 @@ graft_status throwing(graft_stream, void (*)(void*), void*) {
 
 graft_status private_import(graft_device device, const uint8_t*, graft_address* out_address) {
   return base.memory_allocate(device, 1 << 20, out_address);
+}
+
+graft_status endless_wait(graft_stream stream, uint64_t) { return base.stream_synchronize(stream); }
+
+graft_status hasty_wait(graft_event event, uint64_t timeout_ns) {
+  const graft_status status = base.event_synchronize_within(event, timeout_ns);
+  return status == GRAFT_BUSY ? GRAFT_OK : status;
 }
 
 struct Bug {

@@ -51,6 +51,25 @@ DRIVER_CASE(event_waits, "event: synchronize waits for the mark, not for what fo
   session.expect(session.table.stream_synchronize(stream), GRAFT_OK, "stream_synchronize");
 }
 
+DRIVER_CASE(event_within, "event: synchronize_within ends in time",
+            "event_synchronize_within host_callback", kOpen) {
+  graft_stream stream = session.stream();
+  graft_event event = session.event();
+  const auto within = [&](uint64_t milliseconds) {
+    return session.table.event_synchronize_within(event, milliseconds * 1000000);
+  };
+  session.expect(within(0), GRAFT_OK, "event_synchronize_within of an event never recorded");
+  session.delay(stream, 500);
+  session.expect(session.table.event_record(event, stream), GRAFT_OK, "event_record");
+  const auto begin = std::chrono::steady_clock::now();
+  session.expect(within(0), GRAFT_BUSY, "event_synchronize_within 0 before the mark");
+  session.expect(within(20), GRAFT_BUSY, "event_synchronize_within 20 ms of 500 ms of work");
+  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+  session.require(waited.count() < 0.4, "event_synchronize_within took longer than it was given");
+  session.expect(within(20000), GRAFT_OK, "event_synchronize_within 20 s of 500 ms of work");
+  session.expect(session.table.event_query(event), GRAFT_OK, "event_query after the mark");
+}
+
 DRIVER_CASE(pending_destroy, "event: may be destroyed while pending", "", kOpen) {
   graft_stream stream = session.stream();
   session.delay(stream, 30);

@@ -95,6 +95,23 @@ DRIVER_CASE(query, "stream: query says busy, then done", "stream_query host_call
   session.expect(session.table.stream_query(stream), GRAFT_OK, "stream_query after synchronize");
 }
 
+DRIVER_CASE(waits_within, "stream: synchronize_within ends in time",
+            "stream_synchronize_within host_callback", kOpen) {
+  graft_stream stream = session.stream();
+  const auto within = [&](uint64_t milliseconds) {
+    return session.table.stream_synchronize_within(stream, milliseconds * 1000000);
+  };
+  session.expect(within(0), GRAFT_OK, "stream_synchronize_within 0 of a new stream");
+  session.delay(stream, 500);
+  const auto begin = std::chrono::steady_clock::now();
+  session.expect(within(0), GRAFT_BUSY, "stream_synchronize_within 0 of a busy stream");
+  session.expect(within(20), GRAFT_BUSY, "stream_synchronize_within 20 ms of 500 ms of work");
+  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+  session.require(waited.count() < 0.4, "stream_synchronize_within took longer than it was given");
+  session.expect(within(20000), GRAFT_OK, "stream_synchronize_within 20 s of 500 ms of work");
+  session.expect(within(0), GRAFT_OK, "stream_synchronize_within after the work");
+}
+
 DRIVER_CASE(priorities, "stream: every priority of the properties is accepted", "", kOpen) {
   for (int priority = session.properties.priority_highest;
        priority <= session.properties.priority_lowest; ++priority) {
