@@ -198,7 +198,9 @@ typedef struct graft_sink {
   SLOT(REQUIRED, device_properties, (uint32_t ordinal, graft_device_properties * properties))   \
   /* Opens a device; called once per ordinal and process before any slot that takes it. */      \
   SLOT(REQUIRED, device_open, (uint32_t ordinal, graft_device * out_device))                    \
-  /* Closes it; streams, events and memory of it are already gone. */                           \
+  /* Closes it; streams, events and memory of it are already gone. Programs, plans, graphs and  \
+   * groups end with it; what host_allocate gave and host_free did not take stays readable.     \
+   * Not called where a command never ends: such a process just ends. */                        \
   SLOT(REQUIRED, device_close, (graft_device device))                                           \
   /* Device memory of at least bytes > 0. OUT_OF_MEMORY leaves the device usable. */            \
   SLOT(REQUIRED, memory_allocate, (graft_device device, uint64_t bytes, graft_address * out))   \
@@ -224,7 +226,8 @@ typedef struct graft_sink {
   SLOT(REQUIRED, event_destroy, (graft_event event))                                            \
   /* Marks the point after the stream's commands so far; a new mark replaces the old one. */    \
   SLOT(REQUIRED, event_record, (graft_event event, graft_stream stream))                        \
-  /* OK when the mark is passed (or never set), BUSY before. Never blocks. */                   \
+  /* OK when the mark is passed (or never set), BUSY before. Never blocks. Lets the commands    \
+   * before the mark get on: a caller may do nothing but ask again. */                          \
   SLOT(REQUIRED, event_query, (graft_event event))                                              \
   /* The last failure's text of the calling thread. Truncates to capacity, always ends in a     \
    * zero byte. Default: the text of the status. */                                             \
@@ -232,8 +235,8 @@ typedef struct graft_sink {
   /* The table of an extension ("graft.blas", version 1): see graft/extensions.h. NOT_FOUND     \
    * when the driver has none. Default: no extensions. */                                       \
   SLOT(OPTIONAL, extension, (const char* name, uint32_t version, const void** out_table))       \
-  /* OK when the stream is idle, BUSY when not; returns a late error like synchronize.          \
-   * Default: an event is recorded and queried. */                                              \
+  /* OK when the stream is idle, BUSY when not; returns a late error like synchronize. Lets the \
+   * commands get on, as event_query. Default: an event is recorded and queried. */             \
   SLOT(OPTIONAL, stream_query, (graft_stream stream))                                           \
   /* Later commands of stream run after the event's mark. Both belong to one driver. An error   \
    * of the recorded stream becomes stream's too. Default: the caller waits on the host. */     \
@@ -301,8 +304,9 @@ typedef struct graft_sink {
        (graft_device device, const uint8_t* handle, graft_address* out_address))                \
   /* Ends memory_import's address, which no command uses. Required with memory_export. */       \
   SLOT(OPTIONAL, memory_release, (graft_device device, graft_address address))                  \
-  /* As stream_synchronize, but BUSY if commands are left after timeout_ns. Waits are made of   \
-   * these, so that they can be interrupted. Since 0.3. Default: stream_query, with pauses. */  \
+  /* As stream_synchronize, but BUSY if commands are left after timeout_ns, which may be 0. All \
+   * of Graft's waits are made of this and the next, so that Ctrl-C and GRAFT_TIMEOUT end them. \
+   * Since 0.3. Default: stream_query, with pauses. */                                          \
   SLOT(OPTIONAL, stream_synchronize_within, (graft_stream stream, uint64_t timeout_ns))         \
   /* The same for event_synchronize. Since 0.3. Default: event_query, with pauses. */           \
   SLOT(OPTIONAL, event_synchronize_within, (graft_event event, uint64_t timeout_ns))
