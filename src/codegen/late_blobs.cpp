@@ -10,6 +10,7 @@
 
 #include "codegen/blob_store.h"
 #include "codegen/compile_progress.h"
+#include "runtime/bounded_wait.h"
 #include "runtime/fork.h"
 #include "runtime/platform.h"
 
@@ -41,7 +42,7 @@ void append_to_string(void* context, const void* data, size_t bytes) {
 
 void keep(const Job& job) {
   std::string blob;
-  if (job.save(job.program, {&blob, append_to_string}) == GRAFT_OK) {
+  if (Driver::call(job.save, job.program, graft_sink{&blob, append_to_string}) == GRAFT_OK) {
     blob_store().write(job.name, blob);
   }
 }
@@ -64,10 +65,19 @@ void finish() noexcept {
   if (forked_child()) return;
   Queue& here = queue();
   std::unique_lock lock(here.mutex);
-  while (here.works) {
-    const size_t left = here.jobs.size();
-    const CompileProgress progress(here.jobs.front().device->label());
-    here.empty.wait(lock, [&] { return here.jobs.size() < left || !here.works; });
+  Patience patience({}, {});
+  try {
+    while (here.works) {
+      const size_t left = here.jobs.size();
+      const CompileProgress progress(here.jobs.front().device->label());
+      const auto fewer = [&] { return here.jobs.size() < left || !here.works; };
+      while (!here.empty.wait_for(lock, Patience::kSlice, fewer)) {
+        lock.unlock();
+        patience.lasts();
+        lock.lock();
+      }
+    }
+  } catch (...) {  // interrupted: these kernels are compiled again
   }
 }
 

@@ -33,7 +33,8 @@ void append_to_string(void* context, const void* data, size_t bytes) {
 std::string fingerprint(Device& device) {
   const auto slot = device.driver().table().toolchain_fingerprint;
   std::string text;
-  if (slot == nullptr || slot(device.handle(), {&text, append_to_string}) != GRAFT_OK) return "";
+  const graft_sink sink = {&text, append_to_string};
+  if (slot == nullptr || Driver::call(slot, device.handle(), sink) != GRAFT_OK) return "";
   return device.driver().name() + "\n" + text;
 }
 
@@ -98,7 +99,8 @@ class Entry {
     const ir::Kernel kernel = fit(make(), device, key);
     dump_sources(key, kernel);
     const Program program = make_program(key, kernel, *dialect);
-    if (table.kernel_find(device.handle(), nullptr, program.name.c_str(), &kernel_) == GRAFT_OK) {
+    if (Driver::call(table.kernel_find, device.handle(), nullptr, program.name.c_str(), &kernel_) ==
+        GRAFT_OK) {
       return;
     }
     kernel_ = nullptr;
@@ -135,8 +137,8 @@ class Entry {
   void build(Device& device, const graft_programs_table& programs, const Program& program) {
     const CompileProgress progress(device.label());
     check_compiled(device,
-                   programs.program_build(device.handle(), program.source.data(),
-                                          program.source.size(), "", &program_),
+                   Driver::call(programs.program_build, device.handle(), program.source.data(),
+                                program.source.size(), "", &program_),
                    program);
     device.check(find_kernel(device, program.name), "finding a compiled kernel");
   }
@@ -145,22 +147,22 @@ class Entry {
     const CompileProgress progress(device.label());
     std::string blob;
     check_compiled(device,
-                   device.driver().table().program_compile(device.handle(), program.source.data(),
-                                                           program.source.size(), "",
-                                                           {&blob, append_to_string}),
+                   Driver::call(device.driver().table().program_compile, device.handle(),
+                                program.source.data(), program.source.size(), "",
+                                graft_sink{&blob, append_to_string}),
                    program);
     return blob;
   }
 
   graft_status load(Device& device, const std::string& blob, const std::string& name) {
-    const graft_status status =
-        device.driver().table().program_load(device.handle(), blob.data(), blob.size(), &program_);
+    const graft_status status = Driver::call(device.driver().table().program_load, device.handle(),
+                                             blob.data(), blob.size(), &program_);
     return status == GRAFT_OK ? find_kernel(device, name) : status;
   }
 
   graft_status find_kernel(Device& device, const std::string& name) {
-    const graft_status status =
-        device.driver().table().kernel_find(device.handle(), program_, name.c_str(), &kernel_);
+    const graft_status status = Driver::call(device.driver().table().kernel_find, device.handle(),
+                                             program_, name.c_str(), &kernel_);
     if (status != GRAFT_OK) kernel_ = nullptr;
     return status;
   }

@@ -146,13 +146,13 @@ class Executor::Frame {
   // In memory of its own; 0 where it has no element.
   graft_address written_constant(ValueId id) {
     const Value& value = graph_.values[id];
-    const auto bytes =
+    auto bytes =
         constant_bytes(value, static_cast<uint64_t>(std::max<int64_t>(at(value.type.extent()), 0)));
     if (bytes.empty()) return 0;
     const graft_address address = host_.allocate(bytes.size(), stream_);
     stream_.copy(address, reinterpret_cast<uint64_t>(bytes.data()), bytes.size(),
                  GRAFT_HOST_TO_DEVICE);
-    stream_.synchronize();
+    stream_.synchronize([&] { return std::make_shared<const decltype(bytes)>(std::move(bytes)); });
     return address;
   }
 

@@ -72,7 +72,8 @@ void LibraryStep::plan_product(std::span<const TensorView> views, Device& device
   plan_ = library.plans.get(plan_key(matmul), [&] {
     graft_plan_needs needs{sizeof(graft_plan_needs), 0, 0};
     graft_plan made = nullptr;
-    const graft_status status = library.table->matmul_plan(device.handle(), &matmul, &needs, &made);
+    const graft_status status =
+        Driver::call(library.table->matmul_plan, device.handle(), &matmul, &needs, &made);
     return planned(device, status, needs, made, library.table->plan_destroy, "matmul_plan");
   });
   if (plan_->plan == nullptr) plan_ = nullptr;
@@ -100,7 +101,7 @@ void LibraryStep::plan_convolution(std::span<const TensorView> views, Device& de
     graft_plan_needs needs{sizeof(graft_plan_needs), 0, 0};
     graft_plan made = nullptr;
     const graft_status status =
-        library.table->convolution_plan(device.handle(), &call, &needs, &made);
+        Driver::call(library.table->convolution_plan, device.handle(), &call, &needs, &made);
     return planned(device, status, needs, made, library.table->plan_destroy, "convolution_plan");
   });
   if (plan_->plan == nullptr) plan_ = nullptr;

@@ -53,7 +53,8 @@ bool library_convolution(Stream& stream, graft_convolution_kind kind, const Conv
   auto plan = library.plans.get(plan_key(call), [&] {
     graft_plan_needs needs{sizeof(graft_plan_needs), 0, 0};
     graft_plan made = nullptr;
-    graft_status status = library.table->convolution_plan(device.handle(), &call, &needs, &made);
+    graft_status status =
+        Driver::call(library.table->convolution_plan, device.handle(), &call, &needs, &made);
     return planned(device, status, needs, made, library.table->plan_destroy, "convolution_plan");
   });
   if (plan->plan == nullptr) return false;

@@ -28,13 +28,16 @@ void drop_oldest(Tables& tables) {
 
 }  // namespace
 
-DeviceTable::DeviceTable(Stream& stream, const std::vector<std::byte>& bytes)
+DeviceTable::DeviceTable(Stream& stream, std::vector<std::byte> bytes)
     : allocator_(stream.device().allocator()), block_(allocator_.allocate(bytes.size(), stream)) {
   try {
     stream.copy(block_->address, reinterpret_cast<uint64_t>(bytes.data()), bytes.size(),
                 GRAFT_HOST_TO_DEVICE);
-    stream.settle();
+    stream.settle_or_throw();
   } catch (...) {
+    if (stream.given_up()) {
+      stream.keep_alive(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
+    }
     allocator_.free(block_);
     throw;
   }
@@ -49,17 +52,22 @@ std::shared_ptr<const DeviceTable> device_table(
   static std::mutex mutex;
   // Never destroyed: at exit the devices may be gone before it.
   static auto& devices = *new std::map<Device*, Tables>();
-  std::lock_guard<std::mutex> lock(mutex);
+  std::unique_lock<std::mutex> lock(mutex);
   Tables& tables = devices[&stream.device()];
-  const auto found = tables.entries.find(name);
-  if (found != tables.entries.end()) {
-    tables.recent.splice(tables.recent.begin(), tables.recent, found->second);
-  } else {
-    tables.recent.emplace_front(name, std::make_shared<const DeviceTable>(stream, make()));
-    tables.entries.emplace(name, tables.recent.begin());
-    tables.bytes += tables.recent.front().second->bytes();
-    while (tables.bytes > kMostBytes && tables.recent.size() > 1) drop_oldest(tables);
+  auto found = tables.entries.find(name);
+  if (found == tables.entries.end()) {
+    lock.unlock();  // the copy is waited for, and who wants the lock may hold Python's
+    auto made = std::make_shared<const DeviceTable>(stream, make());
+    lock.lock();
+    found = tables.entries.find(name);
+    if (found == tables.entries.end()) {
+      tables.recent.emplace_front(name, std::move(made));
+      found = tables.entries.emplace(name, tables.recent.begin()).first;
+      tables.bytes += tables.recent.front().second->bytes();
+      while (tables.bytes > kMostBytes && tables.recent.size() > 1) drop_oldest(tables);
+    }
   }
+  tables.recent.splice(tables.recent.begin(), tables.recent, found->second);
   std::shared_ptr<const DeviceTable> table = tables.recent.front().second;
   table->used_by(stream);
   return table;

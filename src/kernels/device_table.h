@@ -17,7 +17,7 @@ namespace graft {
 class DeviceTable {
  public:
   // Copies the bytes and waits until they are there. REQUIRES: bytes is not empty.
-  DeviceTable(Stream& stream, const std::vector<std::byte>& bytes);
+  DeviceTable(Stream& stream, std::vector<std::byte> bytes);
   ~DeviceTable();
   DeviceTable(const DeviceTable&) = delete;
   DeviceTable& operator=(const DeviceTable&) = delete;
@@ -32,9 +32,10 @@ class DeviceTable {
   Block* block_;
 };
 
-// The table of that name on the stream's device, made at its first use: make is called under a
-// lock, so it is made once. The least recently used ones are dropped where those of a device have
-// more than 64 MiB. Thread-safe. Throws Error OUT_OF_MEMORY, and what make throws.
+// The table of that name on the stream's device, made at its first use; two threads that ask for it
+// at once may both call make, and get one table. The least recently used ones are dropped where
+// those of a device have more than 64 MiB. Thread-safe. Throws Error OUT_OF_MEMORY, and what make
+// throws.
 std::shared_ptr<const DeviceTable> device_table(
     Stream& stream, const std::string& name, const std::function<std::vector<std::byte>()>& make);
 

@@ -20,8 +20,10 @@ class ErrorRecord {
     Device& device = stream.device();
     const graft_driver_table& table = device.driver().table();
     // Not from the allocator: its statistics count the user's memory.
-    device.check(table.memory_allocate(device.handle(), sizeof(IndexError), &address_),
-                 "allocating an error record");
+    device.check(
+        Driver::call(table.memory_allocate, device.handle(), sizeof(IndexError), &address_),
+        "allocating an error record");
+    device.own(address_);
     clear();
   }
 
@@ -41,8 +43,7 @@ class ErrorRecord {
 
   void check() {
     IndexError error{};
-    stream_.copy(reinterpret_cast<uint64_t>(&error), address_, sizeof(error), GRAFT_DEVICE_TO_HOST);
-    stream_.synchronize();
+    stream_.read(&error, address_, sizeof(error));
     if (error.code == static_cast<int32_t>(IndexErrorCode::kNone)) return;
     clear();
     stream_.synchronize();  // a graph that was captured here may be replayed on another stream

@@ -95,7 +95,8 @@ bool library_matmul(Stream& stream, const TensorView& output, const TensorView& 
   auto plan = library.plans.get(plan_key(matmul), [&] {
     graft_plan_needs needs{sizeof(graft_plan_needs), 0, 0};
     graft_plan made = nullptr;
-    graft_status status = library.table->matmul_plan(device.handle(), &matmul, &needs, &made);
+    graft_status status =
+        Driver::call(library.table->matmul_plan, device.handle(), &matmul, &needs, &made);
     return planned(device, status, needs, made, library.table->plan_destroy, "matmul_plan");
   });
   if (plan->plan == nullptr) return false;

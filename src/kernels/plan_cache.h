@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "graft/extensions.h"
+#include "runtime/driver_library.h"
 
 namespace graft {
 
@@ -19,7 +20,7 @@ struct CachedPlan {
   uint64_t workspace_bytes = 0;
   graft_status (*destroy)(graft_plan) = nullptr;
   ~CachedPlan() {
-    if (plan != nullptr && destroy != nullptr) destroy(plan);
+    if (plan != nullptr && destroy != nullptr) Driver::call(destroy, plan);
   }
 };
 

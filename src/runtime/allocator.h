@@ -32,7 +32,8 @@ class GRAFT_EXPORT Allocator {
   // the figures and a remedy; the device stays usable.
   virtual Block* allocate(uint64_t bytes, Stream& stream) = 0;
 
-  // Takes the block back. Does nothing in a forked child.
+  // Takes the block back. Does nothing in a forked child. Memory that commands still use when a
+  // wait for them ended early goes to nobody else.
   virtual void free(Block* block) noexcept = 0;
 
   // The block's memory is not reused before the commands that stream has at the time of free are
@@ -65,6 +66,10 @@ class GRAFT_EXPORT Allocator {
   // process may be any function that takes no lock of an allocator.
   virtual void record_history(size_t entries, MemoryContextSource source) = 0;
   virtual MemorySnapshot snapshot() const = 0;
+
+  // Gives all memory back to the driver, held blocks too, whose later free calls nothing. REQUIRES:
+  // no command is left and none will come.
+  virtual void close() noexcept = 0;
 
   // The held block whose capacity covers the address, null for none. Slow: walks the segment.
   virtual Block* find(graft_address address) = 0;

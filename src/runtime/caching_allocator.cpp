@@ -49,7 +49,7 @@ Block* CachingAllocator::allocate(uint64_t bytes, Stream& stream) {
   CachedBlock* block = capacity < bytes ? nullptr : pool(stream, large).find(capacity);
   if (block == nullptr) {
     try {
-      block = add_segment_or_retry(bytes, capacity, stream);
+      block = add_segment_or_retry(bytes, capacity, stream, lock);
     } catch (const OutOfMemory& error) {
       ++statistics_.num_ooms;
       const MemoryStatistics now = statistics_;
@@ -90,7 +90,8 @@ void CachingAllocator::free(Block* held) noexcept {
   auto* block = static_cast<CachedBlock*>(held);
   if (CommandCapture* const capture = CommandCapture::current()) capture->freed(block->address);
   std::vector<Mark> marks;
-  if (block->shared) marks = mark_users(block);
+  bool lasting = false;
+  if (block->shared) marks = mark_users(block, &lasting);
   MemoryContext context = this->context();
   std::lock_guard<std::mutex> lock(mutex_);
   const StatisticPool pool = pool_of(*block->segment);
@@ -100,9 +101,9 @@ void CachingAllocator::free(Block* held) noexcept {
   if (recording_.load(std::memory_order_relaxed)) {
     note(MemoryAction::kFreeRequested, *block, std::move(context));
   }
-  if (marks.empty()) return release(block);
+  if (marks.empty() && !lasting) return release(block);
   block->state = CachedBlock::State::kPending;
-  block->pending = static_cast<uint32_t>(marks.size());
+  block->pending = static_cast<uint32_t>(marks.size()) + (lasting ? 1 : 0);
   for (Mark& mark : marks) marks_[mark.event->stream()].push_back(std::move(mark));
 }
 
@@ -115,7 +116,8 @@ void CachingAllocator::record_stream(Block* held, Stream& stream) {
   block->shared = true;
 }
 
-std::vector<CachingAllocator::Mark> CachingAllocator::mark_users(CachedBlock* block) noexcept {
+std::vector<CachingAllocator::Mark> CachingAllocator::mark_users(CachedBlock* block,
+                                                                 bool* out_lasting) noexcept {
   std::vector<Stream*> users;
   std::vector<std::unique_ptr<Event>> spare;
   {
@@ -130,7 +132,9 @@ std::vector<CachingAllocator::Mark> CachingAllocator::mark_users(CachedBlock* bl
   std::vector<Mark> marks;
   for (Stream* user : users) {
     try {
-      if (user->recording() != nullptr) user->settle();  // a mark there counts as passed at once
+      if (user->recording() != nullptr) {  // a mark there counts as passed at once
+        *out_lasting |= !user->settle();
+      }
       std::unique_ptr<Event> event;
       if (&user->device() == &device_ && !spare.empty()) {
         event = std::move(spare.back());
@@ -141,7 +145,7 @@ std::vector<CachingAllocator::Mark> CachingAllocator::mark_users(CachedBlock* bl
       event->record(*user);
       marks.push_back({std::move(event), block});
     } catch (const std::exception&) {
-      user->settle();  // no event to wait for: wait now (at once on a lost device)
+      *out_lasting |= !user->settle();  // no event to wait for: wait now (at once on a lost device)
     }
   }
   return marks;
@@ -167,15 +171,15 @@ void CachingAllocator::reclaim() noexcept {
   }
 }
 
-void CachingAllocator::wait_for_pending() noexcept {
-  if (!marks_.empty()) ++statistics_.num_sync_all_streams;
-  for (auto& [stream, marks] : marks_) {
-    for (Mark& mark : marks) {
-      mark.event->settle();
-      pass(mark);
-    }
-  }
-  marks_.clear();
+void CachingAllocator::wait_for_pending(Lock& lock) noexcept {
+  if (marks_.empty()) return;
+  ++statistics_.num_sync_all_streams;
+  std::vector<Stream*> streams;
+  for (const auto& [stream, marks] : marks_) streams.push_back(stream);
+  lock.unlock();
+  for (Stream* stream : streams) stream->settle();
+  lock.lock();
+  reclaim();
 }
 
 void CachingAllocator::release(CachedBlock* block) noexcept {
@@ -296,7 +300,7 @@ CachedBlock* CachingAllocator::add_segment(uint64_t bytes, Stream& stream, bool 
 }
 
 CachedBlock* CachingAllocator::add_segment_or_retry(uint64_t bytes, uint64_t capacity,
-                                                    Stream& stream) {
+                                                    Stream& stream, Lock& lock) {
   const bool large = capacity > kSmallBlock;
   const auto add = [&]() -> CachedBlock* {
     const uint64_t whole = segment_bytes(capacity);
@@ -308,20 +312,21 @@ CachedBlock* CachingAllocator::add_segment_or_retry(uint64_t bytes, uint64_t cap
     return add_segment(capacity, stream, large);
   };
   if (capacity < bytes) throw OutOfMemory("", "nothing, no device has so much memory");
-  if (capacity > kLargeSegment) make_room(capacity, stream);
+  if (capacity > kLargeSegment) make_room(capacity, stream, lock);
   try {
     return add();
   } catch (const OutOfMemory&) {
     ++statistics_.num_alloc_retries;
   }
-  wait_for_pending();
+  wait_for_pending(lock);
   if (CachedBlock* block = pool(stream, large).find(capacity)) return block;
-  release_cached();
+  release_cached(lock);
   return add();
 }
 
-void CachingAllocator::make_room(uint64_t bytes, const Stream& stream) noexcept {
+void CachingAllocator::make_room(uint64_t bytes, const Stream& stream, Lock& lock) noexcept {
   uint64_t released = 0;
+  std::vector<Block*> sources;
   while (released < bytes) {
     auto largest = segments_.end();
     for (auto entry = segments_.begin(); entry != segments_.end(); ++entry) {
@@ -330,14 +335,15 @@ void CachingAllocator::make_room(uint64_t bytes, const Stream& stream) noexcept 
       if (segment.bytes <= kLargeSegment) continue;
       if (largest == segments_.end() || segment.bytes > largest->second->bytes) largest = entry;
     }
-    if (largest == segments_.end()) return;
+    if (largest == segments_.end()) break;
     released += largest->second->bytes;
-    release_segment(largest);
+    release_segment(largest, &sources);
   }
+  give_back(sources, lock);
 }
 
 CachingAllocator::Segments::iterator CachingAllocator::release_segment(
-    Segments::iterator entry) noexcept {
+    Segments::iterator entry, std::vector<Block*>* out) noexcept {
   Segment& segment = *entry->second;
   remove_free(segment.first);
   note(MemoryAction::kSegmentFree, *segment.source, nullptr);
@@ -346,22 +352,36 @@ CachingAllocator::Segments::iterator CachingAllocator::release_segment(
   statistics_.segment.decrease(pool, 1);
   statistics_.reserved_bytes.decrease(pool, signed_bytes(segment.bytes));
   ++statistics_.num_device_free;
-  source_->free(segment.source);
+  out->push_back(segment.source);
   return segments_.erase(entry);
 }
 
-void CachingAllocator::release_cached() noexcept {
+void CachingAllocator::give_back(const std::vector<Block*>& sources, Lock& lock) noexcept {
+  if (sources.empty()) return;
+  lock.unlock();
+  for (Block* source : sources) source_->free(source);
+  lock.lock();
+}
+
+void CachingAllocator::release_cached(Lock& lock) noexcept {
+  std::vector<Block*> sources;
   for (auto entry = segments_.begin(); entry != segments_.end();) {
     const bool unused = entry->second->in_use == 0 && entry->second->private_pool == 0;
-    entry = unused ? release_segment(entry) : std::next(entry);
+    entry = unused ? release_segment(entry, &sources) : std::next(entry);
   }
+  give_back(sources, lock);
 }
 
 void CachingAllocator::empty_cache() {
-  if (forked_child()) return;
-  std::lock_guard<std::mutex> lock(mutex_);
-  wait_for_pending();
-  release_cached();
+  if (forked_child() || (!device_.usable() && !device_.lost())) return;
+  Lock lock(mutex_);
+  wait_for_pending(lock);
+  release_cached(lock);
+}
+
+void CachingAllocator::close() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  source_->close();
 }
 
 }  // namespace graft

@@ -35,10 +35,12 @@ struct Segment {
 // free when an event on each has passed; a failed command counts as done. Before a segment is
 // added for a block over 20 MiB, unused ones of that kind, which were too small for it, go back to
 // the source until as much is released: reserved memory stays near the peak of what was in use.
-// Out of memory: pending blocks are waited for, the cache is emptied, and the request is tried once
-// more. Streams that record share the pool of their recording, whose commands run one after
-// another. A pool that a thread chose (chosen_pool.h) has parts for each stream.
-// One lock per allocator, held while the source is called; events are recorded without it.
+// Out of memory: the streams that use pending blocks are waited for, the cache is emptied, and the
+// request is tried once more. A block that a wait ended early for stays pending. Streams that
+// record share the pool of their recording, whose commands run one after another. A pool that a
+// thread chose (chosen_pool.h) has parts for each stream. One lock per allocator, held while the
+// source allocates. Events are recorded, streams waited for and segments given back without it: a
+// thread that wants it may hold Python's lock.
 class CachingAllocator final : public Allocator {
  public:
   CachingAllocator(Device& device, std::unique_ptr<Allocator> source);
@@ -58,6 +60,7 @@ class CachingAllocator final : public Allocator {
   uint64_t largest_cached() const override;
   void record_history(size_t entries, MemoryContextSource source) override;
   MemorySnapshot snapshot() const override;
+  void close() noexcept override;
   Block* find(graft_address address) override;
 
  private:
@@ -75,29 +78,32 @@ class CachingAllocator final : public Allocator {
   };
 
   using Segments = std::map<graft_address, std::unique_ptr<Segment>>;
+  using Lock = std::unique_lock<std::mutex>;  // of mutex_; what takes one may let it go meanwhile
 
   // REQUIRES for all below: mutex_ is held, unless said otherwise.
   FreeBlocks& pool(const Stream& stream, bool large);
   FreeBlocks& shared_pool(const Stream& stream, bool large);
   void carve(CachedBlock* block, uint64_t capacity);
   CachedBlock* add_segment(uint64_t capacity, Stream& stream, bool large);
-  CachedBlock* add_segment_or_retry(uint64_t bytes, uint64_t capacity, Stream& stream);
+  CachedBlock* add_segment_or_retry(uint64_t bytes, uint64_t capacity, Stream& stream, Lock& lock);
   void hold(CachedBlock* block, uint64_t bytes);
   void release(CachedBlock* block) noexcept;
   CachedBlock* join(CachedBlock* low, CachedBlock* high) noexcept;
   void reclaim() noexcept;
-  void wait_for_pending() noexcept;
-  void release_cached() noexcept;
-  void make_room(uint64_t bytes, const Stream& stream) noexcept;
-  Segments::iterator release_segment(Segments::iterator entry) noexcept;
+  void wait_for_pending(Lock& lock) noexcept;
+  void release_cached(Lock& lock) noexcept;
+  void make_room(uint64_t bytes, const Stream& stream, Lock& lock) noexcept;
+  Segments::iterator release_segment(Segments::iterator entry, std::vector<Block*>* out) noexcept;
+  void give_back(const std::vector<Block*>& sources, Lock& lock) noexcept;
   void pass(Mark& mark) noexcept;
   void insert_free(CachedBlock* block) noexcept;
   void remove_free(CachedBlock* block) noexcept;
   void count_split(const CachedBlock* block, bool appears) noexcept;
   CachedBlock* new_block();
   void drop_block(CachedBlock* block) noexcept;
-  std::vector<Mark> mark_users(CachedBlock* block) noexcept;  // takes the lock itself
-  MemoryContext context() const;                              // without the lock
+  // Takes the lock itself. out_lasting: a user that no mark stands for may use it for good.
+  std::vector<Mark> mark_users(CachedBlock* block, bool* out_lasting) noexcept;
+  MemoryContext context() const;  // without the lock
   void note(MemoryAction action, const Block& block, MemoryContext context);
 
   Device& device_;

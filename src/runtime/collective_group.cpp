@@ -58,7 +58,14 @@ CollectiveGroup::CollectiveGroup(Device& device, const Id& id, uint32_t rank, ui
 
 CollectiveGroup::~CollectiveGroup() {
   if (forked_child()) return;
-  for (Stream* stream : streams_) stream->settle();
+  bool done = true;
+  for (Stream* stream : streams_) done &= stream->settle();
+  if (!done) {  // commands that are left end now, or the group stays
+    Driver::call(table_.group_abort, group_);
+    for (Stream* stream : streams_) {
+      if (!stream->settle()) return;
+    }
+  }
   Driver::call(table_.group_destroy, group_);
 }
 

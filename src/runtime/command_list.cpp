@@ -192,23 +192,23 @@ graft_status CommandList::give_one(const graft_driver_table& table, graft_stream
   const Overloaded visitor{
       [&](const Copy& copy) {
         *out_slot = "copy";
-        return Driver::call(table.copy, stream, copy.to, copy.from, copy.bytes, copy.kind,
-                            copy.tag);
+        return Driver::call_locked(table.copy, stream, copy.to, copy.from, copy.bytes, copy.kind,
+                                   copy.tag);
       },
       [&](const Fill& fill) {
         *out_slot = "fill";
-        return Driver::call(table.fill, stream, fill.to, fill.bytes, fill.pattern.data(),
-                            fill.pattern_bytes, fill.tag);
+        return Driver::call_locked(table.fill, stream, fill.to, fill.bytes, fill.pattern.data(),
+                                   fill.pattern_bytes, fill.tag);
       },
       [&](const Launch& kept) {
         *out_slot = "kernel_launch";
         graft_launch launch = kept.launch;
         launch.arguments = arguments_.data() + kept.first;
-        return Driver::call(table.kernel_launch, stream, kept.kernel, &launch);
+        return Driver::call_locked(table.kernel_launch, stream, kept.kernel, &launch);
       },
       [&](const LibraryCommand& library) {
         *out_slot = "plan_execute";
-        return Driver::call(library.run, stream, library.plan, &library.execution);
+        return Driver::call_locked(library.run, stream, library.plan, &library.execution);
       },
   };
   return std::visit(visitor, command);
@@ -235,8 +235,8 @@ graft_status CommandList::give(const graft_driver_table& table, const Device& de
   graft_status status = GRAFT_OK;
   if (graph_ != nullptr) {
     *out_slot = "graph_launch";
-    status = Driver::call(graphs_->graph_launch, stream, graph_.get(), bases_.data(),
-                          static_cast<uint32_t>(bases_.size()));
+    status = Driver::call_locked(graphs_->graph_launch, stream, graph_.get(), bases_.data(),
+                                 static_cast<uint32_t>(bases_.size()));
     if (!writes_are_watched()) return status;
     set_addresses();
     for (const Command& command : commands_) note_writes(device, command);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "runtime/bounded_wait.h"
 #include "runtime/caching_allocator.h"
 #include "runtime/device_name.h"
 #include "runtime/device_order.h"
@@ -29,6 +30,7 @@ Device::Device(Driver& driver, uint32_t ordinal, int index)
       name_(device_label(index)),
       properties_(read_properties(driver, ordinal)) {
   watch_forks();
+  SlotGate::open();
   const graft_status status = Driver::call(driver.table().device_open, ordinal, &handle_);
   if (status != GRAFT_OK) driver.fail(status, "device_open", name_, {});
   if (handle_ == nullptr) {
@@ -57,11 +59,51 @@ Device::~Device() {
     static_cast<void>(pinned_.release());
     return;
   }
-  for (Stream* stream : streams()) stream->drain();
+  if (!closed_) {
+    try {
+      Patience patience({}, kExitLimit);
+      for (Stream* stream : streams()) stream->drain(patience);
+    } catch (...) {
+      postpone_interrupt(std::current_exception());
+    }
+    pinned_.reset();
+    close();
+  }
   allocator_.reset();
   pinned_.reset();
   for (Stream* stream : streams()) delete stream;
+}
+
+void Device::close() noexcept {
+  allocator_->close();
+  if (pinned_ != nullptr) pinned_->close();
+  std::unordered_set<graft_event> events;
+  {
+    const std::lock_guard lock(owned_);
+    events.swap(events_);
+    closed_ = true;
+  }
+  for (const graft_event event : events) Driver::call(driver_.table().event_destroy, event);
+  for (const graft_address address : addresses_) {
+    Driver::call(driver_.table().memory_free, handle_, address);
+  }
+  for (Stream* stream : streams()) stream->close();
   Driver::call(driver_.table().device_close, handle_);
+}
+
+void Device::own(graft_event event) {
+  const std::lock_guard lock(owned_);
+  events_.insert(event);
+}
+
+bool Device::disown(graft_event event) noexcept {
+  const std::lock_guard lock(owned_);
+  return events_.erase(event) != 0;
+}
+
+void Device::own(graft_address address) {
+  const std::lock_guard lock(owned_);
+  addresses_.push_back(address);
 }
 
 std::string Device::label() const { return name_ + " (driver '" + driver_.name() + "')"; }
@@ -121,6 +163,7 @@ void Device::synchronize() {
         stream->synchronize();
       }
     } catch (const Error& error) {
+      if (stream->given_up()) throw;
       first.emplace(error);
     }
   }
@@ -181,6 +224,7 @@ void Device::lose(const std::string& message, std::string_view op) {
 }
 
 void Device::fail(graft_status status, std::string_view what) {
+  if (!usable()) throw unusable_error();
   const std::string op = op_name(current_tag());
   if (status == GRAFT_DEVICE_LOST) {
     lose(driver_.message(status), op.empty() ? what : std::string_view(op));
@@ -189,11 +233,13 @@ void Device::fail(graft_status status, std::string_view what) {
   driver_.fail(status, what, name_, op);
 }
 
-void Device::shut_down() noexcept {
-  if (forked_child()) return;
+bool Device::shut_down(Patience& patience) {
+  if (forked_child()) return false;
   State open = State::kOpen;
-  if (!state_.compare_exchange_strong(open, State::kShutDown)) return;
-  for (Stream* stream : streams()) stream->drain();
+  if (!state_.compare_exchange_strong(open, State::kShutDown)) return false;
+  bool done = true;
+  for (Stream* stream : streams()) done &= stream->drain(patience);
+  return done;
 }
 
 CommandCounts Device::counts() const {

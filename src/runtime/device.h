@@ -3,11 +3,13 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "graft/driver.h"
@@ -20,18 +22,22 @@
 
 namespace graft {
 
+class Patience;
+
 // Free and total bytes of a device's memory.
 struct MemoryInfo {
   uint64_t free = 0;
   uint64_t total = 0;
 };
 
-// Opens its device in the constructor and closes it in the destructor. Platform owns the devices of
-// a process and never destroys them. Thread-safe. A device of which any slot said DEVICE_LOST is
-// lost for good: every later call throws one and the same Error.
+// Opens its device in the constructor and closes it in close() or the destructor. Platform owns the
+// devices of a process and never destroys them. Thread-safe. A device of which any slot said
+// DEVICE_LOST is lost for good: every later call throws one and the same Error.
 class GRAFT_EXPORT Device {
  public:
   static constexpr int kStreamsPerPriority = 32;
+  // How long the end of a process waits for the commands of all devices together.
+  static constexpr std::chrono::seconds kExitLimit{5};
 
   // index: its number in this process. Throws Error when the driver cannot open it.
   Device(Driver& driver, uint32_t ordinal, int index);
@@ -64,7 +70,8 @@ class GRAFT_EXPORT Device {
   Allocator& allocator() const { return *allocator_; }
   PinnedAllocator& pinned_allocator() const { return *pinned_; }
 
-  // Waits for all streams; throws the first late error (others stay with their streams).
+  // Waits for all streams; throws the first late error (others stay with their streams). Ends early
+  // where the wait for one does.
   void synchronize();
 
   // The driver's figures; by default the total less what Graft holds.
@@ -91,8 +98,19 @@ class GRAFT_EXPORT Device {
   // Marks the device lost; message is the driver's. The first one stays.
   void lose(const std::string& message, std::string_view op);
 
-  // Takes no more commands, then waits for the streams and drops their errors. For process exit.
-  void shut_down() noexcept;
+  // Takes no more commands, then waits for the streams as long as patience lasts, and drops their
+  // errors. Whether they are done. Throws what the interrupt check throws. For process exit.
+  bool shut_down(Patience& patience);
+
+  // Gives everything back to the driver, and the device too: also events and memory whose owners
+  // live on, which call nothing after this. Only pinned memory that is held stays, readable, for
+  // good. REQUIRES: shut_down returned true, and no other thread calls a slot (slot_gate.h).
+  void close() noexcept;
+
+  // Events and memory that close gives back. disown: whether it did not yet.
+  void own(graft_event event);
+  bool disown(graft_event event) noexcept;
+  void own(graft_address address);
 
   // Sums over all streams.
   CommandCounts counts() const;
@@ -121,6 +139,10 @@ class GRAFT_EXPORT Device {
   std::mutex making_;         // orders the making of streams
   mutable std::mutex mutex_;  // guards the text of the loss
   std::string loss_;
+  std::mutex owned_;  // guards what follows
+  std::unordered_set<graft_event> events_;
+  std::vector<graft_address> addresses_;
+  bool closed_ = false;
 };
 
 }  // namespace graft

@@ -103,7 +103,8 @@ graft_device_properties read_properties(const Driver& driver, uint32_t ordinal) 
   graft_device_properties properties{};
   properties.struct_size = sizeof(properties);
   const std::string device = "device " + std::to_string(ordinal);
-  const graft_status status = Driver::call(driver.table().device_properties, ordinal, &properties);
+  const graft_status status =
+      Driver::call_locked(driver.table().device_properties, ordinal, &properties);
   if (status != GRAFT_OK) driver.fail(status, "device_properties", device, {});
   properties.struct_size = sizeof(properties);
   properties.name[sizeof(properties.name) - 1] = '\0';

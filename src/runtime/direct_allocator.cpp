@@ -2,12 +2,15 @@
 #include "runtime/direct_allocator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/device.h"
 #include "runtime/fork.h"
 
 namespace graft {
 namespace {
+
+constexpr uint64_t kNoPool = ~uint64_t{0};  // never released
 
 StatisticPool pool_of(uint64_t bytes) { return bytes > (1u << 20) ? kLargePool : kSmallPool; }
 
@@ -45,7 +48,11 @@ std::string out_of_memory_text(Device& device, uint64_t bytes, const MemoryStati
          "torch.graft.empty_cache() when other processes share the device.";
 }
 
-DirectAllocator::~DirectAllocator() {
+DirectAllocator::~DirectAllocator() { close(); }
+
+void DirectAllocator::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(closed_, true)) return;
   for (const auto& [address, piece] : pieces_) {
     Driver::call(device_.driver().table().memory_free, device_.handle(), address);
   }
@@ -127,11 +134,17 @@ void DirectAllocator::free(Block* block) noexcept {
   const graft_address address = piece->address;
   {
     const std::lock_guard lock(mutex_);
+    if (closed_) return;
     piece->parked = retained_.contains(piece->pool);
     if (piece->parked) return;
   }
-  piece->stream->settle();
-  for (Stream* user : piece->users) user->settle();
+  bool done = piece->stream->settle();
+  for (Stream* user : piece->users) done &= user->settle();
+  if (!done) {
+    const std::lock_guard lock(mutex_);
+    piece->parked = true, piece->pool = kNoPool;
+    return;
+  }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const StatisticPool pool = pool_of(piece->bytes);

@@ -13,8 +13,9 @@
 namespace graft {
 
 // Every allocate calls memory_allocate, every free waits for the streams that use the block and
-// calls memory_free. The source of segments for CachingAllocator, and the whole allocator under
-// GRAFT_NO_CACHING=1, where a use after free meets memory that is gone. Enforces the limit.
+// calls memory_free, unless the wait ends early: then the memory stays until close. The source of
+// segments for CachingAllocator, and the whole allocator under GRAFT_NO_CACHING=1, where a use
+// after free meets memory that is gone. Enforces the limit.
 class DirectAllocator final : public Allocator {
  public:
   // REQUIRES: device outlives the allocator.
@@ -35,6 +36,7 @@ class DirectAllocator final : public Allocator {
   uint64_t largest_cached() const override { return 0; }
   void record_history(size_t entries, MemoryContextSource source) override;
   MemorySnapshot snapshot() const override;
+  void close() noexcept override;
   Block* find(graft_address address) override;
 
  private:
@@ -42,7 +44,7 @@ class DirectAllocator final : public Allocator {
     std::vector<Stream*> users;  // beside the own stream
     MemoryContext context;
     uint64_t pool = 0;
-    bool parked = false;  // freed, but its pool is retained
+    bool parked = false;  // freed, but its pool is retained, or commands use it
   };
 
   MemoryContext context() const;
@@ -55,6 +57,7 @@ class DirectAllocator final : public Allocator {
   std::map<uint64_t, uint32_t> retained_;  // how often, by pool
   MemoryStatistics statistics_;
   uint64_t limit_ = 0;
+  bool closed_ = false;  // guarded by mutex_
   MemoryHistory history_;
   std::atomic<MemoryContextSource> source_{nullptr};
   std::atomic<bool> recording_{false};

@@ -160,7 +160,7 @@ std::unique_ptr<Driver> Driver::adopt(graft_driver_query_function query, const s
   offer.table.abi_major = GRAFT_ABI_MAJOR;
   offer.table.abi_minor = GRAFT_ABI_MINOR;
   offer.table.slot_count = GRAFT_SLOT_COUNT;
-  const graft_status status = call(query, &offer.table);
+  const graft_status status = call_locked(query, &offer.table);
   for (const void* word : offer.beyond) {
     if (word != nullptr) {
       refuse(GRAFT_INVALID_ARGUMENT, path,
@@ -198,7 +198,7 @@ std::string Driver::message(graft_status status) const {
   if (status == GRAFT_INTERNAL && !thrown.empty()) return std::exchange(thrown, {});
   std::vector<char> text(16384, '\0');
   if (table_.last_message != nullptr &&
-      call(table_.last_message, text.data(), text.size()) == GRAFT_OK) {
+      call_locked(table_.last_message, text.data(), text.size()) == GRAFT_OK) {
     text.back() = '\0';
     if (text[0] != '\0') return text.data();
   }
@@ -226,7 +226,7 @@ void Driver::fail(graft_status status, std::string_view what, std::string_view d
 const void* Driver::find_extension(const char* name, uint32_t version) const {
   if (table_.extension == nullptr) return nullptr;
   const void* table = nullptr;
-  const graft_status status = call(table_.extension, name, version, &table);
+  const graft_status status = call_locked(table_.extension, name, version, &table);
   if (status == GRAFT_NOT_FOUND || status == GRAFT_UNSUPPORTED) return nullptr;
   check(status, "extension");
   return table;

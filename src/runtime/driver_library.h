@@ -8,6 +8,7 @@
 
 #include "graft/driver.h"
 #include "runtime/export.h"
+#include "runtime/slot_gate.h"
 
 namespace graft {
 
@@ -31,9 +32,20 @@ class GRAFT_EXPORT Driver {
   const graft_driver_table& table() const { return table_; }
 
   // Calls a slot. A C++ exception that leaves it becomes INTERNAL with its text as the message.
-  // REQUIRES: slot is not null. Costs nothing beside the call.
+  // Once the devices are closed for good nothing is called: INVALID_ARGUMENT (slot_gate.h).
+  // REQUIRES: slot is not null.
   template <class... Parameters, class... Arguments>
   static graft_status call(graft_status (*slot)(Parameters...), Arguments&&... arguments) noexcept {
+    const SlotGate gate;
+    if (!gate.passed()) return GRAFT_INVALID_ARGUMENT;
+    return call_locked(slot, std::forward<Arguments>(arguments)...);
+  }
+
+  // The same without the gate; costs nothing beside the call. REQUIRES: the lock of a usable stream
+  // is held, or the slot touches no open device.
+  template <class... Parameters, class... Arguments>
+  static graft_status call_locked(graft_status (*slot)(Parameters...),
+                                  Arguments&&... arguments) noexcept {
     try {
       return slot(static_cast<Parameters>(arguments)...);
     } catch (...) {

@@ -1,29 +1,17 @@
 // src/runtime/event.cpp: a mark in a stream that others can wait for.
 #include "runtime/event.h"
 
-#include <algorithm>
-#include <chrono>
-#include <thread>
-
+#include "runtime/bounded_wait.h"
 #include "runtime/device.h"
 #include "runtime/fork.h"
 #include "runtime/recording.h"
 
 namespace graft {
 
-Event::Event(Device& device, bool timed) : device_(device), timed_(timed) {
-  device.refuse_unusable();
-  const auto& table = device.driver().table();
-  device.check(Driver::call(table.event_create, device.handle(), timed ? 1u : 0u, &handle_),
-               "event_create");
-  if (handle_ == nullptr) {
-    throw Error(GRAFT_INTERNAL, device.label() + ": event_create returned OK but no event");
-  }
-}
+Event::Event(Device& device, bool timed)
+    : device_(device), handle_((device.refuse_unusable(), device), timed), timed_(timed) {}
 
-Event::~Event() {
-  if (!forked_child()) Driver::call(device_.driver().table().event_destroy, handle_);
-}
+Event::~Event() = default;
 
 void Event::record(Stream& stream) {
   if (&stream.device() != &device_) {
@@ -38,7 +26,7 @@ void Event::record(Stream& stream) {
     recording_ = recording;
     in_recording_.store(recorded, std::memory_order_release);
   }
-  if (!recorded) stream.mark(handle_);
+  if (!recorded) commands_.store(stream.mark(handle_.get()), std::memory_order_relaxed);
   stream_.store(recorded ? nullptr : &stream, std::memory_order_release);
 }
 
@@ -51,23 +39,33 @@ std::shared_ptr<Recording> Event::recording() const {
 bool Event::query() {
   if (!recorded()) return true;
   device_.refuse_unusable();
-  const graft_status status = Driver::call(device_.driver().table().event_query, handle_);
+  const graft_status status = Driver::call(device_.driver().table().event_query, handle_.get());
   if (status == GRAFT_BUSY) return false;
   device_.check(status, "event_query");
   return true;
 }
 
-graft_status Event::wait() noexcept {
+graft_status Event::wait(Stream& stream) {
   const auto& table = device_.driver().table();
-  if (table.event_synchronize != nullptr) return Driver::call(table.event_synchronize, handle_);
-  auto pause = std::chrono::microseconds(0);
-  for (;;) {
-    const graft_status status = Driver::call(table.event_query, handle_);
-    if (status != GRAFT_BUSY) return status;
-    std::this_thread::sleep_for(pause);
-    pause =
-        std::min(pause + pause / 2 + std::chrono::microseconds(1), std::chrono::microseconds(1000));
+  const uint64_t commands = commands_.load(std::memory_order_relaxed);
+  graft_status status = GRAFT_BUSY;
+  if (table.event_synchronize_within != nullptr) {  // most waits need no clock
+    status =
+        Driver::call(table.event_synchronize_within, handle_.get(), Patience::first_slice_ns());
+  } else {
+    status = wait_for_event(table, handle_.get(), Patience());
   }
+  try {
+    for (Patience patience(Patience::kFirst); status == GRAFT_BUSY;) {
+      if (!patience.lasts()) throw stream.too_long(commands);
+      status = wait_for_event(table, handle_.get(), patience);
+    }
+  } catch (...) {
+    stream.give_up();
+    throw;
+  }
+  stream.passed(commands);
+  return status;
 }
 
 void Event::synchronize() {
@@ -79,16 +77,24 @@ void Event::synchronize() {
   if (stream == nullptr) return;
   device_.refuse_unusable();
   const TracedCall traced(*stream, current_tag(), {TracedKind::kWait});
-  const graft_status status = wait();
+  const graft_status status = wait(*stream);
   if (status != GRAFT_OK) stream->throw_late(status);
   stream->concerns().ask();
 }
 
-void Event::settle() noexcept {
+bool Event::settle() noexcept {
   Stream* stream = this->stream();
-  if (stream == nullptr || forked_child() || !device_.usable()) return;
-  const graft_status status = wait();
-  if (status != GRAFT_OK) stream->keep_late(status);
+  if (stream == nullptr || forked_child() || device_.lost()) return true;
+  if (!device_.usable()) return false;
+  try {
+    const graft_status status = wait(*stream);
+    if (status != GRAFT_OK) stream->keep_late(status);
+    return true;
+  } catch (const Error&) {  // GRAFT_TIMEOUT: who waits next is told
+  } catch (...) {
+    postpone_interrupt(std::current_exception());
+  }
+  return device_.lost();
 }
 
 int64_t Event::elapsed_ns(Event& end) {
@@ -109,7 +115,8 @@ int64_t Event::elapsed_ns(Event& end) {
   }
   device_.refuse_unusable();
   int64_t elapsed = 0;
-  const graft_status status = Driver::call(table.event_elapsed, handle_, end.handle_, &elapsed);
+  const graft_status status =
+      Driver::call(table.event_elapsed, handle_.get(), end.handle_.get(), &elapsed);
   if (status == GRAFT_BUSY) {
     throw Error(GRAFT_BUSY,
                 "Both events must be completed before their time is asked: synchronize "

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "graft/driver.h"
+#include "runtime/event_handle.h"
 #include "runtime/export.h"
 
 namespace graft {
@@ -36,8 +37,9 @@ class GRAFT_EXPORT Event {
   // done. Throws Error for a lost device.
   bool query();
 
-  // Blocks until the mark is passed. Holds no lock. A late error of the stream that the driver
-  // hands out here is thrown (once); later it is not thrown again at the stream.
+  // Blocks until the mark is passed. Holds no lock, and ends early as Stream::synchronize does. A
+  // late error of the stream that the driver hands out here is thrown (once); later it is not
+  // thrown again at the stream.
   void synchronize();
 
   // Whether a mark was ever set.
@@ -47,7 +49,7 @@ class GRAFT_EXPORT Event {
   // INVALID_ARGUMENT when an event is not timed or not recorded, BUSY when a mark is not passed.
   int64_t elapsed_ns(Event& end);
 
-  graft_event handle() const { return handle_; }
+  graft_event handle() const { return handle_.get(); }
   Device& device() const { return device_; }
   bool timed() const { return timed_; }
 
@@ -57,16 +59,18 @@ class GRAFT_EXPORT Event {
   // The stream that was marked last, null before.
   Stream* stream() const { return stream_.load(std::memory_order_acquire); }
 
-  // As synchronize, but a late error is left for the stream's next synchronisation.
-  void settle() noexcept;
+  // As synchronize, but a late error is left for the stream's next synchronisation. False where the
+  // wait ended early; true on a lost device and in a forked child, at once.
+  bool settle() noexcept;
 
  private:
-  graft_status wait() noexcept;
+  graft_status wait(Stream& stream);
 
   Device& device_;
-  graft_event handle_ = nullptr;
+  const EventHandle handle_;
   bool timed_;
   std::atomic<Stream*> stream_{nullptr};
+  std::atomic<uint64_t> commands_{0};  // of stream_, before the mark
   std::atomic<bool> in_recording_{false};
   mutable std::mutex mutex_;  // guards recording_
   std::weak_ptr<Recording> recording_;

@@ -26,7 +26,16 @@ std::array<Statistic*, 4> figures(PinnedAllocator::Statistics& of) {
 PinnedAllocator::PinnedAllocator(Device& device) : device_(device) {}
 
 PinnedAllocator::~PinnedAllocator() {
+  if (closed_) return;
   for (auto& [address, piece] : pieces_) give_back(piece.pointer);
+}
+
+void PinnedAllocator::close() noexcept {
+  std::lock_guard<std::mutex> lock(mutex_);
+  closed_ = true;
+  for (auto& [address, piece] : pieces_) {
+    if (!piece.held && piece.retained == 0) give_back(piece.pointer);
+  }
 }
 
 void* PinnedAllocator::take(uint64_t bytes) {
@@ -51,8 +60,8 @@ void PinnedAllocator::give_back(void* pointer) noexcept {
 PinnedBlock* PinnedAllocator::allocate(uint64_t bytes) {
   device_.refuse_unusable();
   const uint64_t capacity = std::bit_ceil(std::clamp<uint64_t>(bytes, 512, kMost));
-  std::lock_guard<std::mutex> lock(mutex_);
-  reclaim(false);
+  std::unique_lock<std::mutex> lock(mutex_);
+  reclaim();
   std::vector<Piece*>& free = free_[capacity];
   Piece* piece = nullptr;
   if (!free.empty()) {
@@ -61,7 +70,10 @@ PinnedBlock* PinnedAllocator::allocate(uint64_t bytes) {
   } else {
     void* pointer = bytes > kMost ? nullptr : take(capacity);
     if (pointer == nullptr && bytes <= kMost) {
-      reclaim(true);
+      lock.unlock();
+      wait_for_pending();
+      lock.lock();
+      reclaim();
       release_cached();
       pointer = take(capacity);
     }
@@ -95,17 +107,18 @@ void PinnedAllocator::free(PinnedBlock* block) noexcept {
     users.swap(piece->users);
   }
   std::vector<std::unique_ptr<Event>> marks;
+  bool in_use = false;
   for (Stream* user : users) {
     try {
       if (user->recording() != nullptr) {  // a mark would become part of the recording
-        user->settle();
+        in_use |= !user->settle();
         continue;
       }
       auto event = std::make_unique<Event>(user->device(), false);
       event->record(*user);
       marks.push_back(std::move(event));
     } catch (const std::exception&) {
-      user->settle();  // no event to wait for: wait now (at once on a lost device)
+      in_use |= !user->settle();  // no event to wait for: wait now (at once on a lost device)
     }
   }
   std::lock_guard<std::mutex> lock(mutex_);
@@ -113,10 +126,12 @@ void PinnedAllocator::free(PinnedBlock* block) noexcept {
   statistics_.allocation.decrease(1);
   statistics_.allocated_bytes.decrease(signed_bytes(piece->capacity));
   piece->marks = std::move(marks);
+  piece->in_use = in_use;
   if (piece->retained == 0) shelve(piece);
 }
 
 void PinnedAllocator::shelve(Piece* piece) {
+  if (piece->in_use || closed_) return;  // goes to nobody else
   (piece->marks.empty() ? free_[piece->capacity] : pending_).push_back(piece);
 }
 
@@ -144,11 +159,24 @@ void PinnedAllocator::record_stream(PinnedBlock* block, Stream& stream) {
   }
 }
 
-void PinnedAllocator::reclaim(bool wait) noexcept {
-  const auto passed = [&](const std::unique_ptr<Event>& mark) {
+// For the streams that use freed blocks. Without the lock: whoever wants it may hold Python's.
+void PinnedAllocator::wait_for_pending() noexcept {
+  std::vector<Stream*> streams;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const Piece* piece : pending_) {
+      for (const auto& mark : piece->marks) streams.push_back(mark->stream());
+    }
+  }
+  std::sort(streams.begin(), streams.end());
+  streams.erase(std::unique(streams.begin(), streams.end()), streams.end());
+  for (Stream* stream : streams) stream->settle();
+}
+
+void PinnedAllocator::reclaim() noexcept {
+  const auto passed = [](const std::unique_ptr<Event>& mark) {
     try {
-      if (wait) mark->settle();
-      return wait || mark->query();
+      return mark->query();
     } catch (const Error&) {  // what failed is done
       return true;
     }
@@ -175,9 +203,10 @@ void PinnedAllocator::release_cached() noexcept {
 }
 
 void PinnedAllocator::empty_cache() {
-  if (forked_child()) return;
+  if (forked_child() || (!device_.usable() && !device_.lost())) return;
+  wait_for_pending();
   std::lock_guard<std::mutex> lock(mutex_);
-  reclaim(true);
+  reclaim();
   release_cached();
 }
 

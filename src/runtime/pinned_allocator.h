@@ -52,6 +52,10 @@ class GRAFT_EXPORT PinnedAllocator {
   // Gives unused memory back; waits for the streams that use freed blocks.
   void empty_cache();
 
+  // Gives all memory back that nobody holds. What is held stays, for good: tensors of the CPU may
+  // read it until the process ends. REQUIRES: no command is left and none will come.
+  void close() noexcept;
+
   // Bytes that users hold, and bytes held in all; allocation and segment count their pieces.
   struct Statistics {
     Statistic allocated_bytes, reserved_bytes, allocation, segment;
@@ -68,18 +72,21 @@ class GRAFT_EXPORT PinnedAllocator {
     uint32_t retained = 0;
     std::vector<Stream*> users;
     std::vector<std::unique_ptr<Event>> marks;
+    bool in_use = false;  // by commands without a mark, for which a wait ended early
   };
 
   void* take(uint64_t bytes);
   void give_back(void* pointer) noexcept;
   void release(Piece* piece) noexcept;
+  void wait_for_pending() noexcept;
   // REQUIRES for all below: mutex_ is held.
   void shelve(Piece* piece);
-  void reclaim(bool wait) noexcept;
+  void reclaim() noexcept;
   void release_cached() noexcept;
 
   Device& device_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards what follows
+  bool closed_ = false;
   std::map<uintptr_t, Piece> pieces_;
   std::map<uint64_t, std::vector<Piece*>> free_;  // by capacity
   std::vector<Piece*> pending_;

@@ -4,19 +4,45 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
+#include "runtime/bounded_wait.h"
 #include "runtime/device_name.h"
 #include "runtime/error.h"
 #include "runtime/fork.h"
+#include "runtime/shared_memory.h"
+#include "runtime/slot_gate.h"
 
 namespace graft {
 namespace {
 
 constexpr uint32_t kMostOrdinals = 1024;  // more than that is rubbish, not a machine
+
+// How long the end of a process waits for threads that are inside a driver.
+constexpr std::chrono::seconds kGateLimit(1);
+
+bool finish_device(Device& device, Patience& patience) noexcept {
+  if (!device.usable()) return false;
+  bool done = false;
+  try {
+    done = device.shut_down(patience);
+  } catch (...) {  // interrupted: no other device is waited for
+    patience = Patience({}, std::chrono::nanoseconds(1));
+  }
+  if (!done) {
+    std::fprintf(
+        stderr,
+        "graft: the process ends with commands left on %s; a driver that waits for them may "
+        "delay the end.\n",
+        device.label().c_str());
+  }
+  return done;
+}
 
 std::string real_path(const std::string& path) {
   std::error_code failed;
@@ -52,7 +78,7 @@ void Platform::refuse(const std::string& path, const std::string& reason) {
 
 void Platform::describe(Driver& driver) {
   uint32_t count = 0;
-  const graft_status status = Driver::call(driver.table().device_count, &count);
+  const graft_status status = Driver::call_locked(driver.table().device_count, &count);
   driver.check(status, "device_count");
   if (count > kMostOrdinals) {
     throw Error(GRAFT_INVALID_ARGUMENT, "The driver '" + driver.name() + "' claims " +
@@ -182,6 +208,11 @@ Device& Platform::device(int index) {
   std::shared_ptr<Entry> entry;
   {
     std::lock_guard lock(mutex_);
+    if (ended_) {
+      throw Error(GRAFT_INVALID_ARGUMENT, device_label(index) +
+                                              " cannot be opened: Graft was shut down because the "
+                                              "process exits.");
+    }
     discover();
     if (index < 0 || static_cast<size_t>(index) >= entries_.size()) refuse_index(index);
     entry = entries_[static_cast<size_t>(index)];
@@ -276,11 +307,22 @@ void Platform::shutdown() noexcept {
   std::vector<void (*)() noexcept> finishes;
   {
     std::lock_guard lock(mutex_);
+    ended_ = true;
     finishes = finishes_;
   }
   for (const auto finish : finishes) finish();
+  const std::chrono::nanoseconds limit = wait_limit();
+  Patience patience({}, limit.count() == 0
+                            ? Device::kExitLimit
+                            : std::min<std::chrono::nanoseconds>(limit, Device::kExitLimit));
+  std::vector<Device*> done;
   for (const auto& device : open_) {
-    if (Device* open = device.load(std::memory_order_acquire)) open->shut_down();
+    Device* const open = device.load(std::memory_order_acquire);
+    if (open != nullptr && finish_device(*open, patience)) done.push_back(open);
+  }
+  if (done.empty() || !SlotGate::shut(std::chrono::steady_clock::now() + kGateLimit)) return;
+  for (Device* const device : done) {
+    if (shared_memory().close(*device)) device->close();
   }
 }
 

@@ -66,8 +66,12 @@ class GRAFT_EXPORT Platform {
   // Has shutdown call finish first, which must not throw. Any thread; a finish is registered once.
   void before_shutdown(void (*finish)() noexcept);
 
-  // For process exit: open devices finish their commands and take no more. Later calls throw Error,
-  // freeing memory stays harmless. Does nothing in a forked child.
+  // For process exit: open devices take no more commands and finish those they have, for at most
+  // Device::kExitLimit (and wait_limit()) together; an interrupt ends that at once. Then those that
+  // are done are closed. Not closed are devices with commands left, which a line on standard error
+  // names, devices whose memory other processes use, and all of them while another thread is inside
+  // a driver. Later calls throw Error, freeing memory stays harmless. Does nothing in a forked
+  // child.
   void shutdown() noexcept;
 
  private:
@@ -97,6 +101,7 @@ class GRAFT_EXPORT Platform {
   bool locked_to_fork_ = false;
   bool discovered_ = false;
   bool frozen_ = false;
+  bool ended_ = false;              // no more device is opened
   std::vector<std::string> paths_;  // not loaded yet
   std::vector<std::unique_ptr<Driver>> drivers_;
   std::vector<Refusal> refusals_;

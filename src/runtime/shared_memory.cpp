@@ -14,8 +14,14 @@ namespace {
 
 constexpr size_t kFew = 16;  // blocks that a send or a free looks at beside its own
 
-void wait_for_streams(const Device& device) noexcept {
-  for (Stream* stream : device.streams()) stream->settle();
+void wait_for_streams(const Device& device) {
+  for (Stream* stream : device.streams()) stream->settle_or_throw();
+}
+
+bool settle_streams(const Device& device) noexcept {
+  bool done = true;
+  for (Stream* stream : device.streams()) done &= stream->settle();
+  return done;
 }
 
 [[noreturn]] void refuse_gone(const MemoryHandle& handle) {
@@ -254,8 +260,7 @@ void SharedMemory::receive_again(const MemoryHandle& handle) {
 
 void SharedMemory::release(ReceivedBlock* block) noexcept {
   const std::unique_ptr<ReceivedBlock> received(block);
-  if (forked_child()) return;
-  wait_for_streams(*received->device);
+  if (forked_child() || !settle_streams(*received->device)) return;
   if (received->own != nullptr) return free(received->own);
   Device& device = *received->device;
   const std::lock_guard lock(mutex_);
@@ -265,6 +270,26 @@ void SharedMemory::release(ReceivedBlock* block) noexcept {
     mappings_.erase(mapping);
   }
   let_go(received->handle);
+}
+
+bool SharedMemory::close(Device& device) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(sent_, [&](const auto& one) {
+    const uint32_t row = one.second.handle.row;
+    if (one.first->device != &device || !own_->close(row)) return false;
+    by_row_.erase(row);
+    std::erase(waiting_, one.first);
+    return true;
+  });
+  count_.store(sent_.size(), std::memory_order_relaxed);
+  for (const auto& [block, entry] : sent_) {
+    if (block->device == &device) return false;
+  }
+  for (const auto& [key, mapping] : mappings_) {
+    if (key.first != device.index()) continue;
+    Driver::call(device.driver().table().memory_release, device.handle(), mapping.begin);
+  }
+  return true;
 }
 
 }  // namespace graft

@@ -74,11 +74,16 @@ class GRAFT_EXPORT SharedMemory {
   ReceivedBlock* receive(Device& device, const MemoryHandle& handle);
   // Reads a further message of memory that this process already holds.
   void receive_again(const MemoryHandle& handle);
-  // Waits for the device's commands. No other thread uses the block.
+  // Waits for the device's commands; where that wait ends early, the memory stays mapped. No other
+  // thread uses the block.
   void release(ReceivedBlock* block) noexcept;
 
   // Takes back every freed block whose readers are done; how many there were.
   size_t collect() noexcept;
+
+  // For the end of the process: unmaps other processes' memory of the device, or returns false
+  // where another process may still use memory of this one. REQUIRES: no command is left.
+  bool close(Device& device) noexcept;
 
   // Blocks that were sent and not taken back, freed or not.
   size_t sent() const { return count_.load(std::memory_order_relaxed); }

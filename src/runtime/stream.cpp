@@ -2,9 +2,7 @@
 #include "runtime/stream.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
-#include <thread>
 
 #include "runtime/device.h"
 #include "runtime/event.h"
@@ -43,9 +41,17 @@ Stream::Stream(Device& device, int64_t id, int priority)
 }
 
 Stream::~Stream() {
-  if (forked_child()) return;
-  if (idle_mark_ != nullptr) Driver::call(table_.event_destroy, idle_mark_);
-  Driver::call(table_.stream_destroy, handle_);
+  if (forked_child()) {
+    static_cast<void>(idle_mark_.release());
+    return;
+  }
+  close();
+}
+
+void Stream::close() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  idle_mark_.reset();
+  if (handle_ != nullptr) Driver::call(table_.stream_destroy, std::exchange(handle_, nullptr));
 }
 
 void Stream::refuse_unusable() const { refuse(device_); }
@@ -67,9 +73,10 @@ void Stream::copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind ki
   }
   if (kind == GRAFT_DEVICE_TO_HOST && kept_) throw_kept(lock);
   if (bytes == 0) return;
-  const graft_status status = Driver::call(table_.copy, handle_, to, from, bytes,
-                                           static_cast<uint32_t>(kind), traced.tag());
+  const graft_status status = Driver::call_locked(table_.copy, handle_, to, from, bytes,
+                                                  static_cast<uint32_t>(kind), traced.tag());
   if (status != GRAFT_OK) refused(lock, status, "copy");
+  ops_.add(traced.tag());
   count(counts_.copies, 1);
   count(counts_.copied_bytes, bytes);
   if (writes_are_watched() && kind != GRAFT_DEVICE_TO_HOST) note_write(device_, to);
@@ -77,15 +84,6 @@ void Stream::copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind ki
     if (kind != GRAFT_DEVICE_TO_DEVICE) capture->spoil();
     capture->commands.add_copy(to, from, bytes, kind, traced.tag());
   }
-}
-
-void Stream::read(void* to, graft_address from, uint64_t bytes) {
-  refuse_recording("reading a number of the device");
-  copy(reinterpret_cast<uintptr_t>(to), from, bytes, GRAFT_DEVICE_TO_HOST);
-  const TracedCall traced(*this, current_tag(), {TracedKind::kWait});
-  std::unique_lock<std::mutex> lock(mutex_);
-  refuse(device_);
-  finish_wait(lock, wait_here());
 }
 
 void Stream::peer_copy(graft_address to, Device& from_device, graft_address from, uint64_t bytes) {
@@ -96,8 +94,8 @@ void Stream::peer_copy(graft_address to, Device& from_device, graft_address from
     command("peer_copy", [&] {
       count(counts_.copies, 1);
       count(counts_.copied_bytes, bytes);
-      return Driver::call(table_.peer_copy, handle_, to, from_device.handle(), from, bytes,
-                          traced.tag());
+      return Driver::call_locked(table_.peer_copy, handle_, to, from_device.handle(), from, bytes,
+                                 traced.tag());
     });
     if (writes_are_watched()) note_write(device_, to);
     return;
@@ -111,6 +109,7 @@ void Stream::peer_copy(graft_address to, Device& from_device, graft_address from
     const auto give_back = [&](PinnedBlock* block) { staging.free(block); };
     std::unique_ptr<PinnedBlock, decltype(give_back)> block(staging.allocate(part), give_back);
     const auto host = reinterpret_cast<uintptr_t>(block->pointer);
+    staging.record_stream(block.get(), other);  // the wait for it may end early
     other.copy(host, from + done, part, GRAFT_DEVICE_TO_HOST);
     other.synchronize();
     staging.record_stream(block.get(), *this);
@@ -127,8 +126,9 @@ void Stream::fill(graft_address to, uint64_t bytes, const void* pattern, uint32_
     return recording_->add_fill(to, bytes, pattern, pattern_bytes, traced.tag());
   }
   const graft_status status =
-      Driver::call(table_.fill, handle_, to, bytes, pattern, pattern_bytes, traced.tag());
+      Driver::call_locked(table_.fill, handle_, to, bytes, pattern, pattern_bytes, traced.tag());
   if (status != GRAFT_OK) refused(lock, status, "fill");
+  ops_.add(traced.tag());
   count(counts_.fills, 1);
   count(counts_.filled_bytes, bytes);
   if (writes_are_watched()) note_write(device_, to);
@@ -156,10 +156,12 @@ void Stream::launch(graft_kernel kernel, const graft_launch& launch) {
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
   if (__builtin_expect(recording_ != nullptr, 0)) return recording_->add_launch(kernel, tagged);
-  const graft_status status = table_.kernel_launch == nullptr
-                                  ? GRAFT_UNSUPPORTED
-                                  : Driver::call(table_.kernel_launch, handle_, kernel, &tagged);
+  const graft_status status =
+      table_.kernel_launch == nullptr
+          ? GRAFT_UNSUPPORTED
+          : Driver::call_locked(table_.kernel_launch, handle_, kernel, &tagged);
   if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, "kernel_launch");
+  ops_.add(tagged.tag);
   count(counts_.launches, 1);
   if (writes_are_watched()) note_launch(device_, tagged);
   if (CommandCapture* const capture = CommandCapture::current(*this)) {
@@ -175,63 +177,15 @@ void Stream::execute(LibraryCommand command) {
   if (__builtin_expect(recording_ != nullptr, 0)) {
     return recording_->add_library(std::move(command));
   }
-  const graft_status status = Driver::call(command.run, handle_, command.plan, &command.execution);
+  const graft_status status =
+      Driver::call_locked(command.run, handle_, command.plan, &command.execution);
   if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, "plan_execute");
+  ops_.add(command.execution.tag);
   count(counts_.launches, 1);
   if (writes_are_watched()) note_write(device_, command.written);
   if (CommandCapture* const capture = CommandCapture::current(*this)) {
     capture->commands.add_library(std::move(command));
   }
-}
-
-graft_status Stream::wait_here() { return Driver::call(table_.stream_synchronize, handle_); }
-
-void Stream::synchronize() {
-  refuse_recording("waiting for the device");
-  const TracedCall traced(*this, current_tag(), {TracedKind::kWait});
-  std::unique_lock<std::mutex> lock(mutex_);
-  refuse(device_);
-  finish_wait(lock, wait_here());
-}
-
-void Stream::settle() noexcept {
-  if (forked_child() || !device_.usable()) return;
-  std::unique_lock<std::mutex> lock(mutex_);
-  const graft_status status = wait_here();
-  if (status != GRAFT_OK) keep(status);
-}
-
-void Stream::drain() noexcept {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (!mutex_.try_lock()) {  // a thread that waits on a stuck device must not hold up the exit
-    if (std::chrono::steady_clock::now() > deadline) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  std::lock_guard<std::mutex> lock(mutex_, std::adopt_lock);
-  wait_here();
-}
-
-graft_status Stream::ask_idle() {
-  if (table_.stream_query != nullptr) return Driver::call(table_.stream_query, handle_);
-  if (idle_mark_ == nullptr) {
-    const graft_status status =
-        Driver::call(table_.event_create, device_.handle(), 0u, &idle_mark_);
-    if (status != GRAFT_OK) return status;
-  }
-  graft_status status = Driver::call(table_.event_record, idle_mark_, handle_);
-  if (status == GRAFT_OK) status = Driver::call(table_.event_query, idle_mark_);
-  return status == GRAFT_OK ? wait_here() : status;
-}
-
-bool Stream::query() {
-  refuse_recording("asking whether the device is done");
-  std::unique_lock<std::mutex> lock(mutex_);
-  refuse(device_);
-  if (kept_) throw_kept(lock);
-  const graft_status status = ask_idle();
-  if (status == GRAFT_BUSY) return false;
-  finish_wait(lock, status);
-  return true;
 }
 
 void Stream::wait(Event& event) {
@@ -243,7 +197,7 @@ void Stream::wait(Event& event) {
   const bool same_driver = &event.device().driver() == &device_.driver();
   if (table_.stream_wait_event == nullptr || !same_driver) return event.synchronize();
   command("stream_wait_event",
-          [&] { return Driver::call(table_.stream_wait_event, handle_, event.handle()); });
+          [&] { return Driver::call_locked(table_.stream_wait_event, handle_, event.handle()); });
   if (Stream* other = event.stream()) concerns_.take_over(other->concerns_);
 }
 
@@ -252,13 +206,13 @@ void Stream::callback(std::function<void()> function) {
   refuse_recording("a host callback");
   if (table_.host_callback == nullptr) {
     refuse(device_);
-    settle();
+    settle_or_throw();
     run_callback(owned.release());
     return;
   }
   command("host_callback", [&] {
     const graft_status status =
-        Driver::call(table_.host_callback, handle_, &run_callback, owned.get());
+        Driver::call_locked(table_.host_callback, handle_, &run_callback, owned.get());
     if (status == GRAFT_OK) static_cast<void>(owned.release());
     return status;
   });
@@ -268,12 +222,17 @@ bool Stream::native_handle(uint64_t* out_handle) {
   if (table_.stream_native_handle == nullptr) return false;
   distrust_device(device_);
   command("stream_native_handle",
-          [&] { return Driver::call(table_.stream_native_handle, handle_, out_handle); });
+          [&] { return Driver::call_locked(table_.stream_native_handle, handle_, out_handle); });
   return true;
 }
 
-void Stream::mark(graft_event event) {
-  command("event_record", [&] { return Driver::call(table_.event_record, event, handle_); });
+uint64_t Stream::mark(graft_event event) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  refuse(device_);
+  refuse_recording("event_record");
+  const graft_status status = Driver::call_locked(table_.event_record, event, handle_);
+  if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, "event_record");
+  return ops_.added();
 }
 
 void Stream::arm(Check check, void* context) {
@@ -341,6 +300,7 @@ void Stream::replay(Recording& recording) {
   std::string_view slot;
   const graft_status status = recording.run(table_, *this, &slot);
   if (status != GRAFT_OK) refused(lock, status, slot);
+  ops_.add(traced.tag());
   count(recording.counts());
 }
 
@@ -356,6 +316,7 @@ void Stream::give(CommandList& commands, std::span<const std::pair<Check, void*>
   std::string_view slot;
   const graft_status status = commands.give(table_, device_, handle_, &slot);
   if (status != GRAFT_OK) refused(lock, status, slot);
+  ops_.add(traced.tag());
   count(commands.counts());
 }
 

@@ -9,6 +9,8 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "graft/driver.h"
 #include "runtime/command_capture.h"
@@ -17,17 +19,22 @@
 #include "runtime/concerns.h"
 #include "runtime/driver_library.h"
 #include "runtime/error.h"
+#include "runtime/event_handle.h"
 #include "runtime/export.h"
 #include "runtime/op_tag.h"
+#include "runtime/pending_ops.h"
 #include "runtime/recording.h"
 
 namespace graft {
 
 class Device;
 class Event;
+class Patience;
 
 // Owned by its Device, which outlives every user. Thread-safe: one lock per stream orders the calls
-// of a driver's slots; a blocking call holds that lock and no other. Every command carries the
+// of a driver's slots; a wait holds that lock and no other for 20 ms, and then no lock at all.
+// A wait is one for the commands so far. It ends early where the interrupt check throws, and with
+// Error TIMEOUT after wait_limit() (bounded_wait.h); the commands go on. Every command carries the
 // calling thread's op tag (op_tag.h). A command that the driver refuses throws Error at the call; a
 // command that fails later makes one Error with its op's name, thrown once by the next
 // synchronize, query or device-to-host copy; then the stream works again. Of several the first is
@@ -56,6 +63,7 @@ class GRAFT_EXPORT Stream {
   void peer_copy(graft_address to, Device& from_device, graft_address from, uint64_t bytes);
 
   // Copies bytes of device memory to the host and waits for them: a copy and synchronize in one.
+  // to may be on the stack: it is written only while the call lasts, however the wait ends.
   void read(void* to, graft_address from, uint64_t bytes);
 
   // Enqueues a fill of bytes with a pattern of 1, 2, 4, 8 or 16 bytes, read during the call.
@@ -80,15 +88,36 @@ class GRAFT_EXPORT Stream {
     refuse_recording(what);
     const graft_status status = slot();
     if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, what);
+    ops_.add(current_tag());
   }
 
   // Blocks until every command so far is done, then throws what failed, if anything did.
   void synchronize();
 
+  // The same. Where the wait ends early, the stream keeps what used() returns, a shared_ptr to the
+  // host memory of its commands, until they are done.
+  template <class Used>
+  void synchronize(Used&& used) {
+    try {
+      synchronize();
+    } catch (...) {
+      if (given_up()) keep_alive(used());
+      throw;
+    }
+  }
+
   // As synchronize, but keeps a failure for the next synchronize, query or device-to-host copy, and
-  // waits while the stream records, too: for what it took before. Does nothing on a lost device or
-  // in a forked child.
-  void settle() noexcept;
+  // waits while the stream records, too: for what it took before. False where the wait ended early:
+  // the commands may still use their memory. True on a lost device and in a forked child, at once.
+  bool settle() noexcept;
+  // The same, but throws where the wait ends early.
+  void settle_or_throw();
+
+  // Whether the last wait ended early; the commands may be done by now.
+  bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
+
+  // Holds host memory until a wait finds the commands so far done, or for good.
+  void keep_alive(std::shared_ptr<const void> memory);
 
   // True when no command is left. Throws as synchronize does. Never blocks.
   bool query();
@@ -104,8 +133,14 @@ class GRAFT_EXPORT Stream {
   // The vendor's own handle; false when the driver offers none.
   bool native_handle(uint64_t* out_handle);
 
-  // Marks an event here; used by Event::record.
-  void mark(graft_event event);
+  // Marks an event here; returns how many commands are before it. Used by Event::record.
+  uint64_t mark(graft_event event);
+
+  // For a wait for a mark here: so many commands are done; or it ended early; and its Error
+  // TIMEOUT.
+  void passed(uint64_t commands) noexcept { ops_.done(commands); }
+  void give_up() noexcept { given_up_.store(true, std::memory_order_relaxed); }
+  Error too_long(uint64_t commands) const;
 
   // Runs check(*this, context) once after the next successful synchronize (or idle query), outside
   // the lock; what it throws goes to the caller. Arming again before that replaces it. For records
@@ -151,8 +186,13 @@ class GRAFT_EXPORT Stream {
   // Those before one that the driver refuses (which throws Error) are enqueued.
   void give(CommandList& commands, std::span<const std::pair<Check, void*>> checks);
 
-  // Waits at most some seconds, drops what failed. For process exit, when no command is taken.
-  void drain() noexcept;
+  // For process exit, when no command is taken: waits as long as patience lasts and drops what
+  // failed. Whether the commands are done. After a wait that ended early it only looks. Throws what
+  // the interrupt check throws.
+  bool drain(Patience& patience);
+
+  // Gives the stream back to the driver. REQUIRES: its commands are done and none is taken.
+  void close() noexcept;
 
   // Turns the status of a wait into the Error of a late failure, or keeps it for later.
   [[noreturn]] void throw_late(graft_status status);
@@ -181,8 +221,15 @@ class GRAFT_EXPORT Stream {
   // REQUIRES for all below: mutex_ is held.
   Error late_error(graft_status status);
   void keep(graft_status status);
-  graft_status wait_here();
+  graft_status wait_here(std::unique_lock<std::mutex>& lock, Patience* patience = nullptr);
+  graft_status first_slice(uint64_t ns);
+  graft_status wait_for_mark(std::unique_lock<std::mutex>& lock, Patience& patience);
+  graft_status error_of_passed(uint64_t commands);
+  graft_status mark_idle();
+  graft_status ask_mark();
   graft_status ask_idle();
+  void wait_and_finish();       // takes the lock itself
+  void let_go_done() noexcept;  // takes the lock itself
   [[noreturn]] void throw_kept(std::unique_lock<std::mutex>& lock);
   void finish_wait(std::unique_lock<std::mutex>& lock, graft_status status);
 
@@ -199,9 +246,14 @@ class GRAFT_EXPORT Stream {
   uint64_t unread_ = 0;        // late errors after it
   Check check_ = nullptr;
   void* check_context_ = nullptr;
-  graft_event idle_mark_ = nullptr;  // for drivers without stream_query
+  std::unique_ptr<EventHandle> idle_mark_;  // for drivers without stream_query
+  PendingOps ops_;
+  std::vector<std::pair<uint64_t, std::shared_ptr<const void>>> kept_alive_;  // by commands before
   std::shared_ptr<Recording> recording_;
   std::atomic<uint64_t> memory_pool_{0};  // of recording_
+
+  std::atomic<bool> given_up_{false};
+  std::atomic<bool> keeps_any_{false};  // whether kept_alive_ holds any
 };
 
 }  // namespace graft

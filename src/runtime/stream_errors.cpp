@@ -12,8 +12,9 @@ namespace graft {
 Error Stream::late_error(graft_status status) {
   uint32_t tag = 0;
   char text[4096] = "";
-  if (table_.stream_error != nullptr) {
-    if (Driver::call(table_.stream_error, handle_, &tag, text, sizeof(text)) != GRAFT_OK) tag = 0;
+  if (table_.stream_error != nullptr && handle_ != nullptr) {
+    if (Driver::call_locked(table_.stream_error, handle_, &tag, text, sizeof(text)) != GRAFT_OK)
+      tag = 0;
     text[sizeof(text) - 1] = '\0';
   }
   const std::string op = op_name(tag);
@@ -65,6 +66,7 @@ void Stream::finish_wait(std::unique_lock<std::mutex>& lock, graft_status status
   const Check check = std::exchange(check_, nullptr);
   void* const context = check_context_;
   lock.unlock();
+  let_go_done();
   if (check != nullptr) check(*this, context);
   concerns_.ask();
 }

@@ -63,6 +63,7 @@ TEST_F(EventTest, SettleLeavesTheErrorForTheStream) {
 }
 
 TEST_F(EventTest, PollsWithoutTheSlot) {
+  fake::remove_bounded_waits(fake::table());
   fake::table().event_synchronize = nullptr;
   Device& device = fake_.open();
   Stream& stream = device.default_stream();

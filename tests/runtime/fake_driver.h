@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "graft/driver.h"
 #include "runtime/device.h"
@@ -40,7 +42,8 @@ namespace graft::fake {
 
 // What a test sets before or during its run; one per process, reset by Fake's constructor.
 struct Controls {
-  std::atomic<bool> hold{false};     // commands wait until release() or a synchronisation
+  std::atomic<bool> hold{false};            // commands wait until release() or a synchronisation
+  std::atomic<graft_stream> hung{nullptr};  // its commands wait for release() alone
   std::atomic<int> fail_late{0};     // status of the next command, after its slot returned OK
   std::atomic<int> fail_now{0};      // status that the next command's slot returns
   std::atomic<int64_t> clock_ns{0};  // events are stamped with it
@@ -60,20 +63,36 @@ inline Controls& controls() {
   return *the_controls;
 }
 
-// Runs what the stream holds. REQUIRES: its mutex is held.
-inline void run_all(graft_stream stream) {
-  while (!stream->queue.empty()) {
+// Runs the first commands that the stream holds. REQUIRES: its mutex is held.
+inline void run(graft_stream stream, size_t commands) {
+  for (; commands > 0 && !stream->queue.empty(); --commands) {
     auto command = std::move(stream->queue.front());
     stream->queue.pop_front();
     command();
     ++stream->done;
   }
 }
+inline void run_all(graft_stream stream) {
+  if (controls().hung != stream) run(stream, SIZE_MAX);
+}
 
 // Lets time pass on one stream while it is held everywhere else.
-inline void release(Stream& stream) {
+inline void release(Stream& stream, size_t commands = SIZE_MAX) {
   std::lock_guard<std::mutex> lock(stream.handle()->mutex);
-  run_all(stream.handle());
+  run(stream.handle(), commands);
+}
+
+inline void hang(Stream& stream) { controls().hung = stream.handle(); }
+
+// Asks done, which runs commands, until it says yes or the time is over.
+template <class Done>
+bool within(uint64_t timeout_ns, Done&& done) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
 }
 
 inline graft_status enqueue(graft_stream stream, uint32_t tag, std::function<void()> work) {
@@ -137,6 +156,32 @@ inline graft_status event_synchronize(graft_event event) {
   return take_late(event->stream);
 }
 
+inline graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns) {
+  graft_stream stream = nullptr;
+  const bool passed = within(timeout_ns, [&] {
+    std::lock_guard<std::mutex> lock(event->mutex);
+    stream = event->stream;
+    if (stream == nullptr) return true;
+    std::lock_guard<std::mutex> stream_lock(stream->mutex);
+    run_all(stream);
+    return stream->done >= event->mark;
+  });
+  if (!passed) return GRAFT_BUSY;
+  if (stream == nullptr) return GRAFT_OK;
+  std::lock_guard<std::mutex> lock(stream->mutex);
+  return take_late(stream);
+}
+
+inline graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
+  const bool done = within(timeout_ns, [&] {
+    std::lock_guard<std::mutex> lock(stream->mutex);
+    run_all(stream);
+    return stream->queue.empty();
+  });
+  std::lock_guard<std::mutex> lock(stream->mutex);
+  return done ? take_late(stream) : GRAFT_BUSY;
+}
+
 inline void add_devices(graft_driver_table& t) {
   t.device_count = [](uint32_t* out) { return *out = 2, GRAFT_OK; };
   t.device_properties = [](uint32_t ordinal, graft_device_properties* properties) {
@@ -174,6 +219,7 @@ inline void add_streams(graft_driver_table& t) {
     run_all(stream);
     return take_late(stream);
   };
+  t.stream_synchronize_within = &stream_synchronize_within;
   t.copy = [](graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes, uint32_t,
               uint32_t tag) {
     return enqueue(stream, tag, [=] {
@@ -224,6 +270,7 @@ inline void add_events(graft_driver_table& t) {
   };
   t.event_query = &event_query;
   t.event_synchronize = &event_synchronize;
+  t.event_synchronize_within = &event_synchronize_within;
   t.event_elapsed = [](graft_event start, graft_event end, int64_t* out) {
     if (event_query(start) != GRAFT_OK || event_query(end) != GRAFT_OK) return GRAFT_BUSY;
     return *out = end->time_ns - start->time_ns, GRAFT_OK;
@@ -241,6 +288,12 @@ inline graft_driver_table full_table() {
   add_streams(t);
   add_events(t);
   return t;
+}
+
+// What a driver of an older minor leaves out.
+inline void remove_bounded_waits(graft_driver_table& t) {
+  t.stream_synchronize_within = nullptr;
+  t.event_synchronize_within = nullptr;
 }
 
 inline graft_driver_table& table() {
@@ -273,6 +326,7 @@ class Fake {
   static void reset() {
     Controls& now = controls();
     now.hold = false;
+    now.hung = nullptr;
     now.fail_late = now.fail_now = 0;
     now.clock_ns = 0;
     now.memory = 1 << 30;

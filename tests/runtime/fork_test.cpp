@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/bounded_wait.h"
 #include "runtime/event.h"
 #include "tests/runtime/fake_driver.h"
 
@@ -53,7 +54,8 @@ TEST(ForkTest, ChildDoesNothingToTheDriver) {
     device.allocator().free(block);
     device.pinned_allocator().free(pinned);
     device.allocator().empty_cache();
-    device.shut_down();
+    Patience patience;
+    device.shut_down(patience);
     fake.close();
     return right && slot_calls == 0;
   }));

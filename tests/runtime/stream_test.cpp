@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "runtime/bounded_wait.h"
 #include "runtime/event.h"
 #include "tests/runtime/fake_driver.h"
 
@@ -237,7 +238,8 @@ TEST_F(StreamTest, ShutDownDrainsAndRefusesMore) {
   controls().hold = true;
   Block* block = device.allocator().allocate(1, stream);
   stream.launch(nullptr, 1, {});
-  device.shut_down();
+  Patience patience;
+  EXPECT_TRUE(device.shut_down(patience));
   EXPECT_EQ(stream.handle()->done, 1u);
   EXPECT_TRUE(has(error_of([&] { stream.launch(nullptr, 1, {}); }), "shut down"));
   device.allocator().free(block);
