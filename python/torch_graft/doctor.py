@@ -18,6 +18,7 @@ SETTINGS = {
     "GRAFT_DEVICES": 'which devices, in which order ("cuda,opencl:1,host")',
     "GRAFT_DEVICE_NAME": 'the name of the device type instead of "graft"',
     "GRAFT_FALLBACK": "off, warn or forbid: operators without a kernel",
+    "GRAFT_TIMEOUT": "most seconds of a wait for the device (not set: no limit)",
     "GRAFT_CC": "the C compiler for kernels that were not built ahead of time",
     "GRAFT_CACHE_DIR": "where compiled kernels are kept",
     "GRAFT_PROGRESS": "1 or 0: a line while kernels are compiled (not set: on a terminal)",

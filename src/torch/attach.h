@@ -15,6 +15,9 @@ void attach_profiler();
 // Traces the ops where GRAFT_TRACE=1 asks for it.
 void attach_trace();
 
+// Lets the signals that Python handles end a wait for a device.
+void attach_interrupts();
+
 // Attaches all of it. REQUIRES: no other backend has taken the device type.
 void attach();
 

@@ -153,8 +153,7 @@ void CollectiveWork::settle() noexcept {
     const std::lock_guard lock(state_);
     done = done_.get();
   }
-  if (done != nullptr) done->settle();
-  is_settled_ = true;
+  is_settled_ = done == nullptr || done->settle();
 }
 
 bool CollectiveWork::settled() {

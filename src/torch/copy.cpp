@@ -105,7 +105,8 @@ at::Tensor fetch(const at::Tensor& tensor) {
   int64_t span = 1;
   for (int64_t i = 0; i < tensor.dim(); ++i) span += (tensor.size(i) - 1) * tensor.stride(i);
   at::Tensor flat = at::empty({span}, at::TensorOptions().dtype(tensor.scalar_type()));
-  copy_out(flat.mutable_data_ptr(), address_of(tensor), bytes_of(flat), tensor.device().index());
+  copy_out(flat.mutable_data_ptr(), flat, address_of(tensor), bytes_of(flat),
+           tensor.device().index());
   return flat.as_strided(tensor.sizes(), tensor.strides());
 }
 
@@ -118,7 +119,7 @@ void through_the_host(const at::Tensor& to, const at::Tensor& from, Bits bits) {
   const at::Tensor image = packed(to) ? host_like(to, to.scalar_type()) : fetch(to);
   image.copy_(changed(source, bits));
   const size_t sent = image.storage().nbytes(), read = source.storage().nbytes();
-  copy_in(address_of(to), image.storage().data(), sent, to.device().index());
+  copy_in(address_of(to), image.storage().data(), image, sent, to.device().index());
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
   counter.add(read + sent * (packed(to) ? 1 : 2), passed.count());
 }
@@ -163,10 +164,11 @@ void copy_across(const at::Tensor& to, const at::Tensor& from, Bits bits) {
 
 // The host may not look at pinned memory that a command in the queue still writes: what changes
 // on the way changes on the device.
-void copy_unread(const at::Tensor& to, const at::Tensor& from, Bits bits) {
+void copy_unread(const at::Tensor& to, const at::Tensor& from, const at::Tensor& owner, Bits bits) {
   const at::Tensor image =
       at::empty_strided(from.sizes(), from.strides(), to.options().dtype(from.scalar_type()));
-  copy_in(address_of(image), from.const_data_ptr(), bytes_of(from), to.device().index(), true);
+  copy_in(address_of(image), from.const_data_ptr(), owner, bytes_of(from), to.device().index(),
+          true);
   copy_within(to, image, bits);
 }
 
@@ -174,7 +176,7 @@ void copy_to_device(const at::Tensor& to, const at::Tensor& from, Bits bits, boo
   const c10::Device device = to.device();
   at::Tensor host = raw_host(from);
   const bool changes = non_blocking && packed(host) && !plain(to, host, bits);
-  if (changes && is_pinned(host.const_data_ptr())) return copy_unread(to, host, bits);
+  if (changes && is_pinned(host.const_data_ptr())) return copy_unread(to, host, from, bits);
   const at::Tensor target = packed(to) ? to : empty_graft(to.sizes(), to.scalar_type(), device);
   const bool direct = plain(target, host, bits);
   if (!direct) {
@@ -182,8 +184,8 @@ void copy_to_device(const at::Tensor& to, const at::Tensor& from, Bits bits, boo
     staged.copy_(changed(host, bits));
     host = staged;
   }
-  copy_in(address_of(target), host.const_data_ptr(), bytes_of(host), device.index(),
-          non_blocking && direct);
+  copy_in(address_of(target), host.const_data_ptr(), direct ? from : host, bytes_of(host),
+          device.index(), non_blocking && direct);
   if (!target.is_same(to)) copy_within(to, target, {});
 }
 
@@ -196,12 +198,12 @@ void copy_to_host(const at::Tensor& to, const at::Tensor& from, Bits bits, bool 
     return;
   }
   if (plain(target, source, bits)) {
-    copy_out(target.mutable_data_ptr(), address_of(source), bytes_of(source), device.index(),
+    copy_out(target.mutable_data_ptr(), to, address_of(source), bytes_of(source), device.index(),
              non_blocking);
     return;
   }
   const at::Tensor staged = host_like(source, source.scalar_type());
-  copy_out(staged.mutable_data_ptr(), address_of(source), bytes_of(source), device.index());
+  copy_out(staged.mutable_data_ptr(), staged, address_of(source), bytes_of(source), device.index());
   target.copy_(changed(staged, bits));
 }
 
@@ -243,10 +245,14 @@ at::Scalar read_number(const at::Tensor& self) {
   return self.is_neg() ? -plain : plain;
 }
 
+std::shared_ptr<const void> kept(const at::Tensor& owner) {
+  return std::make_shared<const c10::Storage>(owner.storage());
+}
+
 }  // namespace
 
-void copy_in(graft_address to, const void* from, size_t bytes, c10::DeviceIndex device,
-             bool non_blocking) {
+void copy_in(graft_address to, const void* from, const at::Tensor& owner, size_t bytes,
+             c10::DeviceIndex device, bool non_blocking) {
   if (bytes == 0) return;
   Stream& stream = current_stream(device);
   const auto source = reinterpret_cast<uint64_t>(from);
@@ -267,12 +273,12 @@ void copy_in(graft_address to, const void* from, size_t bytes, c10::DeviceIndex 
   } else {
     if (bytes > kStagedBytes) tell_of_wait("a large copy from host memory that blocks");
     stream.copy(to, source, bytes, GRAFT_HOST_TO_DEVICE);
-    stream.synchronize();
+    stream.synchronize([&] { return kept(owner); });
   }
 }
 
-void copy_out(void* to, graft_address from, size_t bytes, c10::DeviceIndex device,
-              bool non_blocking) {
+void copy_out(void* to, const at::Tensor& owner, graft_address from, size_t bytes,
+              c10::DeviceIndex device, bool non_blocking) {
   if (bytes == 0) return;
   Stream& stream = current_stream(device);
   const bool behind = non_blocking && is_pinned(to);
@@ -280,7 +286,7 @@ void copy_out(void* to, graft_address from, size_t bytes, c10::DeviceIndex devic
   if (behind) record_pinned(to, stream);
   if (!behind) stream.refuse_recording("a copy to host memory that is not pinned, or that blocks,");
   stream.copy(reinterpret_cast<uint64_t>(to), from, bytes, GRAFT_DEVICE_TO_HOST);
-  if (!behind) stream.synchronize();
+  if (!behind) stream.synchronize([&] { return kept(owner); });
 }
 
 void copy(const at::Tensor& to, const at::Tensor& from, bool non_blocking) {

@@ -17,11 +17,12 @@ namespace graft::binding {
 void copy(const at::Tensor& to, const at::Tensor& from, bool non_blocking = false);
 
 // Bytes from the host to the device; see copy. The stream is the current one of to's device.
-void copy_in(graft_address to, const void* from, size_t bytes, c10::DeviceIndex device,
-             bool non_blocking = false);
+// owner's storage holds the bytes: it is kept while a copy goes on whose wait ended early.
+void copy_in(graft_address to, const void* from, const at::Tensor& owner, size_t bytes,
+             c10::DeviceIndex device, bool non_blocking = false);
 
-// Bytes from the device to the host. Throws late errors when it waits.
-void copy_out(void* to, graft_address from, size_t bytes, c10::DeviceIndex device,
-              bool non_blocking = false);
+// Bytes from the device to the host, into owner's storage. Throws late errors when it waits.
+void copy_out(void* to, const at::Tensor& owner, graft_address from, size_t bytes,
+              c10::DeviceIndex device, bool non_blocking = false);
 
 }  // namespace graft::binding

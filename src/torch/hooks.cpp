@@ -81,6 +81,7 @@ void attach() {
   attach_pinned_memory();
   attach_hooks();
   attach_trace();
+  attach_interrupts();
 }
 
 }  // namespace graft::binding

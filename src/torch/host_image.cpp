@@ -74,7 +74,7 @@ at::Tensor HostImage::fetch_storage(const at::Tensor& device) {
     return {};
   }
   at::Tensor bytes = at::empty({static_cast<int64_t>(storage.nbytes())}, at::kByte);
-  copy_out(bytes.mutable_data_ptr(), address, storage.nbytes(), device.device().index());
+  copy_out(bytes.mutable_data_ptr(), bytes, address, storage.nbytes(), device.device().index());
   return bytes;
 }
 
@@ -84,7 +84,7 @@ void HostImage::fetch(size_t span) {
   if (span <= 2 * packed || device_.dim() > kMaxRank) {
     const auto elements = static_cast<int64_t>(span / device_.dtype().itemsize());
     const at::Tensor flat = at::empty({elements}, options);
-    copy_out(flat.mutable_data_ptr(), address_of(device_), span, device_.device().index());
+    copy_out(flat.mutable_data_ptr(), flat, address_of(device_), span, device_.device().index());
     host_ = flat.as_strided(device_.sizes(), device_.strides());
     bytes_ += span;
     return;
@@ -102,6 +102,7 @@ bool HostImage::alias_device_memory(size_t bytes) {
   Stream& stream = current_stream(device_.device().index());
   void* memory = stream.device().host_view(address_of(device_), bytes);
   if (memory == nullptr) return false;
+  gate_.emplace();  // on no other thread is the device closed meanwhile
   stream.synchronize();
   host_ = host_over(memory, bytes, device_);
   aliases_ = true;
@@ -148,7 +149,7 @@ void HostImage::write_back() {
   } else if (same_strides_ && at::has_internal_overlap(device_) != at::MemOverlap::No) {
     if (lazy_clones_live()) own_memory(device_);
     const size_t span = span_bytes(host_);
-    copy_in(address_of(device_), host_.const_data_ptr(), span, device_.device().index());
+    copy_in(address_of(device_), host_.const_data_ptr(), host_, span, device_.device().index());
     bytes_ += span;
   } else {
     copy(device_, host_);

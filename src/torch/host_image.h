@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "runtime/slot_gate.h"
+
 namespace graft::binding {
 
 // A host tensor with the values of a device tensor. Where the driver offers memory_host_view it is
@@ -50,6 +52,7 @@ class HostImage {
   at::Tensor host_;
   const void* origin_ = nullptr;  // where host_'s memory was before the CPU could resize it
   bool aliases_ = false;          // host_'s memory is the device's
+  std::optional<SlotGate> gate_;  // which stays open while it is
   bool same_strides_ = true;
   std::optional<uint64_t> watched_;  // the fingerprint of what host_ held
   int64_t before_ = 0;               // bytes of the device's storage that come before host_'s

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "codegen/op_table.h"
+#include "runtime/bounded_wait.h"
 #include "runtime/device_name.h"
 #include "runtime/fork.h"
 #include "runtime/platform.h"
@@ -46,6 +47,7 @@ void attach_and_check() {
   set_device_type_name(device_name());
   attach();
   fallback_policy();  // reads GRAFT_FALLBACK now, so that a wrong one is told of at once
+  check_wait_limit();
 }
 
 // Autograd's threads still drop Python objects: once the interpreter is gone that aborts.

@@ -1,5 +1,7 @@
 """The process ends cleanly: with work queued, tensors alive, threads running, after errors."""
 
+import signal
+
 import pytest
 
 pytestmark = pytest.mark.both_modes
@@ -68,3 +70,32 @@ def test_interrupt_ends_a_wait(python):
         GRAFT_HOST_MODE="async",
     ).good()
     assert "interrupted" in ran.out
+
+
+def test_threads_that_compute_to_the_end(python):
+    """They get an error or nothing at all, and never memory that was given back.
+
+    Python ends a daemon thread wherever it asks for Python's lock, which C++ answers by an abort at times.
+    """
+    ran = python(
+        """
+        import threading, time
+        x = torch.randn(300, 300).to(D)
+        def compute(work):
+            while True:
+                work()
+        works = [
+            lambda: (x @ x).sum().item(),
+            lambda: torch.linalg.eigvals(x),
+            lambda: torch.empty(10**6, device=D).fill_(1).record_stream(torch.Stream(D)),
+            lambda: torch.accelerator.current_stream().record_event().synchronize(),
+        ]
+        for work in works:
+            threading.Thread(daemon=True, target=compute, args=(work,)).start()
+        time.sleep(0.5)
+        """,
+        timeout=60,
+        GRAFT_FALLBACK="off",
+    )
+    assert ran.code in (0, -signal.SIGABRT), ran.err
+    assert ran.code == 0 or "terminate called without an active exception" in ran.err
