@@ -8,7 +8,7 @@
 #include "runtime/bounded_wait.h"
 #include "runtime/caching_allocator.h"
 #include "runtime/device_name.h"
-#include "runtime/device_order.h"
+#include "runtime/device_properties.h"
 #include "runtime/direct_allocator.h"
 #include "runtime/fork.h"
 #include "runtime/write_epochs.h"

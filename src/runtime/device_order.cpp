@@ -3,12 +3,9 @@
 #include "runtime/device_order.h"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cstddef>
 #include <string_view>
-
-#include "runtime/error.h"
 
 namespace graft {
 namespace {
@@ -97,33 +94,6 @@ std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found, c
     }
   }
   return order;
-}
-
-graft_device_properties read_properties(const Driver& driver, uint32_t ordinal) {
-  graft_device_properties properties{};
-  properties.struct_size = sizeof(properties);
-  const std::string device = "device " + std::to_string(ordinal);
-  const graft_status status =
-      Driver::call_locked(driver.table().device_properties, ordinal, &properties);
-  if (status != GRAFT_OK) driver.fail(status, "device_properties", device, {});
-  properties.struct_size = sizeof(properties);
-  properties.name[sizeof(properties.name) - 1] = '\0';
-  properties.vendor[sizeof(properties.vendor) - 1] = '\0';
-  properties.dialect[sizeof(properties.dialect) - 1] = '\0';
-  std::string wrong;
-  if (properties.memory_bytes == 0) wrong = "no memory";
-  if (!std::has_single_bit(properties.allocation_alignment)) {
-    wrong = "an alignment of " + std::to_string(properties.allocation_alignment) +
-            ", which is no power of two";
-  }
-  if (properties.compute_units == 0) wrong = "no compute units";
-  if (properties.device_class > GRAFT_GPU_LIKE) wrong = "an unknown device class";
-  if (properties.priority_highest > properties.priority_lowest) wrong = "no stream priority";
-  if (!wrong.empty()) {
-    throw Error(GRAFT_INVALID_ARGUMENT, device + " of driver '" + driver.name() + "' claims " +
-                                            wrong + ", so it is not used. Ask its vendor.");
-  }
-  return properties;
 }
 
 }  // namespace graft

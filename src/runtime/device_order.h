@@ -25,10 +25,6 @@ struct DeviceDescription {
   graft_device_properties properties;
 };
 
-// What a driver says of a device, checked: Error when it fails, throws or makes no sense (no
-// memory, an alignment that is no power of two, ...). Strings end in a zero byte whatever it wrote.
-graft_device_properties read_properties(const Driver& driver, uint32_t ordinal);
-
 // Whether a device of the driver can count under such a list: if not, its driver need not be asked.
 bool may_count(const std::string& driver, const char* list);
 

@@ -11,6 +11,7 @@
 
 #include "runtime/error.h"
 #include "runtime/op_tag.h"
+#include "runtime/readable_text.h"
 
 namespace graft {
 namespace {
@@ -125,9 +126,18 @@ void check_slots(const std::string& path, graft_driver_table& table) {
       missing += (missing.empty() ? "" : ", ") + std::string(kSlotNames[i]);
     }
   }
-  if (table.host_allocate != nullptr && table.host_free == nullptr) {
-    missing += (missing.empty() ? "" : ", ") + std::string("host_free (host_allocate is given)");
+#define GRAFT_NEEDS(given, needed)                                                            \
+  if (table.given != nullptr && table.needed == nullptr) {                                    \
+    missing += (missing.empty() ? "" : ", ") + std::string(#needed " (" #given " is given)"); \
   }
+  GRAFT_NEEDS(host_allocate, host_free)
+  GRAFT_NEEDS(program_compile, program_load)
+  GRAFT_NEEDS(program_load, kernel_find)
+  GRAFT_NEEDS(kernel_find, kernel_launch)
+  GRAFT_NEEDS(kernel_launch, kernel_find)
+  GRAFT_NEEDS(memory_export, memory_import)
+  GRAFT_NEEDS(memory_export, memory_release)
+#undef GRAFT_NEEDS
   if (!missing.empty()) {
     refuse(GRAFT_INVALID_ARGUMENT, path,
            "its table of " + std::to_string(table.slot_count) +
@@ -170,7 +180,8 @@ std::unique_ptr<Driver> Driver::adopt(graft_driver_query_function query, const s
   if (status != GRAFT_OK && status != GRAFT_VERSION_MISMATCH) {
     const std::string why = thrown.empty() ? status_text(status) : std::exchange(thrown, {});
     refuse(status, path,
-           std::string("graft_driver_query returned ") + status_name(status) + " (" + why + ").");
+           std::string("graft_driver_query returned ") + status_name(status) + " (" + why +
+               "). Ask its vendor.");
   }
   check_version(path, status, offer.table);
   check_slots(path, offer.table);
@@ -184,7 +195,7 @@ graft_status Driver::caught() noexcept {
     throw;
   } catch (const std::exception& exception) {
     try {
-      thrown = std::string("the driver threw a C++ exception: ") + exception.what();
+      thrown = "the driver threw a C++ exception: " + readable(exception.what());
     } catch (...) {
     }
   } catch (...) {
@@ -200,7 +211,7 @@ std::string Driver::message(graft_status status) const {
   if (table_.last_message != nullptr &&
       call_locked(table_.last_message, text.data(), text.size()) == GRAFT_OK) {
     text.back() = '\0';
-    if (text[0] != '\0') return text.data();
+    if (text[0] != '\0') return readable(text.data());
   }
   return status_text(status);
 }

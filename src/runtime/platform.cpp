@@ -13,6 +13,7 @@
 
 #include "runtime/bounded_wait.h"
 #include "runtime/device_name.h"
+#include "runtime/device_properties.h"
 #include "runtime/error.h"
 #include "runtime/fork.h"
 #include "runtime/shared_memory.h"
@@ -77,9 +78,15 @@ void Platform::refuse(const std::string& path, const std::string& reason) {
 }
 
 void Platform::describe(Driver& driver) {
-  uint32_t count = 0;
+  constexpr uint32_t kUnwritten = UINT32_MAX;
+  uint32_t count = kUnwritten;
   const graft_status status = Driver::call_locked(driver.table().device_count, &count);
   driver.check(status, "device_count");
+  if (count == kUnwritten) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "device_count of the driver '" + driver.name() +
+                    "' returned OK and wrote no count, so it is not used. Ask its vendor.");
+  }
   if (count > kMostOrdinals) {
     throw Error(GRAFT_INVALID_ARGUMENT, "The driver '" + driver.name() + "' claims " +
                                             std::to_string(count) +

@@ -5,6 +5,7 @@
 
 #include "runtime/device.h"
 #include "runtime/op_trace.h"
+#include "runtime/readable_text.h"
 #include "runtime/stream.h"
 
 namespace graft {
@@ -18,7 +19,7 @@ Error Stream::late_error(graft_status status) {
     text[sizeof(text) - 1] = '\0';
   }
   const std::string op = op_name(tag);
-  const std::string says = text[0] != '\0' ? text : status_text(status);
+  const std::string says = text[0] != '\0' ? readable(text) : status_text(status);
   if (status == GRAFT_DEVICE_LOST) {
     device_.lose(says, op);
     return device_.unusable_error();

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "codegen/builder.h"
 #include "codegen/math.h"
@@ -25,6 +27,21 @@ Kernel scale() {
   const Value factor = b.scalar(GRAFT_FLOAT32), i = b.item();
   out.store(i, in.load(i) * factor);
   return b.finish();
+}
+
+// A device with a dialect that driver.h does not list is refused, so each must stand there.
+TEST(Dialects, AreThoseOfTheDriverHeader) {
+  std::vector<std::string> listed, known;
+#define GRAFT_ADD(text, classes)                  \
+  listed.push_back(text);                         \
+  EXPECT_NE(find_dialect(text), nullptr) << text; \
+  EXPECT_NE((classes) & (1u << GRAFT_CPU_LIKE | 1u << GRAFT_GPU_LIKE), 0u) << text;
+  GRAFT_DIALECTS(GRAFT_ADD)
+#undef GRAFT_ADD
+  for (const Dialect* dialect : all_dialects()) known.emplace_back(dialect->name());
+  std::sort(listed.begin(), listed.end());
+  std::sort(known.begin(), known.end());
+  EXPECT_EQ(listed, known);
 }
 
 TEST(OpenclC, PrintsKernels) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/runtime/fake_driver.h"
 #include "tests/runtime/variant_files.h"
 
@@ -61,6 +63,48 @@ TEST_F(DriverLibraryTest, RefusesTablesThatAreWrong) {
   EXPECT_TRUE(has(refusal_of("writes_too_far"), "wrote past the table"));
   EXPECT_TRUE(has(refusal_of("nameless"), "its name must be"));
   EXPECT_TRUE(has(refusal_of("bad_name"), "its name must be"));
+}
+
+TEST_F(DriverLibraryTest, RefusesSlotsWithoutThoseThatTheyNeed) {
+  const auto refusal_with = [](const std::function<void(graft_driver_table&)>& change) {
+    fake::Fake fake;
+    fake::table().kernel_find = nullptr;
+    fake::table().kernel_launch = nullptr;
+    change(fake::table());
+    return error_of([] { Driver::adopt(&fake::query, "/nowhere/fake.so"); });
+  };
+  const auto launch = fake::full_table().kernel_launch;
+  const auto find = fake::full_table().kernel_find;
+  EXPECT_EQ(refusal_with([](auto&) {}), "");
+  EXPECT_TRUE(has(refusal_with([&](auto& t) { t.kernel_launch = launch; }),
+                  "kernel_find (kernel_launch is given)"));
+  EXPECT_TRUE(has(refusal_with([&](auto& t) { t.kernel_find = find; }),
+                  "kernel_launch (kernel_find is given)"));
+  EXPECT_TRUE(has(refusal_with([](auto& t) {
+                    t.program_compile = [](graft_device, const char*, size_t, const char*,
+                                           graft_sink) { return GRAFT_UNSUPPORTED; };
+                  }),
+                  "program_load (program_compile is given)"));
+  EXPECT_TRUE(has(refusal_with([](auto& t) {
+                    t.program_load = [](graft_device, const void*, size_t, graft_program*) {
+                      return GRAFT_UNSUPPORTED;
+                    };
+                  }),
+                  "kernel_find (program_load is given)"));
+  const std::string exports = refusal_with([](auto& t) {
+    t.memory_export = [](graft_device, graft_address, uint8_t*, graft_address*) {
+      return GRAFT_UNSUPPORTED;
+    };
+  });
+  EXPECT_TRUE(has(exports, "memory_import (memory_export is given)"));
+  EXPECT_TRUE(has(exports, "memory_release (memory_export is given)"));
+}
+
+TEST_F(DriverLibraryTest, MessagesAreReadable) {
+  fake::Fake fake;
+  fake.open();
+  fake::controls().message = "bad \xff\xfe words";
+  EXPECT_TRUE(has(error_of([&] { fake.driver().check(GRAFT_IO, "copy"); }), "bad ?? words"));
 }
 
 TEST_F(DriverLibraryTest, RefusesFailuresOfTheQuery) {

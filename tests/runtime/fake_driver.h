@@ -235,6 +235,9 @@ inline void add_streams(graft_driver_table& t) {
       }
     });
   };
+  t.kernel_find = [](graft_device, graft_program, const char*, graft_kernel*) {
+    return GRAFT_NOT_FOUND;
+  };
   t.kernel_launch = [](graft_stream stream, graft_kernel, const graft_launch* launch) {
     {
       const std::lock_guard lock(controls().mutex);

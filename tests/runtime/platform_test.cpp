@@ -67,6 +67,7 @@ TEST_F(PlatformTest, BadStartsAreReportedAndTheRestWorks) {
       {"throws_in_count", "device_count failed (driver 'bad'): INTERNAL: the driver threw"},
       {"fails_in_count", "device_count failed"},
       {"rubbish_count", "claims 4000000000 devices"},
+      {"silent_count", "device_count of the driver 'bad' returned OK and wrote no count"},
       {"truncated", "leaves out required"}};
   for (const auto& one : kCases) {
     Platform platform;

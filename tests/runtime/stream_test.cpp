@@ -159,6 +159,7 @@ TEST_F(StreamTest, UnknownStatusIsAnInternalError) {
 }
 
 TEST_F(StreamTest, WithoutKernelsLaunchIsUnsupported) {
+  fake::table().kernel_find = nullptr;
   fake::table().kernel_launch = nullptr;
   graft_status status = GRAFT_OK;
   error_of([&] { fake_.open().default_stream().launch(nullptr, 1, {}); }, &status);

@@ -37,6 +37,7 @@ const char* driver_name() {
 graft_status device_count(uint32_t* out_count) {
   if (is("throws_in_count")) throw std::runtime_error("count went wrong");
   if (is("fails_in_count")) return GRAFT_INTERNAL;
+  if (is("silent_count")) return GRAFT_OK;
   *out_count = is("rubbish_count") ? 4000000000u : is("no_devices") ? 0 : 2;
   return GRAFT_OK;
 }
@@ -44,7 +45,7 @@ graft_status device_count(uint32_t* out_count) {
 graft_status device_properties(uint32_t ordinal, graft_device_properties* properties) {
   if (is("throws_in_properties")) throw 5;
   if (is("second_fails") && ordinal == 1) return GRAFT_IO;
-  properties->compute_units = 1;
+  properties->compute_units = properties->max_group_size = 1;
   properties->memory_bytes = is("no_memory") ? 0 : 1 << 20;
   properties->allocation_alignment = is("odd_alignment") ? 24 : 64;
   properties->features = is("hardware") ? 0 : GRAFT_FEATURE_SIMULATED;
