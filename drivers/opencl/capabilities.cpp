@@ -2,6 +2,7 @@
 #include "capabilities.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 
 #include "graft/driver_slot.h"
@@ -91,6 +92,13 @@ uint32_t features_of(cl_device_id device, const Capabilities& known) {
   return features;
 }
 
+// In arguments of 8 bytes, as addresses are; a buffer comes with its offset.
+uint32_t most_arguments(cl_device_id device, MemoryKind memory) {
+  constexpr size_t kLeast = 1024;  // what OpenCL promises
+  const size_t bytes = std::max(kLeast, ask<size_t>(device, CL_DEVICE_MAX_PARAMETER_SIZE, kLeast));
+  return uint32_t(std::min<size_t>(bytes / (memory == MemoryKind::kBuffer ? 16 : 8), 1u << 20));
+}
+
 graft_device_properties describe(cl_device_id device, const Capabilities& known, Version version) {
   graft_device_properties p = {};
   const bool processor = is_processor(known.type);
@@ -106,6 +114,11 @@ graft_device_properties describe(cl_device_id device, const Capabilities& known,
   p.max_group_size =
       uint32_t(std::max<size_t>(1, sizes.empty() ? group : std::min(group, sizes[0])));
   p.sub_group_size = sub_group_of(device, processor, known.extensions);
+  if (p.device_class == GRAFT_GPU_LIKE) {
+    p.sub_group_size = std::min(p.sub_group_size, p.max_group_size);
+    const bool exchange = p.sub_group_size > 1 && std::has_single_bit(p.sub_group_size);
+    if (!exchange) p.features &= ~GRAFT_FEATURE_SHUFFLES;
+  }
   p.capability_major = uint32_t(version.major);
   p.capability_minor = uint32_t(version.minor);
   p.memory_bytes = ask<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE, 0);
@@ -114,6 +127,8 @@ graft_device_properties describe(cl_device_id device, const Capabilities& known,
   const uint64_t base = ask<cl_uint>(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8;
   const bool own = known.memory == MemoryKind::kBuffer || known.memory == MemoryKind::kAddress;
   p.allocation_alignment = own ? std::clamp<uint64_t>(base, 1, 4096) : kLargestType;
+  p.max_allocation_bytes = std::min(p.max_allocation_bytes, p.memory_bytes);
+  p.max_arguments = most_arguments(device, known.memory);
   p.priority_lowest = known.priorities ? 1 : 0;
   p.priority_highest = known.priorities ? -1 : 0;
   copy_text(known.name, p.name, sizeof p.name);
