@@ -11,6 +11,8 @@ std::string& type_name() {
 
 }  // namespace
 
+const std::string& device_type_name() { return type_name(); }
+
 void set_device_type_name(const std::string& name) { type_name() = name; }
 
 std::string device_label(int index) { return type_name() + ":" + std::to_string(index); }

@@ -11,6 +11,9 @@ namespace graft {
 // any device is opened: an open device keeps its name. Not thread-safe against itself.
 GRAFT_EXPORT void set_device_type_name(const std::string& name);
 
+// The name that was set: "graft", or another.
+const std::string& device_type_name();
+
 // "graft:0" for 0, or under the name that was set.
 std::string device_label(int index);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/device.h"
+#include "runtime/device_name.h"
 #include "runtime/fork.h"
 
 namespace graft {
@@ -45,7 +46,8 @@ std::string out_of_memory_text(Device& device, uint64_t bytes, const MemoryStati
   text += " The driver says: " + driver_says + ".";
   return text +
          " Use smaller batches, free tensors that are no longer needed, or call "
-         "torch.graft.empty_cache() when other processes share the device.";
+         "torch." +
+         device_type_name() + ".empty_cache() when other processes share the device.";
 }
 
 DirectAllocator::~DirectAllocator() { close(); }
