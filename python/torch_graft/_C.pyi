@@ -18,6 +18,16 @@ class DeviceProperties:
     max_group_size: int
     sub_group_size: int
     local_memory: int
+    device_class: str
+    max_allocation: int
+    max_arguments: int
+    dtypes: list[torch.dtype]
+    float64: bool
+    float16: bool
+    int64_atomics: bool
+    shuffles: bool
+    kernels: bool
+    compiler: bool
     major: int
     minor: int
     simulated: bool
@@ -27,6 +37,7 @@ class FallbackCount:
     calls: int
     bytes: int
     seconds: float
+    reason: str
 
 class GroupOptions:
     engine: str

@@ -256,6 +256,7 @@ def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
 def load_driver(path: str) -> None:
     """Loads a driver library by its absolute path; its devices come after the others."""
     _C.load_driver(str(path))
+    _known_properties.cache_clear()  # the numbers of devices that nobody opened may have changed
 
 
 def drivers() -> list[DriverInfo]:

@@ -93,8 +93,10 @@ class Entry {
     const graft_driver_table& table = device.driver().table();
     if (dialect == nullptr || table.kernel_find == nullptr || table.kernel_launch == nullptr) {
       throw Error(GRAFT_UNSUPPORTED,
-                  fmt::format("{} runs no generated kernels: its dialect is \"{}\"", device.label(),
-                              device.properties().dialect));
+                  fmt::format("{} runs no generated kernels: its driver {}", device.label(),
+                              device.properties().dialect[0] == '\0'
+                                  ? "states no dialect"
+                                  : "leaves out kernel_find and kernel_launch"));
     }
     const ir::Kernel kernel = fit(make(), device, key);
     dump_sources(key, kernel);

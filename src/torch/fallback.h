@@ -38,6 +38,7 @@ struct FallbackCount {
   uint64_t calls = 0;
   uint64_t bytes = 0;  // copied between device and host, both ways
   double seconds = 0;  // inside the CPU kernel and the copies
+  std::string reason;  // why the device's last kernel could not be had; empty: Graft has none
 };
 std::map<std::string, FallbackCount> fallback_counts();
 void reset_fallback_counts();
@@ -46,9 +47,9 @@ void reset_fallback_counts();
 // the policy: warns or throws like it.
 void count_fallback(const std::string& op, uint64_t bytes, double seconds);
 
-// Warns once in the process of what keeps kernels from being built (no compiler, no float64 on the
-// device), and once of each kernel that the device's compiler rejects, with its log's first lines.
-// why: an error that lacks_kernel().
+// Keeps why as the reason of the operator that runs. Warns once in the process of what keeps
+// kernels from being built (no compiler, no float64 on the device), and once of each kernel that
+// the device's compiler rejects, with its log's first lines. why: an error that lacks_kernel().
 void explain_fallback(const Error& why);
 
 }  // namespace graft::binding

@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "runtime/op_tag.h"
 #include "torch/device_type.h"
 
 namespace graft::binding {
@@ -88,6 +89,11 @@ void FallbackCounter::add(uint64_t bytes, double seconds) {
   count_.seconds += seconds;
 }
 
+void FallbackCounter::explain(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  count_.reason = reason;
+}
+
 FallbackCount FallbackCounter::count() const {
   const std::lock_guard lock(mutex_);
   return count_;
@@ -137,6 +143,8 @@ void explain_fallback(const Error& why) {
   static std::mutex mutex;
   static auto& told = *new std::set<std::string>();
   const std::string text = why.what();
+  if (const std::string op = op_name(current_tag()); !op.empty())
+    fallback_counter(op).explain(text);
   std::string reason = why.status() == GRAFT_COMPILE_ERROR ? text : "";
   for (const char* one : {"GRAFT_CC", "float64 is not supported"}) {
     if (text.find(one) != std::string::npos) reason = one;

@@ -25,6 +25,9 @@ class FallbackCounter {
   // After it.
   void add(uint64_t bytes, double seconds);
 
+  // Why the device's kernel could not be had.
+  void explain(const std::string& reason);
+
   FallbackCount count() const;
   void reset();
 

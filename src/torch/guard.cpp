@@ -2,6 +2,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "runtime/device.h"
+#include "runtime/device_properties.h"
 #include "runtime/event.h"
 #include "runtime/platform.h"
 #include "torch/attach.h"
@@ -35,12 +36,17 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::DeviceIndex deviceCount() const noexcept override {
     return static_cast<c10::DeviceIndex>(device_count());
   }
-  c10::DeviceCapability getDeviceCapability(c10::Device) const override {
+  // By what the driver says, without opening the device.
+  c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
+    const c10::DeviceIndex index = resolve(device.index());
+    check_index(index);
+    const auto all = platform().descriptions();
+    const uint32_t computed = computed_dtypes(all[static_cast<size_t>(index)].properties);
     c10::DeviceCapability capability;
     auto& bits = capability.capability_data.capability_bits;
     bits = 0;
 #define GRAFT_ADD(name, value, bytes, text) \
-  bits |= 1ull << static_cast<int>(to_torch(GRAFT_##name));
+  if ((computed >> GRAFT_##name & 1) != 0) bits |= 1ull << static_cast<int>(to_torch(GRAFT_##name));
     GRAFT_DTYPES(GRAFT_ADD)
 #undef GRAFT_ADD
     return capability;

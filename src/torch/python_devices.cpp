@@ -4,6 +4,7 @@
 
 #include "kernels/tile_tuning.h"
 #include "runtime/device.h"
+#include "runtime/device_properties.h"
 #include "runtime/fork.h"
 #include "runtime/platform.h"
 #include "torch/current.h"
@@ -11,6 +12,7 @@
 #include "torch/generator.h"
 #include "torch/python.h"
 #include "torch/sync_debug.h"
+#include "torch/view.h"
 
 namespace graft::binding {
 namespace {
@@ -26,13 +28,19 @@ struct DeviceProperties {
   std::string driver;
   uint32_t ordinal;
   graft_device_properties facts;
+  bool kernels, compiler;
+
+  bool has(uint32_t feature) const { return (facts.features & feature) != 0; }
 };
 
 DeviceProperties properties_of(int64_t index) {
   check_index(index);
   const auto all = platform().descriptions();
   const DeviceDescription& one = all[static_cast<size_t>(index)];
-  return {one.driver->name(), one.ordinal, one.properties};
+  const graft_driver_table& table = one.driver->table();
+  const bool prints = one.properties.dialect[0] != '\0';
+  return {one.driver->name(), one.ordinal, one.properties, prints && table.kernel_launch != nullptr,
+          prints && table.program_compile != nullptr};
 }
 
 std::string text_of(const DeviceProperties& properties) {
@@ -41,6 +49,16 @@ std::string text_of(const DeviceProperties& properties) {
          "', total_memory=" + std::to_string(facts.memory_bytes >> 20) +
          "MB, compute_units=" + std::to_string(facts.compute_units) + ", dialect='" +
          facts.dialect + "')";
+}
+
+std::vector<at::ScalarType> dtypes_of(const DeviceProperties& properties) {
+  std::vector<at::ScalarType> dtypes;
+  const uint32_t computed = computed_dtypes(properties.facts);
+#define GRAFT_ADD(name, value, bytes, text) \
+  if ((computed >> GRAFT_##name & 1) != 0) dtypes.push_back(to_torch(GRAFT_##name));
+  GRAFT_DTYPES(GRAFT_ADD)
+#undef GRAFT_ADD
+  return dtypes;
 }
 
 // The same for the same device in every process, as long as the driver lists its devices in the
@@ -52,13 +70,42 @@ py::object uuid_of(const DeviceProperties& properties) {
       properties.driver + ":" + std::to_string(properties.ordinal) + ":" + properties.facts.name);
 }
 
+using Properties = DeviceProperties;
+
+void bind_abilities(py::class_<Properties>& properties) {
+  const auto has = [](uint32_t feature) {
+    return [feature](const Properties& p) { return p.has(feature); };
+  };
+  properties.def_property_readonly("simulated", has(GRAFT_FEATURE_SIMULATED))
+      .def_property_readonly("float64", has(GRAFT_FEATURE_FLOAT64))
+      .def_property_readonly("float16", has(GRAFT_FEATURE_FLOAT16))
+      .def_property_readonly("int64_atomics", has(GRAFT_FEATURE_INT64_ATOMICS))
+      .def_property_readonly("shuffles", has(GRAFT_FEATURE_SHUFFLES))
+      .def_property_readonly("dtypes", &dtypes_of, "Those that its kernels compute with.")
+      .def_property_readonly(
+          "max_arguments", [](const Properties& p) { return p.facts.max_arguments; },
+          "Of one kernel launch; 0: no limit.")
+      .def_property_readonly("max_allocation",
+                             [](const Properties& p) {
+                               const uint64_t stated = p.facts.max_allocation_bytes;
+                               return stated == 0 ? p.facts.memory_bytes : stated;
+                             })
+      .def_property_readonly("device_class",
+                             [](const Properties& p) {
+                               return p.facts.device_class == GRAFT_GPU_LIKE ? "gpu" : "cpu";
+                             })
+      .def_readonly("kernels", &Properties::kernels, "Whether it runs Graft's kernels.")
+      .def_readonly("compiler", &Properties::compiler, "Whether its driver compiles kernels.");
+}
+
 void bind_properties(py::module& module) {
-  using Properties = DeviceProperties;
   const auto fact = [](auto member) {
     return [member](const Properties& p) { return p.facts.*member; };
   };
   using Facts = graft_device_properties;
-  py::class_<Properties>(module, "DeviceProperties", "What a device is.")
+  py::class_<Properties> properties(module, "DeviceProperties", "What a device is.");
+  bind_abilities(properties);
+  properties
       .def_property_readonly("name", [](const Properties& p) { return std::string(p.facts.name); })
       .def_property_readonly("vendor",
                              [](const Properties& p) { return std::string(p.facts.vendor); })
@@ -75,9 +122,6 @@ void bind_properties(py::module& module) {
       .def_property_readonly("major", fact(&Facts::capability_major))
       .def_property_readonly("minor", fact(&Facts::capability_minor))
       .def_property_readonly("uuid", &uuid_of)
-      .def_property_readonly(
-          "simulated",
-          [](const Properties& p) { return (p.facts.features & GRAFT_FEATURE_SIMULATED) != 0; })
       .def("__repr__", &text_of);
 }
 

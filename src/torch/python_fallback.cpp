@@ -10,6 +10,8 @@ void bind_fallback(pybind11::module& module) {
       .def_readonly("calls", &FallbackCount::calls)
       .def_readonly("bytes", &FallbackCount::bytes, "Copied between device and host, both ways.")
       .def_readonly("seconds", &FallbackCount::seconds)
+      .def_readonly("reason", &FallbackCount::reason,
+                    "Why the device's kernel could not be had; empty where Graft has none.")
       .def("__repr__", [](const FallbackCount& count) {
         return "FallbackCount(calls=" + std::to_string(count.calls) +
                ", bytes=" + std::to_string(count.bytes) +
