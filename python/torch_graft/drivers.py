@@ -3,17 +3,24 @@
 
 Each entry point is a function that returns the absolute path of a driver library, or a pair of
 that path and the name that the device shall have, or None where it has no driver for this machine.
+A package that fails, or gives anything else, is told of and left out; the others work.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 GROUP = "graft.drivers"
+EXPECTED = ("the absolute path of a driver library, a pair of that path and the device's name, "
+            "or None")  # fmt: skip
+_SHOWN = 200  # characters of a wrong value or of an error
 
 
 @dataclass(frozen=True)
@@ -36,20 +43,97 @@ def __getattr__(name: str) -> Callable[[], str | None]:
     return lambda: str(path) if path.exists() else None
 
 
-def offers() -> list[Offer]:
-    """Asks every entry point; one that fails becomes a warning."""
-    found = []
+class _Refused(Exception):
+    """Says what a package did instead of giving a driver."""
+
+
+def _path(given: Any) -> str:
+    path = os.fspath(given) if isinstance(given, (str, os.PathLike)) else None
+    if not isinstance(path, str):
+        raise _Refused(f"its path is {_shown(given)}")
+    if not path:
+        raise _Refused("its path is empty")
+    if not os.path.isabs(path):
+        raise _Refused(f"its path {_shown(path)} is relative")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise _Refused(f"its path {_shown(path)} is no UTF-8") from None
+    if "\0" in path:
+        raise _Refused(f"its path {_shown(path)} holds a zero byte")
+    return path
+
+
+def _offer(entry: str, given: Any) -> Offer:
+    if not isinstance(given, tuple):
+        if not isinstance(given, (str, os.PathLike)):
+            raise _Refused(f"it gave {_shown(given)}")
+        return Offer(entry, _path(given), None)
+    if len(given) != 2:
+        raise _Refused(f"it gave {_shown(given)}")
+    path, name = given
+    if name is not None and (not isinstance(name, str) or not name):
+        raise _Refused(f"its device name is {_shown(name)}")
+    return Offer(entry, _path(path), name)
+
+
+def _shown(value: Any) -> str:
+    return f"{_cut(ascii(value))} ({type(value).__name__})"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return _cut(" ".join(str(error).split()))
+    except Exception:  # a class of the package's own, whose __str__ raises
+        return "without words"
+
+
+def _ask(entry: EntryPoint) -> Offer | None:
+    """Raises _Refused for whatever an entry point does but end the program by Ctrl-C."""
+    try:
+        given = entry.load()()
+        return None if given is None else _offer(entry.name, given)
+    except (_Refused, KeyboardInterrupt):
+        raise
+    except SystemExit as error:
+        raise _Refused(f"it called sys.exit({_words(error)})") from error
+    except BaseException as error:
+        raise _Refused(f"it raised {type(error).__name__}: {_words(error)}") from error
+
+
+def _package(entry: EntryPoint) -> str:
+    name = None if entry.dist is None else entry.dist.metadata["Name"]
+    return f"'{name or entry.value.split(':')[0]}'"
+
+
+def ask() -> tuple[list[Offer], list[str]]:
+    """Asks every entry point: what they give, and a text for each that gives nothing useful."""
+    found: list[Offer] = []
+    flaws: list[str] = []
     for entry in entry_points(group=GROUP):
         try:
-            given = entry.load()()
-            if given is None:
-                continue
-            path, name = given if isinstance(given, tuple) else (given, None)
-            found.append(Offer(entry.name, str(path), name))
-        except Exception as error:
-            warnings.warn(
-                f"the driver package '{entry.name}' ({entry.value}) gave no driver: "
-                f"{type(error).__name__}: {error}. Repair or uninstall it.",
-                stacklevel=2,
+            offer = _ask(entry)
+        except _Refused as flaw:
+            flaws.append(
+                f"the driver package {_package(entry)} gave no driver by its entry point "
+                f"'{entry.name} = {entry.value}': {flaw}. Expected {EXPECTED}. Update, repair or "
+                "uninstall the package; the other drivers work."
             )
+        else:
+            found += [] if offer is None else [offer]
+    return found, flaws
+
+
+def offers() -> list[Offer]:
+    """What the entry points give; each that gives nothing useful becomes a warning."""
+    found, flaws = ask()
+    for flaw in flaws:
+        try:
+            warnings.warn(flaw, stacklevel=2)
+        except Warning:  # under -W error: the others' devices are not to go for it
+            print(f"Graft: {flaw}", file=sys.stderr)
     return found
