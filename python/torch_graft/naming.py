@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import keyword
 import os
 import re
 import warnings
@@ -10,32 +11,53 @@ import warnings
 import torch
 
 DEFAULT = "graft"
+_FREE = "privateuseone"  # the name of PyTorch's slot for a device type while nobody has it
 
 
 def flaw(name: str) -> str | None:
     """Why a name cannot be a device type's; None when it can."""
-    if not re.fullmatch(r"[a-z_]+", name):
-        return "PyTorch takes lower-case letters and underscores only"
+    if not re.fullmatch(r"[a-z][a-z_]*", name):
+        return "PyTorch takes lower-case letters and underscores only, a letter first"
+    if keyword.iskeyword(name):
+        return f"'{name}' is a word of Python's own, so torch.{name} could not be written"
+    if name == _FREE:
+        return "that is what PyTorch calls the device type of a backend without a name"
     try:
         torch.device(name)
     except RuntimeError:
-        taken = hasattr(torch, name)
-    else:
-        taken = True
-    return f"PyTorch already has a '{name}'" if taken else None
+        return _taken_attribute(name)
+    return f"PyTorch has a device type '{name}' already"
+
+
+def _taken_attribute(name: str) -> str | None:
+    """What PyTorch would find in the way when it makes torch.<name>, tensor.<name>() and others."""
+    for owner, where in ((torch, "torch"), (torch.Tensor, "torch.Tensor"),
+                         (torch.nn.Module, "torch.nn.Module"),
+                         (torch.UntypedStorage, "torch.UntypedStorage"),
+                         (torch.TypedStorage, "torch.TypedStorage"),
+                         (torch.nn.utils.rnn.PackedSequence, "PackedSequence")):  # fmt: skip
+        for attribute in (name, f"is_{name}"):
+            if hasattr(owner, attribute):
+                return f"PyTorch already has {where}.{attribute}"
+    return None
 
 
 def choose(offered: list[tuple[str, str]]) -> str:
-    """Picks the first usable name; offered: (name, who offers it)."""
+    """Picks the first usable name; offered: (name, who offers it). Warns of the others before it."""
     wanted = os.environ.get("GRAFT_DEVICE_NAME")
     candidates = [(wanted, "GRAFT_DEVICE_NAME")] if wanted else []
+    refused = []
+    chosen = DEFAULT
     for name, source in candidates + offered:
         problem = flaw(name)
         if problem is None:
-            return name
+            chosen = name
+            break
+        refused.append(f"{source} asks for the device name '{name}', which cannot be: {problem}.")
+    for text in refused:
         warnings.warn(
-            f"{source} asks for the device name '{name}', which cannot be: {problem}. Choose "
-            "another one with GRAFT_DEVICE_NAME.",
+            f"{text} The device is called '{chosen}' instead. Choose another name with "
+            "GRAFT_DEVICE_NAME.",
             stacklevel=2,
         )
-    return DEFAULT
+    return chosen

@@ -1,5 +1,9 @@
 """A vendor's own device name."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 
@@ -34,8 +38,47 @@ def test_another_name(python):
     ).good()
 
 
-@pytest.mark.parametrize("name", ["cuda", "9lives", "two words", "cpu"])  # device-specific
+TAKEN = {
+    "cuda": "PyTorch has a device type 'cuda' already",  # device-specific
+    "cpu": "PyTorch has a device type 'cpu' already",
+    "meta": "PyTorch has a device type 'meta' already",
+    "xpu": "PyTorch has a device type 'xpu' already",  # device-specific
+    "privateuseone": "what PyTorch calls the device type of a backend without a name",
+    "nn": "PyTorch already has torch.nn",
+    "add": "PyTorch already has torch.add",
+    "backward": "PyTorch already has torch.Tensor.backward",
+    "shared": "PyTorch already has torch.Tensor.is_shared",
+    "parameters": "PyTorch already has torch.nn.Module.parameters",
+    "lambda": "a word of Python's own",
+    "9lives": "lower-case letters and underscores only",
+    "NPU": "lower-case letters and underscores only",
+    "two words": "lower-case letters and underscores only",
+    "_npu": "a letter first",
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
 def test_name_that_cannot_be(python, name):
-    ran = python("print(torch.ones(2).tolist())", GRAFT_DEVICE_NAME=name).good()
-    assert "[1.0, 1.0]" in ran.out
-    assert "GRAFT_DEVICE_NAME" in ran.err
+    ran = python(
+        "print(torch.ones(2, device=torch.accelerator.current_accelerator()).device, D)",
+        GRAFT_DEVICE_NAME=name, DEVICE="graft",
+    ).good()  # fmt: skip
+    assert "graft:0" in ran.out
+    told = [line for line in ran.err.splitlines() if "GRAFT_DEVICE_NAME asks for" in line]
+    assert len(told) == 1, ran.err
+    assert f"the device name '{name}', which cannot be: " in told[0]
+    assert TAKEN[name] in told[0]
+    assert "The device is called 'graft' instead" in told[0]
+
+
+def test_the_doctor_says_that_the_name_is_taken():
+    ran = subprocess.run(
+        [sys.executable, "-m", "torch_graft", "doctor"], capture_output=True, text=True, timeout=100,
+        env=os.environ | {"GRAFT_DEVICE_NAME": "nn"},
+    )  # fmt: skip
+    assert ran.returncode == 1
+    assert (
+        "GRAFT_DEVICE_NAME asks for 'nn', which cannot be: PyTorch already has torch.nn"
+        in ran.stdout
+    )
+    assert "The device is called 'graft'" in ran.stdout
