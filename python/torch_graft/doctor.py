@@ -7,11 +7,16 @@ import os
 import platform
 import shutil
 import warnings
+from typing import TYPE_CHECKING
 
 import torch
 
 import torch_graft
-from torch_graft import attaching, drivers
+from torch_graft import attaching, drivers, naming
+
+if TYPE_CHECKING:
+    from torch_graft import fallback
+    from torch_graft._C import DeviceProperties
 
 SETTINGS = {
     "GRAFT_DRIVER_PATH": "absolute paths of driver libraries, ':' between them",
@@ -69,6 +74,13 @@ def _attached(report: Report) -> str | None:
         )
         return None
     report.good(f"attached as '{name}': use device='{name}' and torch.{name}")
+    wanted = os.environ.get("GRAFT_DEVICE_NAME")
+    if wanted and wanted != name:
+        report.problem(
+            f"GRAFT_DEVICE_NAME asks for '{wanted}', which cannot be: "
+            f"{naming.flaw(wanted) or 'another package uses it'}",
+            f"Choose another name. The device is called '{name}'.",
+        )
     return name
 
 
@@ -78,7 +90,11 @@ def _drivers(report: Report) -> None:
     report.say("Drivers")
     for path in filter(None, os.environ.get("GRAFT_DRIVER_PATH", "").split(":")):
         report.say(f"  named    {path} (by GRAFT_DRIVER_PATH)")
-    for offer in drivers.offers():
+    offers, flaws = drivers.ask()
+    for flaw in flaws:
+        text, _, remedy = flaw.partition(". ")
+        report.problem(text, remedy)
+    for offer in offers:
         report.say(f"  offered  {offer.path} (by the package entry '{offer.entry}')")
     listed = os.environ.get("GRAFT_DEVICES", "")
     named = {item.split(":")[0].strip() for item in listed.split(",")} - {""}
@@ -110,20 +126,64 @@ def _devices(report: Report, name: str) -> None:
             "GRAFT_DEVICES above.",
         )
     for index in range(count):
-        facts = accelerator.get_device_properties(index)
-        where = f"{name}:{index}"
-        text = (f"{where} is {facts.name} (driver '{facts.driver}', number {facts.ordinal} of "
-                f"it, {facts.total_memory / 2**30:.1f} GiB)")  # fmt: skip
-        try:
-            with accelerator.fallback.off():
-                values = (torch.ones(2, device=where) + 1).tolist()
-        except RuntimeError as error:
-            report.problem(f"{text} cannot compute", str(error))
-            continue
-        if values == [2, 2]:
-            report.good(f"{text}; ones + 1 gives {values}")
-        else:
-            report.problem(f"{text}: ones + 1 gives {values}", "Its driver computes wrongly.")
+        _device(report, f"{name}:{index}", accelerator.get_device_properties(index))
+
+
+def _device(report: Report, where: str, facts: DeviceProperties) -> None:
+    """One device's row: what it is, who computed on it, and what its driver says that it cannot."""
+    text = (f"{where} is {facts.driver}:{facts.ordinal}, {facts.name} "
+            f"({facts.total_memory / 2**30:.1f} GiB)")  # fmt: skip
+    try:
+        values, fallbacks = _compute(where)
+    except RuntimeError as error:
+        report.problem(f"{text} cannot compute", str(error))
+        return
+    if values != [2, 2]:
+        report.problem(f"{text}: ones + 1 gives {values}", "Its driver computes wrongly.")
+    elif fallbacks:
+        report.problem(f"{text}; ones + 1 gives {values}, computed by the CPU", _why(fallbacks))
+    else:
+        report.good(f"{text}; ones + 1 gives {values}, computed by the device")
+    for limit in _limits(facts):
+        report.say(f"           {limit}")
+
+
+def _compute(where: str) -> tuple[list[float], dict[str, fallback.Count]]:
+    """ones + 1 on the device, and which of its operators the CPU ran instead."""
+    from torch_graft import fallback
+
+    with fallback.off():
+        fallback.reset()
+        values = (torch.ones(2, device=where) + 1).tolist()
+        return values, fallback.counts()
+
+
+def _why(fallbacks: dict[str, fallback.Count]) -> str:
+    reasons = dict.fromkeys(
+        f"{operator}: {count.reason or 'Graft has no kernel for it'}."
+        for operator, count in fallbacks.items()
+    )
+    return " ".join(reasons)
+
+
+def _limits(facts: DeviceProperties) -> list[str]:
+    """What the driver states that the device cannot do, and runs on the CPU instead."""
+    every = [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.complex64,
+             torch.complex128, torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64,
+             torch.bool]  # fmt: skip
+    missing = [str(one).removeprefix("torch.") for one in every if one not in facts.dtypes]
+    limits = []
+    if not facts.kernels:
+        limits.append("no kernels: its driver states no dialect, or leaves out kernel_launch")
+    elif not facts.compiler:
+        limits.append("no compiler: only the kernels of its driver's pack run on it")
+    if missing:
+        limits.append(f"its kernels do not compute in {', '.join(missing)}")
+    if facts.max_arguments:
+        limits.append(f"a kernel takes at most {facts.max_arguments} arguments")
+    if facts.max_allocation < facts.total_memory:
+        limits.append(f"one allocation has at most {facts.max_allocation / 2**30:.1f} GiB")
+    return limits
 
 
 def _compiler(report: Report) -> None:

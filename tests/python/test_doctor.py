@@ -1,8 +1,11 @@
 """`python -m torch_graft doctor`: what was found, loaded, refused, why, and what to do."""
 
 import os
+import re
 import subprocess
 import sys
+
+from sandbox import ROOT, build_c
 
 
 def doctor(**environment):
@@ -28,6 +31,43 @@ def test_refused_driver_and_missing_compiler(tmp_path):
     assert "Traceback" not in ran.stderr
     for word in ("bad.so", "relative.so", "absolute", "GRAFT_CC"):
         assert word in ran.stdout
+
+
+def rows(out, device):
+    """The device's row and what stands below it."""
+    lines = out.splitlines()
+    at = next(i for i, line in enumerate(lines) if f"{device} is " in line)
+    below = next((i for i in range(at + 1, len(lines)) if not lines[i].startswith(" " * 11)), None)
+    return lines[at], lines[at + 1 : below]
+
+
+def test_a_row_says_which_device_it_is_and_who_computed(tmp_path):
+    tiny = build_c(tmp_path / "tiny.so", (ROOT / "tests/drivers/tiny.c").read_text())
+    ran = doctor(GRAFT_DRIVER_PATH=tiny, GRAFT_DEVICES="host:1,tiny,host:0", GRAFT_HOST_DEVICES="2")
+    assert ran.returncode == 1
+    for device, place in (("graft:0", "host:1"), ("graft:2", "host:0")):
+        row, below = rows(ran.stdout, device)
+        assert f"  ok       {device} is {place}, " in row
+        assert row.endswith("ones + 1 gives [2.0, 2.0], computed by the device")
+        assert below == []
+    row, below = rows(ran.stdout, "graft:1")
+    assert "  PROBLEM  graft:1 is tiny:0, Tiny device (1.0 GiB); " in row
+    assert row.endswith("computed by the CPU")
+    assert re.search(r"aten::add\S*: graft:1 \(driver 'tiny'\) runs no generated kernels: "
+                     r"its driver states no dialect", below[0]), below  # fmt: skip
+    assert any("no kernels: its driver states no dialect" in line for line in below)
+    assert any("do not compute in float64, complex128" in line for line in below)
+
+
+def test_a_row_lists_the_limits_that_the_driver_states(tmp_path):
+    text = (ROOT / "tests/drivers/tiny.c").read_text()
+    text = text.replace("mine.compute_units = 3;", "mine.compute_units = 3; mine.max_arguments = 9;"
+                        "mine.dtypes = 1u << GRAFT_FLOAT32; mine.max_allocation_bytes = 1u << 29;")  # fmt: skip
+    ran = doctor(GRAFT_DRIVER_PATH=build_c(tmp_path / "tiny.so", text), GRAFT_DEVICES="tiny")
+    below = "\n".join(rows(ran.stdout, "graft:0")[1])
+    assert "a kernel takes at most 9 arguments" in below
+    assert "do not compute in float16, bfloat16, float64, complex64" in below
+    assert "one allocation has at most 0.5 GiB" in below
 
 
 def test_no_device():
