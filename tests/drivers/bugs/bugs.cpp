@@ -1,5 +1,5 @@
-// tests/drivers/bugs/bugs.cpp: the host driver with one planted bug; GRAFT_BUG names it at the
-// build.
+// tests/drivers/bugs/bugs.cpp: the host driver, or for gpu_* the OpenCL driver, with one planted
+// bug; GRAFT_BUG names it at the build.
 #include <dlfcn.h>
 
 #include <cstring>
@@ -18,31 +18,51 @@ graft_driver_table base;
 
 // Each bug: the function that replaces a slot, and the case that must find it.
 // BUG(name, slot, "case of graft-driver-check")
-#define GRAFT_BUGS(BUG)                                                                   \
-  BUG(misaligned, memory_allocate, "memory: addresses are aligned as the properties say") \
-  BUG(overlapping, memory_allocate, "memory: allocations do not overlap")                 \
-  BUG(leaking, memory_free, "memory: what is freed can be had again")                     \
-  BUG(sticky_failure, memory_allocate,                                                    \
-      "memory: an impossible size fails and leaves the device usable")                    \
-  BUG(overrun, copy, "copy: writes its range and nothing beside it")                      \
-  BUG(narrow_fill, fill, "fill: patterns of 1, 2, 4, 8 and 16 bytes")                     \
-  BUG(early_event, event_query, "event: busy before its mark, done after")                \
-  BUG(impatient, stream_synchronize, "stream: synchronize waits for all commands")        \
-  BUG(unordered, stream_wait_event, "stream: stream_wait_event orders two streams")       \
-  BUG(greedy_struct, device_properties, "devices: properties keep to struct_size")        \
-  BUG(crashing, device_open, "devices: an ordinal past the last one is refused")          \
-  BUG(hanging, event_synchronize, "event: waiting for one never recorded returns")        \
-  BUG(lost_item, kernel_launch, "kernel: every work-item runs once")                      \
-  BUG(swallowed_error, stream_synchronize, "late error: synchronize returns it once")     \
-  BUG(one_handle, stream_native_handle, "stream: two streams have two native handles")    \
-  BUG(throwing, host_callback, "stream: host_callback runs once, in order")               \
-  BUG(greatest_sum, extension, "graft.collectives: reductions of two ranks")              \
-  BUG(blas_ceiling, extension, "graft.blas: each epilogue is as PyTorch computes it")     \
-  BUG(first_bases, extension,                                                             \
-      "graft.graphs: commands run in order, at the addresses of each launch")             \
-  BUG(endless_wait, stream_synchronize_within, "stream: synchronize_within ends in time") \
-  BUG(hasty_wait, event_synchronize_within, "event: synchronize_within ends in time")     \
-  BUG(private_import, memory_import, "export: another process sees the bytes and changes them")
+#define GRAFT_BUGS(BUG)                                                                            \
+  BUG(misaligned, memory_allocate, "memory: addresses are aligned as the properties say")          \
+  BUG(overlapping, memory_allocate, "memory: allocations do not overlap")                          \
+  BUG(leaking, memory_free, "memory: what is freed can be had again")                              \
+  BUG(sticky_failure, memory_allocate,                                                             \
+      "memory: an impossible size fails and leaves the device usable")                             \
+  BUG(overrun, copy, "copy: writes its range and nothing beside it")                               \
+  BUG(narrow_fill, fill, "fill: patterns of 1, 2, 4, 8 and 16 bytes")                              \
+  BUG(early_event, event_query, "event: busy before its mark, done after")                         \
+  BUG(impatient, stream_synchronize, "stream: synchronize waits for all commands")                 \
+  BUG(unordered, stream_wait_event, "stream: stream_wait_event orders two streams")                \
+  BUG(greedy_struct, device_properties, "devices: properties keep to struct_size")                 \
+  BUG(crashing, device_open, "devices: an ordinal past the last one is refused")                   \
+  BUG(hanging, event_synchronize, "event: waiting for one never recorded returns")                 \
+  BUG(lost_item, kernel_launch, "kernel: every work-item runs once")                               \
+  BUG(swallowed_error, stream_synchronize, "late error: synchronize returns it once")              \
+  BUG(one_handle, stream_native_handle, "stream: two streams have two native handles")             \
+  BUG(throwing, host_callback, "stream: host_callback runs once, in order")                        \
+  BUG(greatest_sum, extension, "graft.collectives: reductions of two ranks")                       \
+  BUG(blas_ceiling, extension, "graft.blas: each epilogue is as PyTorch computes it")              \
+  BUG(first_bases, extension,                                                                      \
+      "graft.graphs: commands run in order, at the addresses of each launch")                      \
+  BUG(endless_wait, stream_synchronize_within, "stream: synchronize_within ends in time")          \
+  BUG(hasty_wait, event_synchronize_within, "event: synchronize_within ends in time")              \
+  BUG(private_import, memory_import, "export: another process sees the bytes and changes them")    \
+  BUG(mixed_programs, kernel_find, "kernel: programs with kernels of one name are told apart")     \
+  BUG(unloads_all, program_unload, "kernel: unloading a program leaves the others")                \
+  BUG(mistyped_dialect, device_properties, "properties: they do not contradict each other")        \
+  BUG(shifted_dtypes, device_properties, "properties: they do not contradict each other")          \
+  BUG(moody, device_properties, "properties: they are the same at each call")                      \
+  BUG(boastful, device_properties, "properties: half of memory_bytes can be allocated")            \
+  BUG(modest, device_properties, "properties: more than memory_bytes cannot be allocated")         \
+  BUG(long_pieces, device_properties, "properties: one allocation can have max_allocation_bytes")  \
+  BUG(coarse, device_properties, "memory: addresses are aligned as the properties say")            \
+  BUG(narrow_double, program_compile,                                                              \
+      "properties: GRAFT_FEATURE_FLOAT64: a kernel computes in float64")                           \
+  BUG(narrow_atomics, program_compile,                                                             \
+      "properties: GRAFT_FEATURE_INT64_ATOMICS: 64 bits are added at once")                        \
+  BUG(few_arguments, kernel_launch, "properties: a launch of max_arguments arguments runs")        \
+  BUG(one_priority, stream_create, "stream: every priority of the properties is accepted")         \
+  BUG(gpu_wide_groups, device_properties, "properties: a group of max_group_size work-items runs") \
+  BUG(gpu_wide_memory, device_properties,                                                          \
+      "properties: a group gets local_memory_bytes of local memory")                               \
+  BUG(gpu_deaf_shuffle, program_compile,                                                           \
+      "properties: GRAFT_FEATURE_SHUFFLES: work-items of a sub-group exchange values")
 
 graft_collectives_table base_collectives;
 
@@ -204,6 +224,111 @@ graft_status hasty_wait(graft_event event, uint64_t timeout_ns) {
   return status == GRAFT_BUSY ? GRAFT_OK : status;
 }
 
+graft_status mixed_programs(graft_device device, graft_program program, const char* name,
+                            graft_kernel* out) {
+  static graft_program first = program;
+  return base.kernel_find(device, program == nullptr ? nullptr : first, name, out);
+}
+
+bool unloaded = false;
+
+graft_status unloads_all(graft_program program) {
+  unloaded = true;
+  return base.program_unload(program);
+}
+
+graft_status launch_until_unloaded(graft_stream stream, graft_kernel kernel,
+                                   const graft_launch* launch) {
+  return unloaded ? GRAFT_NOT_FOUND : base.kernel_launch(stream, kernel, launch);
+}
+
+// The base's properties, changed for a caller that knows them all.
+template <class Change>
+graft_status with(uint32_t ordinal, graft_device_properties* properties, Change change) {
+  const graft_status status = base.device_properties(ordinal, properties);
+  if (status == GRAFT_OK && properties->struct_size >= sizeof *properties) change(*properties);
+  return status;
+}
+
+graft_status mistyped_dialect(uint32_t ordinal, graft_device_properties* properties) {
+  return with(ordinal, properties, [](auto& p) { std::strcpy(p.dialect, "C"); });
+}
+
+graft_status shifted_dtypes(uint32_t ordinal, graft_device_properties* properties) {
+  return with(ordinal, properties, [](auto& p) { p.dtypes = 1u << 31 | 1u << GRAFT_FLOAT32; });
+}
+
+graft_status moody(uint32_t ordinal, graft_device_properties* properties) {
+  static uint32_t calls = 0;
+  return with(ordinal, properties, [](auto& p) { p.compute_units = ++calls; });
+}
+
+graft_status boastful(uint32_t ordinal, graft_device_properties* properties) {
+  return with(ordinal, properties, [](auto& p) { p.memory_bytes *= 4; });
+}
+
+graft_status modest(uint32_t ordinal, graft_device_properties* properties) {
+  return with(ordinal, properties, [](auto& p) { p.memory_bytes /= 4; });
+}
+
+graft_status long_pieces(uint32_t ordinal, graft_device_properties* properties) {
+  return with(ordinal, properties, [](auto& p) {
+    p.memory_bytes *= 4;
+    p.max_allocation_bytes = p.memory_bytes / 2;
+  });
+}
+
+graft_status coarse(uint32_t ordinal, graft_device_properties* properties) {
+  return with(ordinal, properties, [](auto& p) { p.allocation_alignment *= 1024; });
+}
+
+graft_status gpu_wide_groups(uint32_t ordinal, graft_device_properties* properties) {
+  return with(ordinal, properties, [](auto& p) { p.max_group_size *= 2; });
+}
+
+graft_status gpu_wide_memory(uint32_t ordinal, graft_device_properties* properties) {
+  return with(ordinal, properties, [](auto& p) { p.local_memory_bytes *= 2; });
+}
+
+graft_status claim_shuffles(uint32_t ordinal, graft_device_properties* properties) {
+  return with(ordinal, properties, [](auto& p) { p.features |= GRAFT_FEATURE_SHUFFLES; });
+}
+
+graft_status compile_instead(graft_device device, std::string source, const std::string& word,
+                             const std::string& other, const char* options, graft_sink blob) {
+  for (size_t at = 0; (at = source.find(word, at)) != std::string::npos; at += other.size()) {
+    source.replace(at, word.size(), other);
+  }
+  return base.program_compile(device, source.data(), source.size(), options, blob);
+}
+
+graft_status narrow_double(graft_device device, const char* source, size_t bytes,
+                           const char* options, graft_sink blob) {
+  return compile_instead(device, {source, bytes}, "1.0 / (double)", "1.0f / (float)", options,
+                         blob);
+}
+
+graft_status narrow_atomics(graft_device device, const char* source, size_t bytes,
+                            const char* options, graft_sink blob) {
+  return compile_instead(device, {source, bytes}, "__atomic_fetch_add(p,",
+                         "__atomic_fetch_add((int*)(p),", options, blob);
+}
+
+graft_status gpu_deaf_shuffle(graft_device device, const char* source, size_t bytes,
+                              const char* options, graft_sink blob) {
+  return compile_instead(device, {source, bytes}, "SHUFFLE((int)i * 3 + n, 1)", "(int)i * 3 + n",
+                         options, blob);
+}
+
+graft_status few_arguments(graft_stream stream, graft_kernel kernel, const graft_launch* launch) {
+  if (launch->argument_count > 64) return GRAFT_INVALID_ARGUMENT;
+  return base.kernel_launch(stream, kernel, launch);
+}
+
+graft_status one_priority(graft_device device, int32_t priority, graft_stream* out) {
+  return priority == 0 ? base.stream_create(device, priority, out) : GRAFT_INVALID_ARGUMENT;
+}
+
 struct Bug {
   const char* name;
   const char* found_by;
@@ -238,5 +363,7 @@ extern "C" graft_status graft_driver_query(graft_driver_table* table) {
 #define GRAFT_PLANT(bug, slot, found_by) \
   if (std::strcmp(mine.name, #bug) == 0) mine.slot = bug;
   GRAFT_BUGS(GRAFT_PLANT)
+  if (std::strcmp(mine.name, "gpu_deaf_shuffle") == 0) mine.device_properties = claim_shuffles;
+  if (std::strcmp(mine.name, "unloads_all") == 0) mine.kernel_launch = launch_until_unloaded;
   return graft_driver_fill(table, &mine);
 }

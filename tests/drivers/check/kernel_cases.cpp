@@ -6,126 +6,51 @@
 #include <vector>
 
 #include "check/cases.h"
+#include "check/programs.h"
 #include "graft/extensions.h"
 
+using graft::check::add;
+using graft::check::append;
+using graft::check::compile;
 using graft::check::Failure;
+using graft::check::find;
+using graft::check::kKernelSlots;
+using graft::check::load;
 using graft::check::Omitted;
+using graft::check::require_sum;
 using graft::check::Session;
+using graft::check::source_of;
+using graft::check::zeros;
 
 namespace {
 
-// add_n: adds n to each of the work-items' words; the work-item is the word's index.
-const char* source_for(const std::string& dialect) {
-  if (dialect == "c") {
-    return "typedef union { void* address; unsigned long long bits; } argument;\n"
-           "void add_n(const argument* a, unsigned long long begin, unsigned long long end) {\n"
-           "  int* x = (int*)a[0].address;\n"
-           "  for (unsigned long long i = begin; i < end; ++i) x[i] += (int)a[1].bits;\n"
-           "}\n";
-  }
-  if (dialect == "opencl-c") {
-    return "#ifdef GRAFT_MEMORY_OFFSETS\n"
-           "__kernel void add_n(__global char* b, ulong o, int n) {\n"
-           "  __global int* x = (__global int*)(b + o);\n"
-           "#else\n"
-           "__kernel void add_n(__global int* x, int n) {\n"
-           "#endif\n"
-           "  x[get_global_id(0)] += n;\n"
-           "}\n";
-  }
-  if (dialect == "cuda-c") {
-    return "extern \"C\" __global__ void add_n(int* x, int n) {\n"
-           "  x[blockIdx.x * blockDim.x + threadIdx.x] += n; }\n";
-  }
-  throw Failure("this checker has no test kernel in the dialect '" + dialect + "'");
-}
+std::string add_source(Session& session) { return source_of(session, {}); }
 
-void append(void* context, const void* data, size_t bytes) {
-  static_cast<std::string*>(context)->append(static_cast<const char*>(data), bytes);
-}
-
-std::string compile(Session& session, const std::string& source) {
-  std::string blob;
-  session.expect(session.table.program_compile(session.device, source.data(), source.size(), "",
-                                               graft_sink{&blob, append}),
-                 GRAFT_OK, "program_compile");
-  session.require(!blob.empty(), "program_compile gave an empty blob");
-  return blob;
-}
-
-graft_program load(Session& session, const std::string& blob) {
-  graft_program program = nullptr;
-  session.expect(session.table.program_load(session.device, blob.data(), blob.size(), &program),
-                 GRAFT_OK, "program_load");
-  return program;
-}
-
-graft_kernel find(Session& session, graft_program program) {
-  graft_kernel kernel = nullptr;
-  session.expect(session.table.kernel_find(session.device, program, "add_n", &kernel), GRAFT_OK,
-                 "kernel_find");
-  return kernel;
-}
-
-graft_kernel build(Session& session) {
-  return find(session, load(session, compile(session, source_for(session.properties.dialect))));
-}
-
-// Enqueues x[i] += n for count words; the argument list is spoilt before it returns.
-void launch(Session& session, graft_stream stream, graft_kernel kernel, graft_address x,
-            uint64_t count, int n) {
-  graft_argument arguments[2] = {};
-  arguments[0] = {
-      GRAFT_ARGUMENT_ADDRESS, 0, GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE, 0, x, count * 4};
-  arguments[1] = {GRAFT_ARGUMENT_SCALAR, GRAFT_INT32, 0, 0, static_cast<uint64_t>(n), 4};
-  graft_launch one = {sizeof one, 0, {count, 1, 1}, {1, 1, 1}, 2, arguments};
-  session.expect(session.table.kernel_launch(stream, kernel, &one), GRAFT_OK, "kernel_launch");
-  std::memset(arguments, 0, sizeof arguments);
-}
-
-constexpr const char* kSlots = "program_compile program_load kernel_find kernel_launch";
-
-void require_sum(Session& session, graft_stream stream, graft_address x, uint64_t count, int sum) {
-  const auto bytes = session.download(stream, x, count * 4);
-  for (uint64_t i = 0; i < count; ++i) {
-    int value = 0;
-    std::memcpy(&value, bytes.data() + 4 * i, 4);
-    session.require(value == sum, "work-item " + std::to_string(i) + " of " +
-                                      std::to_string(count) + " ran wrongly: " +
-                                      std::to_string(value) + " instead of " + std::to_string(sum));
-  }
-}
-
-graft_address zeros(Session& session, graft_stream stream, uint64_t count) {
-  const graft_address x = session.allocate(count * 4);
-  const uint32_t zero = 0;
-  session.expect(session.table.fill(stream, x, count * 4, &zero, 4, 0), GRAFT_OK, "fill");
-  return x;
-}
+graft_kernel build(Session& session) { return graft::check::build(session, {}); }
 
 }  // namespace
 
-DRIVER_CASE(every_item, "kernel: every work-item runs once", kSlots, kOpen) {
+DRIVER_CASE(every_item, "kernel: every work-item runs once", kKernelSlots, kOpen) {
   graft_stream stream = session.stream();
   graft_kernel kernel = build(session);
   for (uint64_t count : {1ull, 2ull, 3ull, 17ull, 1000ull, 100003ull}) {
     const graft_address x = zeros(session, stream, count);
-    launch(session, stream, kernel, x, count, 3);
-    launch(session, stream, kernel, x, count, 4);
+    add(session, stream, kernel, x, count, 3);
+    add(session, stream, kernel, x, count, 4);
     require_sum(session, stream, x, count, 7);
   }
 }
 
-DRIVER_CASE(copied_arguments, "kernel: arguments are taken at the call", kSlots, kOpen) {
+DRIVER_CASE(copied_arguments, "kernel: arguments are taken at the call", kKernelSlots, kOpen) {
   graft_stream stream = session.stream();
   graft_kernel kernel = build(session);
   const graft_address x = zeros(session, stream, 100);
   session.delay(stream, 40);
-  for (int i = 0; i < 30; ++i) launch(session, stream, kernel, x, 100, 1);
+  for (int i = 0; i < 30; ++i) add(session, stream, kernel, x, 100, 1);
   require_sum(session, stream, x, 100, 30);
 }
 
-DRIVER_CASE(shared_kernel, "kernel: one kernel from several threads", kSlots, kOpen) {
+DRIVER_CASE(shared_kernel, "kernel: one kernel from several threads", kKernelSlots, kOpen) {
   graft_kernel kernel = build(session);
   std::atomic<bool> wrong{false};
   std::vector<std::thread> threads;
@@ -134,7 +59,7 @@ DRIVER_CASE(shared_kernel, "kernel: one kernel from several threads", kSlots, kO
       try {
         graft_stream stream = session.stream();
         const graft_address x = zeros(session, stream, 5000);
-        for (int i = 0; i < 50; ++i) launch(session, stream, kernel, x, 5000, t);
+        for (int i = 0; i < 50; ++i) add(session, stream, kernel, x, 5000, t);
         require_sum(session, stream, x, 5000, 50 * t);
       } catch (const Failure&) {
         wrong = true;
@@ -157,8 +82,8 @@ DRIVER_CASE(compile_error, "kernel: a wrong program gives COMPILE_ERROR and a lo
   session.require(std::strlen(text) > 10, "last_message has no compiler log");
 }
 
-DRIVER_CASE(damaged_blob, "kernel: a damaged blob is refused", kSlots, kOpen) {
-  const std::string blob = compile(session, source_for(session.properties.dialect));
+DRIVER_CASE(damaged_blob, "kernel: a damaged blob is refused", kKernelSlots, kOpen) {
+  const std::string blob = compile(session, add_source(session));
   for (size_t size : {size_t{0}, size_t{1}, blob.size() / 2}) {
     graft_program program = nullptr;
     session.expect(session.table.program_load(session.device, blob.data(), size, &program),
@@ -172,8 +97,8 @@ DRIVER_CASE(damaged_blob, "kernel: a damaged blob is refused", kSlots, kOpen) {
       GRAFT_INVALID_ARGUMENT, "program_load of a blob with a flipped byte");
 }
 
-DRIVER_CASE(no_such_kernel, "kernel: an unknown name is NOT_FOUND", kSlots, kOpen) {
-  graft_program program = load(session, compile(session, source_for(session.properties.dialect)));
+DRIVER_CASE(no_such_kernel, "kernel: an unknown name is NOT_FOUND", kKernelSlots, kOpen) {
+  graft_program program = load(session, compile(session, add_source(session)));
   graft_kernel kernel = nullptr;
   session.expect(session.table.kernel_find(session.device, program, "no_such_kernel", &kernel),
                  GRAFT_NOT_FOUND, "kernel_find of an unknown name");
@@ -184,12 +109,12 @@ DRIVER_CASE(no_such_kernel, "kernel: an unknown name is NOT_FOUND", kSlots, kOpe
 
 DRIVER_CASE(unload, "kernel: programs can be loaded and unloaded again",
             "program_compile program_load kernel_find kernel_launch program_unload", kOpen) {
-  const std::string blob = compile(session, source_for(session.properties.dialect));
+  const std::string blob = compile(session, add_source(session));
   graft_stream stream = session.stream();
   for (int i = 0; i < 20; ++i) {
     graft_program program = load(session, blob);
     const graft_address x = zeros(session, stream, 64);
-    launch(session, stream, find(session, program), x, 64, i);
+    add(session, stream, find(session, program), x, 64, i);
     require_sum(session, stream, x, 64, i);
     session.expect(session.table.program_unload(program), GRAFT_OK, "program_unload");
   }
@@ -215,7 +140,7 @@ DRIVER_CASE(saved_program, "graft.programs: runs at once, is saved meanwhile and
   if (status == GRAFT_NOT_FOUND) throw Omitted("graft.programs");
   session.expect(status, GRAFT_OK, "extension graft.programs");
   const auto& programs = *static_cast<const graft_programs_table*>(table);
-  const std::string source = source_for(session.properties.dialect);
+  const std::string source = add_source(session);
   graft_program program = nullptr;
   session.expect(programs.program_build(session.device, source.data(), source.size(), "", &program),
                  GRAFT_OK, "program_build");
@@ -224,11 +149,11 @@ DRIVER_CASE(saved_program, "graft.programs: runs at once, is saved meanwhile and
   std::thread saving([&] { saved = programs.program_save(program, {&blob, append}); });
   graft_stream stream = session.stream();
   const graft_address x = zeros(session, stream, 1000);
-  for (int i = 0; i < 10; ++i) launch(session, stream, find(session, program), x, 1000, 1);
+  for (int i = 0; i < 10; ++i) add(session, stream, find(session, program), x, 1000, 1);
   saving.join();
   require_sum(session, stream, x, 1000, 10);
   session.expect(saved, GRAFT_OK, "program_save beside launches");
-  launch(session, stream, find(session, load(session, blob)), x, 1000, 5);
+  add(session, stream, find(session, load(session, blob)), x, 1000, 5);
   require_sum(session, stream, x, 1000, 15);
   const std::string wrong = "this is no program";
   session.expect(programs.program_build(session.device, wrong.data(), wrong.size(), "", &program),

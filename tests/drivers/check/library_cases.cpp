@@ -187,12 +187,19 @@ void check_matmul(Session& session, const MatmulCase& sizes,
 
 }  // namespace
 
+DRIVER_CASE(plain, "graft.blas: matmul", "extension", kOpen) {
+  for (const MatmulCase& sizes :
+       {MatmulCase{5, 7, 9, false}, MatmulCase{64, 33, 128, false}, MatmulCase{33, 64, 16, true}}) {
+    check_matmul(session, sizes, {}, false);
+  }
+}
+
 DRIVER_CASE(matmul, "graft.blas: matmul with bias and relu", "extension", kOpen) {
   const std::vector<graft_epilogue> steps = {{GRAFT_EPILOGUE_BIAS, GRAFT_FLOAT32, 0},
                                              {GRAFT_EPILOGUE_RELU, GRAFT_FLOAT32, 0}};
   for (const MatmulCase& sizes :
        {MatmulCase{5, 7, 9, false}, MatmulCase{64, 33, 128, false}, MatmulCase{33, 64, 16, true}}) {
-    check_matmul(session, sizes, steps, false);
+    check_matmul(session, sizes, steps, true);
   }
 }
 

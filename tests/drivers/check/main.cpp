@@ -1,8 +1,10 @@
 // tests/drivers/check/main.cpp: graft-driver-check, puts a driver library through every case.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +23,7 @@ constexpr const char* kUsage =
     "  --only        runs the cases whose name contains TEXT\n"
     "  --timeout     for one case; default 30\n"
     "  --late-error  environment that makes the driver's second copy fail after it was enqueued\n"
-    "Exit code: 0 all cases passed, 1 some did not, 2 wrong use.\n";
+    "Exit code: 0 all cases passed, 1 some did not, 2 wrong use or no such library.\n";
 
 bool parse(int count, char** words, Options* options) {
   for (int i = 1; i < count; ++i) {
@@ -42,6 +44,20 @@ bool parse(int count, char** words, Options* options) {
   return !options->path.empty() && options->timeout_seconds > 0;
 }
 
+// What keeps path from being a library at all, empty where nothing does.
+std::string problem_of(const std::string& path) {
+  struct stat file;
+  if (stat(path.c_str(), &file) != 0) return std::string("cannot be read: ") + std::strerror(errno);
+  if (S_ISDIR(file.st_mode)) return "is a folder";
+  if (!S_ISREG(file.st_mode)) return "is no file";
+  char first[4] = "";
+  std::FILE* opened = std::fopen(path.c_str(), "rb");
+  if (opened == nullptr) return std::string("cannot be read: ") + std::strerror(errno);
+  const size_t got = std::fread(first, 1, sizeof first, opened);
+  std::fclose(opened);
+  return got == sizeof first && std::memcmp(first, "\177ELF", 4) == 0 ? "" : "is no library (ELF)";
+}
+
 void print_row(const Row& row) {
   std::printf("%-8s %6.2f s  %s%s%s\n", verdict_name(row.verdict), row.seconds, row.name.c_str(),
               row.message.empty() ? "" : ": ", row.message.c_str());
@@ -54,6 +70,11 @@ int main(int count, char** words) {
   Options options;
   if (!parse(count, words, &options)) {
     std::fputs(kUsage, stderr);
+    return 2;
+  }
+  if (const std::string problem = problem_of(options.path); !problem.empty()) {
+    std::fprintf(stderr, "graft-driver-check: '%s' %s. Give the path of a driver's library.\n",
+                 options.path.c_str(), problem.c_str());
     return 2;
   }
   if (char* resolved = realpath(options.path.c_str(), nullptr)) {
