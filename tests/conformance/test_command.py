@@ -157,7 +157,10 @@ def test_expectations_of_a_device(tmp_path):
         (["--expectations", "nowhere.toml"], ["nowhere.toml"]),
         (["--shard", "3/2"], ["3/2", "k/n"]),
         (["--time-limit", "-1"], ["above 0"]),
-        (["--prove-native"], ["does not drop its launches", "GRAFT_HOST_FAULTS"]),
+        (
+            ["--prove-native"],
+            ["'cpu' does not drop its launches", "GRAFT_HOST_FAULTS", "--fallback forbid"],
+        ),
     ],
 )
 def test_what_cannot_be_run_is_refused(arguments, words, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from invocation import run
-from sandbox import NAME
+from sandbox import NAME, ROOT, build_c
 from torch_graft.conformance.native import Origin, origin, verdict
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -66,3 +66,33 @@ def test_native_and_fallback_cells_of_the_device(tmp_path):
         next(c["fallbacks"] for c in cells if c["entry"] == "linalg.eig")["aten::linalg_eig.out"]
         > 0
     )
+
+
+def test_a_driver_that_cannot_give_the_proof_is_told_at_once(tmp_path):
+    if NAME == "cpu":
+        return
+    tiny = build_c(tmp_path / "tiny.so", (ROOT / "tests/drivers/tiny.c").read_text())
+    few = (
+        "--device",
+        NAME,
+        "--suites",
+        "op",
+        "--ops",
+        "exp",
+        "--dtypes",
+        "float32",
+        "--aspects",
+        "forward",
+    )
+    devices = {"GRAFT_DRIVER_PATH": tiny, "GRAFT_DEVICES": "tiny"}
+    done = run(tmp_path / "out", *few, "--prove-native", **devices)
+    assert done.code == 2
+    for words in (f"'{NAME}' (driver 'tiny') does not drop its launches", "GRAFT_HOST_FAULTS=launch:drop",
+                  "read each cell's fallbacks", "--fallback forbid"):  # fmt: skip
+        assert words in done.err, done.err
+    assert not (tmp_path / "out").exists(), "cells ran first"
+    plain = run(tmp_path / "plain", *few, **devices)
+    assert plain.code == 0, plain.out + plain.err
+    (cell,) = plain.results()["cells"]
+    assert cell["native"] is None
+    assert sum(cell["fallbacks"].values()) > 0, "without the proof a run tells what fell back"

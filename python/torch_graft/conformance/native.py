@@ -30,6 +30,46 @@ ENOUGH = 4  # samples with a computed output that are tried in each cell
 JUNK = 77.0
 
 
+NEEDS = (
+    "The proof needs a driver that can be told to drop its kernel launches while copies and fills "
+    "go on. Graft's host driver is told so by GRAFT_HOST_FAULTS=launch:drop, no other driver is "
+    "yet. Without it a run still counts what fell back to the CPU: leave --prove-native out and "
+    "read each cell's fallbacks, or make them errors with --fallback forbid. Whether a driver's "
+    "own kernel or the processor behind it computed a result stays open"
+)
+
+
+def described(device: torch.device) -> str:
+    """The device and, where its module tells, its driver."""
+    module: Any = getattr(torch, device.type, None)
+    try:
+        return f"'{device}' (driver '{module.get_device_properties(device).driver}')"
+    except Exception:
+        return f"'{device}'"
+
+
+def lacks(device: torch.device) -> list[str]:
+    """What a device that drops its launches would do and this one does not."""
+    found = []
+    poison(device)
+    there = torch.arange(64.0).to(device)
+    if not there.cpu().equal(torch.arange(64.0)):
+        found.append("does not copy")
+    poison(device)
+    if (there * 3).cpu().equal(torch.arange(64.0) * 3):
+        found.append("does not drop its launches")
+    return found
+
+
+def check(run: Run) -> None:
+    """Raises SetupError where the device cannot give the proof; a worker of its own finds out."""
+    settings = dataclasses.replace(run.settings(), environment=DROPPED[0], dropped=True)
+    o = run.options
+    with Pool(settings, 1, o.time_limit, o.start) as pool:
+        for _ in pool.run([[]]):
+            pass
+
+
 def poison(device: torch.device) -> None:
     """Leaves freed blocks of many sizes full of junk for the next outputs."""
     held = [torch.full((2**k,), JUNK).to(device) for k in range(2, 14) for _ in range(3)]
@@ -84,17 +124,11 @@ class Proof:
         session.proof = self
         self.right = self.wrong = 0
         self.origin = Origin.NOTHING
-        self._drops()
-
-    def _drops(self) -> None:
-        device = self.session.device
-        poison(device)
-        there = torch.arange(64.0).to(device)
-        poison(device)
-        if (there * 3).cpu().equal(torch.arange(64.0) * 3):
+        lacking = lacks(session.device)
+        if lacking:
             raise SetupError(
-                f"--prove-native: the device '{device}' does not drop its launches. It needs "
-                "Graft's host driver, which does so under GRAFT_HOST_FAULTS=launch:drop"
+                f"--prove-native: the device {described(session.device)} {' and '.join(lacking)}. "
+                f"{NEEDS}"
             )
 
     def before(self) -> None:

@@ -153,6 +153,8 @@ def run(options: argparse.Namespace) -> int:
     for path in options.expectations:
         Expectations.built_in(options.device, [Path(path)])  # a broken file ends the run here
     work = Run(options)
+    if options.prove_native:
+        native.check(work)  # before hours of cells, not after
     todo = work.prepare(cells)
     if todo or (options.prove_native and native.unproven(work, cells)):
         work.execute(cells, todo)
