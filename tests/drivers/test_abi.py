@@ -117,7 +117,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], pat
 
 
 LOADER_SOURCES = [
-    ROOT / f"src/runtime/{name}.cpp" for name in ("driver_library", "error", "op_tag", "op_trace")
+    ROOT / f"src/runtime/{name}.cpp"
+    for name in ("driver_library", "error", "op_tag", "op_trace", "readable_text")
 ]
 
 
