@@ -23,6 +23,8 @@ struct ParameterCounts {
   int addresses = 0;
   int numbers = 0;
 
+  int count() const { return addresses + numbers; }
+
   // An address is a buffer and an offset where kernels cannot load addresses from memory.
   int bytes(const Device& device) const {
     const bool pointers = (device.properties().features & GRAFT_FEATURE_POINTERS_IN_MEMORY) != 0;
@@ -31,14 +33,19 @@ struct ParameterCounts {
 };
 
 // How many tensors share a launch so that its parameters fit: kGroupSlots, or fewer where the
-// device's language limits them. each: what every tensor has beside what GroupShare declares;
+// device or its language limits them. each: what every tensor has beside what GroupShare declares;
 // shared: what all have together.
 inline int group_slots(const Device& device, ParameterCounts each, ParameterCounts shared) {
-  const ir::Dialect* dialect = ir::find_dialect(device.properties().dialect);
-  const int most = dialect == nullptr ? 0 : dialect->parameter_bytes();
-  if (most == 0) return kGroupSlots;
   each.numbers += 2;  // GroupShare's
-  return std::clamp((most - shared.bytes(device)) / each.bytes(device), 1, kGroupSlots);
+  int slots = kGroupSlots;
+  if (const uint32_t most = device.properties().max_arguments; most != 0) {
+    slots = (static_cast<int>(std::min(most, 1u << 16)) - shared.count()) / each.count();
+  }
+  const ir::Dialect* dialect = ir::find_dialect(device.properties().dialect);
+  if (const int most = dialect == nullptr ? 0 : dialect->parameter_bytes(); most != 0) {
+    slots = std::min(slots, (most - shared.bytes(device)) / each.bytes(device));
+  }
+  return std::clamp(slots, 1, kGroupSlots);
 }
 
 // Elements of a tensor that one work-item takes.
