@@ -131,7 +131,11 @@ void PinnedAllocator::free(PinnedBlock* block) noexcept {
 }
 
 void PinnedAllocator::shelve(Piece* piece) {
-  if (piece->in_use || closed_) return;  // goes to nobody else
+  if (piece->in_use) return;  // goes to nobody else
+  if (closed_) {              // the driver's own memory stays mapped: it takes no call any more
+    if (device_.driver().table().host_allocate == nullptr) std::free(piece->pointer);
+    return;
+  }
   (piece->marks.empty() ? free_[piece->capacity] : pending_).push_back(piece);
 }
 

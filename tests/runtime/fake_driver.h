@@ -310,7 +310,10 @@ inline graft_status query(graft_driver_table* out) { return graft_driver_fill(ou
 class Fake {
  public:
   Fake() { reset(); }
-  ~Fake() { table() = full_table(); }
+  ~Fake() {
+    close();
+    table() = full_table();
+  }
 
   // Opens the device; call after changes to table() and controls().
   Device& open() {
@@ -322,6 +325,7 @@ class Fake {
     second_ = std::make_unique<Device>(*driver_, 1, 1);
     return *second_;
   }
+  // The first device's pinned memory may hold events of the second.
   void close() { device_.reset(), second_.reset(); }
   Driver& driver() { return *driver_; }
 
