@@ -100,7 +100,7 @@ std::string wrong_memory(const Properties& p) {
 std::string wrong_groups(const Properties& p) {
   if (p.max_group_size == 0) return "groups of 0 work-items at most (max_group_size)";
   if (p.device_class != GRAFT_GPU_LIKE) return {};
-  const std::string sub = "sub-groups of " + std::to_string(p.sub_group_size) + " work-items";
+  std::string sub = "sub-groups of " + std::to_string(p.sub_group_size) + " work-items";
   if (p.sub_group_size == 0) return sub;
   if (p.sub_group_size > p.max_group_size) {
     return sub + " in groups of at most " + std::to_string(p.max_group_size);
