@@ -1,6 +1,7 @@
 // src/torch/ops_matmul.cpp: matrix products.
 #include <ATen/ExpandUtils.h>
 #include <ATen/OpMathType.h>
+#include <ATen/ScalarOps.h>
 #include <ATen/ops/_efficientzerotensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
@@ -38,17 +39,22 @@ void complex_product(const at::Tensor& out, const at::Tensor& a, const at::Tenso
   if (out.is_conj()) out.copy_(target);
 }
 
-// What is left of a product over no terms, or of one that alpha leaves out. beta takes the addend's
-// dtype first, as on the CPU.
-void scale(at::Tensor out, const at::Tensor& addend, const at::Scalar& beta, bool relu = false) {
+// out = beta * addend. narrow: beta takes the addend's dtype first.
+void scale(const at::Tensor& out, const at::Tensor& addend, const at::Scalar& beta, bool narrow) {
   if (out.numel() == 0) return;
+  at::Tensor result = out;
   if (beta.equal(0)) {
-    out.zero_();
-  } else {
-    at::mul_out(out, *at::expand_size(addend, out.sizes(), "addmm"),
-                at::scalar_tensor(beta, addend.options().device(at::kCPU)));
+    result.zero_();
+    return;
   }
-  if (relu) out.relu_();
+  const at::Tensor factor = narrow ? at::scalar_tensor(beta, addend.options().device(at::kCPU))
+                                   : at::native::wrapped_scalar_tensor(beta);
+  at::mul_out(result, *at::expand_size(addend, out.sizes(), "addmm"), factor);
+}
+
+// Where the CPU's library is not asked for a product.
+void scale_alone(const at::Tensor& out, const at::Tensor& addend, const at::Scalar& beta) {
+  scale(out, addend, beta, /*narrow=*/true);
 }
 
 void product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
@@ -61,7 +67,11 @@ void product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
     at::assert_no_partial_overlap(out, *addends);
   }
   if (out.numel() == 0) return;
-  if (addend.defined() && a.numel() == 0) return scale(out, *addends, beta, relu);
+  if (addend.defined() && a.numel() == 0) {
+    scale(out, *addends, beta, /*narrow=*/false);
+    if (relu) out.relu_();
+    return;
+  }
   require_fit(alpha, at::toOpMathType(out.scalar_type()));
   require_fit(beta, at::toOpMathType(out.scalar_type()));
   if (out.is_complex()) return complex_product(out, a, b, addend, beta, alpha);
@@ -112,7 +122,7 @@ void GRAFT_STRUCTURED(addmm_out)(const at::Tensor& self, const at::Tensor& mat1,
                                  const at::Tensor& mat2, const at::Scalar& beta,
                                  const at::Scalar& alpha, const at::Tensor& out) {
   check_factors(mat1, mat2);
-  if (leaves_out_product(out, alpha)) return scale(out, self, beta);
+  if (leaves_out_product(out, alpha)) return scale_alone(out, self, beta);
   product(out, mat1, mat2, self, beta, alpha);
 }
 
@@ -123,7 +133,7 @@ void GRAFT_STRUCTURED(_addmm_activation_out)(const at::Tensor& self, const at::T
   require(!out.is_complex());
   check_factors(mat1, mat2);
   if (leaves_out_product(out, alpha)) {
-    scale(out, self, beta);
+    scale_alone(out, self, beta);
     out.copy_(use_gelu ? at::gelu(out) : at::relu(out));
     return;
   }
@@ -142,7 +152,7 @@ void GRAFT_STRUCTURED(baddbmm_out)(const at::Tensor& self, const at::Tensor& bat
                                    const at::Scalar& alpha, const at::Tensor& out) {
   constexpr int64_t kOwnKernel = 400;  // below, the CPU multiplies without a library
   const bool own = batch1.size(1) * batch1.size(2) * batch2.size(2) < kOwnKernel;
-  if (!own && leaves_out_product(out, alpha)) return scale(out, self, beta);
+  if (!own && leaves_out_product(out, alpha)) return scale_alone(out, self, beta);
   product(out, batch1, batch2, self, beta, alpha);
 }
 
@@ -150,10 +160,10 @@ void GRAFT_STRUCTURED(addmv_out)(const at::Tensor& self, const at::Tensor& mat,
                                  const at::Tensor& vec, const at::Scalar& beta,
                                  const at::Scalar& alpha, const at::Tensor& out) {
   const at::Tensor addend = *at::expand_size(self, out.sizes(), "addmv");
-  if (mat.numel() == 0) return scale(out, addend, beta);
+  if (mat.numel() == 0) return scale_alone(out, addend, beta);
   require_fit(beta, out.scalar_type());
   require_fit(alpha, out.scalar_type());
-  if (!out.is_complex() && leaves_out_product(out, alpha)) return scale(out, addend, beta);
+  if (!out.is_complex() && leaves_out_product(out, alpha)) return scale_alone(out, addend, beta);
   product(out.unsqueeze(1), mat, vec.unsqueeze(1), addend.unsqueeze(1), beta, alpha);
 }
 

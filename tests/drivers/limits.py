@@ -162,6 +162,8 @@ def pass_gate(driver: Driver, library: Path, out: Path, shard: str, demos: bool)
     verdict = Verdict(driver)
     begun = time.monotonic()
     environment = os.environ | driver.settings(library)
+    if driver.base == "opencl":  # tests hide OpenCL's devices from each other
+        environment.pop("OCL_ICD_VENDORS", None)
     part = ["--shard", shard]
     allowed = conformance(environment, out / driver.name, *part)
     refused = conformance(
