@@ -85,6 +85,10 @@ graft_status Stream::wait_for_mark(std::unique_lock<std::mutex>& lock, Patience&
   lock.lock();
   if (handle_ == nullptr) throw device_.unusable_error();
   if (status == GRAFT_OK) status = error_of_passed(commands);
+  if (status == GRAFT_OK && ops_.added() == commands) {  // the mark itself is a command, too
+    status = first_slice(Patience::first_slice_ns());
+    if (status == GRAFT_BUSY) status = GRAFT_OK;
+  }
   ops_.done(commands);
   if (given_up() && ops_.added() == commands) given_up_.store(false, std::memory_order_relaxed);
   return status;
