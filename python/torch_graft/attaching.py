@@ -56,7 +56,9 @@ def attach() -> None:
     _attached = name
     for offer in offered:
         _C.add_driver_path(offer.path)
-    torch._register_device_module(name, device_module.device_module(name))
+    module = device_module.device_module(name)
+    torch._register_device_module(name, module)
+    device_module.load_parts(module)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     default_backend.register()
     dynamo_interface.register(name)

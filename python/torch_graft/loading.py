@@ -1,6 +1,9 @@
 # python/torch_graft/loading.py: work that waits until somebody imports a module of PyTorch.
 """Some settings are kept in modules that `import torch` does not load and that take a second to
-load. So they are made when such a module is loaded, by Python's own import hooks."""
+load. So they are made when such a module is loaded, by Python's own import hooks. PyTorch 2.13 has
+functions that take these settings, and none that takes them before: Dynamo's device interface,
+context manager and constants, the default backend; Inductor looks for code generators on the
+device's module, but takes no pass from there that could refuse a graph."""
 
 from __future__ import annotations
 
