@@ -2,8 +2,6 @@
 //
 // GRAFT_LIMITED_DRIVER is the path of the driver that it stands in front of. What a device in the
 // field may lack, each row of GRAFT_LIMITS takes away alone, so that what fails is that row's.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -14,6 +12,7 @@
 #include <string_view>
 
 #include "graft/driver.h"
+#include "tests/drivers/base_driver.h"
 
 namespace {
 
@@ -264,17 +263,7 @@ extern "C" GRAFT_DRIVER_EXPORT void graft_limited_refuse(int yes) { refusing = y
 extern "C" graft_status graft_driver_query(graft_driver_table* table) {
   const char* path = std::getenv("GRAFT_LIMITED_DRIVER");
   if (path == nullptr || chosen() == nullptr) return GRAFT_INVALID_ARGUMENT;
-  if (base.name == nullptr) {
-    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return GRAFT_NOT_FOUND;
-    const auto query =
-        reinterpret_cast<graft_driver_query_function>(dlsym(library, "graft_driver_query"));
-    base.abi_major = GRAFT_ABI_MAJOR;
-    base.abi_minor = GRAFT_ABI_MINOR;
-    base.slot_count = GRAFT_SLOT_COUNT;
-    const graft_status status = query(&base);
-    if (status != GRAFT_OK) return status;
-  }
+  if (const graft_status status = load_base(path, &base); status != GRAFT_OK) return status;
   static graft_driver_table mine;
   mine = base;
   mine.name = "limited";

@@ -60,7 +60,7 @@ def build(folder: Path) -> Path:
     """Compiles limited.cpp against the headers of the ABI alone."""
     folder.mkdir(parents=True, exist_ok=True)
     library = folder / "graft_limited.so"
-    command = ["g++", "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{ROOT}/include",
+    command = ["g++", "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{ROOT}/include", f"-I{ROOT}",
                str(SOURCE), "-o", str(library), "-ldl"]  # fmt: skip
     subprocess.run(command, check=True)
     return library

@@ -1,10 +1,9 @@
 // tests/drivers/plain_blas.cpp: the host driver with a library that computes products alone.
-#include <dlfcn.h>
-
 #include <cstring>
 
 #include "graft/driver.h"
 #include "graft/extensions.h"
+#include "tests/drivers/base_driver.h"
 
 namespace {
 
@@ -30,16 +29,8 @@ graft_status extension(const char* name, uint32_t version, const void** out_tabl
 }  // namespace
 
 extern "C" graft_status graft_driver_query(graft_driver_table* table) {
-  if (base.name == nullptr) {
-    void* library = dlopen(GRAFT_BASE_DRIVER, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return GRAFT_INTERNAL;
-    const auto query =
-        reinterpret_cast<graft_driver_query_function>(dlsym(library, "graft_driver_query"));
-    base.abi_major = GRAFT_ABI_MAJOR;
-    base.abi_minor = GRAFT_ABI_MINOR;
-    base.slot_count = GRAFT_SLOT_COUNT;
-    if (const graft_status status = query(&base); status != GRAFT_OK) return status;
-  }
+  if (const graft_status status = load_base(GRAFT_BASE_DRIVER, &base); status != GRAFT_OK)
+    return status;
   graft_driver_table mine = base;
   mine.name = "plain_blas";
   mine.extension = extension;

@@ -1,13 +1,12 @@
 // tests/drivers/bugs/bugs.cpp: the host driver, or for gpu_* the OpenCL driver, with one planted
 // bug; GRAFT_BUG names it at the build.
-#include <dlfcn.h>
-
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "graft/driver.h"
 #include "graft/extensions.h"
+#include "tests/drivers/base_driver.h"
 
 #define GRAFT_STRING(x) #x
 #define GRAFT_NAME_OF(x) GRAFT_STRING(x)
@@ -347,17 +346,8 @@ extern "C" GRAFT_DRIVER_EXPORT const char* graft_bug_found_by() {
 }
 
 extern "C" graft_status graft_driver_query(graft_driver_table* table) {
-  if (base.name == nullptr) {
-    void* library = dlopen(GRAFT_BASE_DRIVER, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return GRAFT_INTERNAL;
-    const auto query =
-        reinterpret_cast<graft_driver_query_function>(dlsym(library, "graft_driver_query"));
-    base.abi_major = GRAFT_ABI_MAJOR;
-    base.abi_minor = GRAFT_ABI_MINOR;
-    base.slot_count = GRAFT_SLOT_COUNT;
-    const graft_status status = query(&base);
-    if (status != GRAFT_OK) return status;
-  }
+  if (const graft_status status = load_base(GRAFT_BASE_DRIVER, &base); status != GRAFT_OK)
+    return status;
   graft_driver_table mine = base;
   mine.name = GRAFT_NAME_OF(GRAFT_BUG);
 #define GRAFT_PLANT(bug, slot, found_by) \
