@@ -32,13 +32,13 @@ class Executor::Frame {
   Frame(const Graph& graph, ExecutionHost& host, Stream& stream)
       : graph_(graph), host_(host), stream_(stream), symbols_(graph_) {
     verify(graph_);
-    take_apart(&graph_);
-    take_apart_on(stream_, &graph_);
+    const Effects effects(graph_);
+    take_apart(effects, &graph_);
+    take_apart_on(stream_, effects, &graph_);
     for (const Symbol& symbol : graph_.symbols) {
       const bool made = symbol.value != kNone && graph_.values[symbol.value].node != kNone;
       if (made) unsupported("symbol " + symbol.name, "a node's result decides its size");
     }
-    const Effects effects(graph_);
     const Units units(graph_, effects);
     const std::vector<UnitId> order = units.sorted();
     plan_ = plan_memory(graph_, effects, units, order);

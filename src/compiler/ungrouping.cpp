@@ -1,15 +1,13 @@
 // src/compiler/ungrouping.cpp: groups that nothing computes as one.
 #include "compiler/ungrouping.h"
 
-#include "compiler/effects.h"
 #include "compiler/group_kernel.h"
 #include "compiler/kernel_launch.h"
 #include "compiler/library_call.h"
 
 namespace graft::compiler {
 
-void take_apart(Graph* graph) {
-  const Effects effects(*graph);
+void take_apart(const Effects& effects, Graph* graph) {
   std::vector<Group> groups;
   for (Group& group : graph->groups) {
     const bool multiplies =
@@ -26,8 +24,7 @@ void take_apart(Graph* graph) {
   graph->groups = std::move(groups);
 }
 
-void take_apart_on(Stream& stream, Graph* graph) {
-  const Effects effects(*graph);
+void take_apart_on(Stream& stream, const Effects& effects, Graph* graph) {
   std::vector<GroupKernel> kernels;
   std::vector<Group> groups;
   std::vector<size_t> generated;  // by kernel: its group

@@ -3,19 +3,20 @@
 
 #include <vector>
 
+#include "compiler/effects.h"
 #include "compiler/graph.h"
 #include "runtime/stream.h"
 
 namespace graft::compiler {
 
 // Products that no library call describes run outside with their epilogue behind them; groups
-// without a kernel fall apart.
-void take_apart(Graph* graph);
+// without a kernel fall apart. effects: the graph's, which groups do not change.
+void take_apart(const Effects& effects, Graph* graph);
 
 // Compiles the kernels of what is left, side by side, and takes the groups apart whose kernel the
 // device lacks, whose compiler rejects it, or whose launch it refuses: their nodes run outside,
 // where they may fall back. Throws what get_kernel throws of other failures.
-void take_apart_on(Stream& stream, Graph* graph);
+void take_apart_on(Stream& stream, const Effects& effects, Graph* graph);
 
 // Thrown where a device turns out to lack what a group needs, before anything was enqueued.
 struct LackingGroup {
