@@ -1,7 +1,6 @@
 // src/torch/composed_attention.cpp: attention made of ATen's operators.
 #include "torch/composed_attention.h"
 
-#include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/logsumexp.h>
@@ -10,14 +9,12 @@
 
 #include <limits>
 
+#include "torch/opmath.h"
+
 namespace graft::binding {
 namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
-
-at::Tensor wide(const at::Tensor& tensor) {
-  return tensor.to(at::toOpMathType(tensor.scalar_type()));
-}
 
 // A row that sees nothing has no weights.
 at::Tensor weights_of(const at::Tensor& scores, const at::Tensor& logsumexp) {
@@ -29,7 +26,7 @@ at::Tensor weights_of(const at::Tensor& scores, const at::Tensor& logsumexp) {
 
 at::Tensor ComposedAttention::by_query_head(const at::Tensor& tensor) const {
   const int64_t group = query.size(1) / key.size(1);
-  return group == 1 ? wide(tensor) : wide(tensor).repeat_interleave(group, 1);
+  return group == 1 ? widened(tensor) : widened(tensor).repeat_interleave(group, 1);
 }
 
 at::Tensor ComposedAttention::by_key_head(const at::Tensor& gradient) const {
@@ -39,7 +36,7 @@ at::Tensor ComposedAttention::by_key_head(const at::Tensor& gradient) const {
 }
 
 at::Tensor ComposedAttention::scores() const {
-  at::Tensor scores = at::matmul(wide(query), by_query_head(key).transpose(-2, -1)).mul_(scale);
+  at::Tensor scores = at::matmul(widened(query), by_query_head(key).transpose(-2, -1)).mul_(scale);
   if (bias.defined()) scores = scores + bias;
   if (causal) {
     const at::Tensor later =
@@ -64,13 +61,13 @@ std::tuple<at::Tensor, at::Tensor> ComposedAttention::forward() {
 std::tuple<at::Tensor, at::Tensor, at::Tensor> ComposedAttention::backward(
     const at::Tensor& grad_output) const {
   const at::Tensor all = scores(), weights = weights_of(all, all.logsumexp(-1));
-  const at::Tensor above = wide(grad_output);
+  const at::Tensor above = widened(grad_output);
   const at::Tensor to_value = at::matmul(dropped(weights).transpose(-2, -1), above);
   const at::Tensor to_weights = dropped(at::matmul(above, by_query_head(value).transpose(-2, -1)));
   const at::Tensor to_scores =
       weights * (to_weights - (to_weights * weights).sum(-1, /*keepdim=*/true)) * scale;
   const at::Tensor to_query = at::matmul(to_scores, by_query_head(key));
-  const at::Tensor to_key = at::matmul(to_scores.transpose(-2, -1), wide(query));
+  const at::Tensor to_key = at::matmul(to_scores.transpose(-2, -1), widened(query));
   return {to_query.to(query.scalar_type()), by_key_head(to_key).to(key.scalar_type()),
           by_key_head(to_value).to(value.scalar_type())};
 }

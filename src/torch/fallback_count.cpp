@@ -91,7 +91,7 @@ void FallbackCounter::add(uint64_t bytes, double seconds) {
 
 void FallbackCounter::explain(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  count_.reason = reason;
+  if (count_.reason != reason) count_.reason = reason;
 }
 
 FallbackCount FallbackCounter::count() const {

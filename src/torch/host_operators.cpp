@@ -2,7 +2,6 @@
 // otherwise.
 #include "torch/host_operators.h"
 
-#include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/log_sigmoid_backward.h>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "torch/operands.h"
+#include "torch/opmath.h"
 
 namespace graft::binding {
 namespace {
@@ -29,11 +29,9 @@ using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
-Tensor wide(const Tensor& tensor) { return tensor.to(at::toOpMathType(tensor.scalar_type())); }
-
 Tensor with_bias(const Tensor& gates, const Optional& bias) {
   const Tensor given = or_undefined(bias);
-  return given.defined() ? wide(gates) + wide(given) : wide(gates);
+  return given.defined() ? widened(gates) + widened(given) : widened(gates);
 }
 
 // The derivatives of sigmoid and tanh from their values.
@@ -46,23 +44,23 @@ Three lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Ten
       (with_bias(input_gates, input_bias) + with_bias(hidden_gates, hidden_bias)).chunk(4, 1);
   const Tensor in = at::sigmoid(gates[0]), forget = at::sigmoid(gates[1]);
   const Tensor cell = at::tanh(gates[2]), out = at::sigmoid(gates[3]);
-  const Tensor cy = forget * wide(cx) + in * cell, hy = out * at::tanh(cy);
+  const Tensor cy = forget * widened(cx) + in * cell, hy = out * at::tanh(cy);
   const at::ScalarType type = cx.scalar_type();
   return {hy.to(type), cy.to(type), at::cat({in, forget, cell, out}, 1).to(type)};
 }
 
 Three lstm_cell_backward(const Optional& grad_hy, const Optional& grad_cy, const Tensor& cx,
                          const Tensor& cy, const Tensor& workspace, bool has_bias) {
-  const auto gates = wide(workspace).chunk(4, 1);
+  const auto gates = widened(workspace).chunk(4, 1);
   const Tensor &in = gates[0], &forget = gates[1], &cell = gates[2], &out = gates[3];
-  const Tensor squashed = at::tanh(wide(cy));
+  const Tensor squashed = at::tanh(widened(cy));
   const Tensor from_hidden = or_undefined(grad_hy), from_cell = or_undefined(grad_cy);
-  const Tensor hidden = from_hidden.defined() ? wide(from_hidden) : at::zeros_like(squashed);
+  const Tensor hidden = from_hidden.defined() ? widened(from_hidden) : at::zeros_like(squashed);
   Tensor total = hidden * out * tanh_slope(squashed);
-  if (from_cell.defined()) total = total + wide(from_cell);
+  if (from_cell.defined()) total = total + widened(from_cell);
   const at::ScalarType type = cx.scalar_type();
   const Tensor to_gates =
-      at::cat({total * cell * sigmoid_slope(in), total * wide(cx) * sigmoid_slope(forget),
+      at::cat({total * cell * sigmoid_slope(in), total * widened(cx) * sigmoid_slope(forget),
                total * in * tanh_slope(cell), hidden * squashed * sigmoid_slope(out)},
               1)
           .to(type);
@@ -75,16 +73,16 @@ Two gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor
   const auto hiddens = with_bias(hidden_gates, hidden_bias).chunk(3, 1);
   const Tensor reset = at::sigmoid(inputs[0] + hiddens[0]);
   const Tensor update = at::sigmoid(inputs[1] + hiddens[1]);
-  const Tensor fresh = at::tanh(inputs[2] + reset * hiddens[2]), before = wide(hx);
+  const Tensor fresh = at::tanh(inputs[2] + reset * hiddens[2]), before = widened(hx);
   const at::ScalarType type = hx.scalar_type();
   return {(fresh + update * (before - fresh)).to(type),
           at::cat({reset, update, fresh, before, hiddens[2]}, 1).to(type)};
 }
 
 Five gru_cell_backward(const Tensor& grad_hy, const Tensor& workspace, bool has_bias) {
-  const auto kept = wide(workspace).chunk(5, 1);
+  const auto kept = widened(workspace).chunk(5, 1);
   const Tensor &reset = kept[0], &update = kept[1], &fresh = kept[2], &before = kept[3];
-  const Tensor above = wide(grad_hy);
+  const Tensor above = widened(grad_hy);
   const Tensor to_update = above * (before - fresh) * sigmoid_slope(update);
   const Tensor to_fresh = above * (1 - update) * tanh_slope(fresh);
   const Tensor to_reset = to_fresh * kept[4] * sigmoid_slope(reset);
@@ -116,18 +114,18 @@ std::vector<int64_t> around_channels(const Tensor& input) {
 Tensor by_channel(const Tensor& numbers, const Tensor& input) {
   std::vector<int64_t> shape(static_cast<size_t>(input.dim()), 1);
   shape[1] = input.size(1);
-  return wide(numbers).view(shape);
+  return widened(numbers).view(shape);
 }
 
 Two channel_statistics(const Tensor& input, double eps) {
-  const auto [variance, mean] = at::var_mean(wide(input), around_channels(input), 0, false);
+  const auto [variance, mean] = at::var_mean(widened(input), around_channels(input), 0, false);
   return {mean, (variance + eps).rsqrt()};
 }
 
 Tensor normalized(const Tensor& input, const Optional& weight, const Optional& bias,
                   const Tensor& mean, const Tensor& invstd, double) {
   const Tensor factor = or_undefined(weight), shift = or_undefined(bias);
-  Tensor output = (wide(input) - by_channel(mean, input)) * by_channel(invstd, input);
+  Tensor output = (widened(input) - by_channel(mean, input)) * by_channel(invstd, input);
   if (factor.defined()) output = output * by_channel(factor, input);
   if (shift.defined()) output = output + by_channel(shift, input);
   return output.to(input.scalar_type());
@@ -142,25 +140,25 @@ Four channel_sums(const Tensor& grad_out, const Tensor& input, const Tensor& mea
                   const Tensor& invstd, const Optional& weight, bool input_g, bool weight_g,
                   bool bias_g) {
   const auto dims = around_channels(input);
-  const Tensor gradient = wide(grad_out), centred = wide(input) - by_channel(mean, input);
+  const Tensor gradient = widened(grad_out), centred = widened(input) - by_channel(mean, input);
   const Tensor sum = gradient.sum(dims), along = (gradient * centred).sum(dims);
   const Tensor parameter = or_undefined(weight);
   const at::ScalarType type = parameter.defined() ? parameter.scalar_type() : sum.scalar_type();
   return {input_g ? sum : Tensor(), input_g ? along : Tensor(),
-          weight_g ? (along * wide(invstd)).to(type) : Tensor(),
+          weight_g ? (along * widened(invstd)).to(type) : Tensor(),
           bias_g ? sum.to(type, /*non_blocking=*/false, /*copy=*/true) : Tensor()};
 }
 
 Tensor normalized_backward(const Tensor& grad_out, const Tensor& input, const Tensor& mean,
                            const Tensor& invstd, const Optional& weight, const Tensor& sum_dy,
                            const Tensor& sum_dy_xmu, const Tensor& count) {
-  const Tensor total = wide(count.sum()), spread = by_channel(invstd, input);
+  const Tensor total = widened(count.sum()), spread = by_channel(invstd, input);
   const Tensor parameter = or_undefined(weight);
   const Tensor factor = parameter.defined() ? by_channel(parameter, input) * spread : spread;
-  const Tensor centred = wide(input) - by_channel(mean, input);
+  const Tensor centred = widened(input) - by_channel(mean, input);
   const Tensor slope = spread * spread * by_channel(sum_dy_xmu, input) / total;
   const Tensor shift = by_channel(sum_dy, input) / total;
-  return (factor * (wide(grad_out) - centred * slope - shift)).to(input.scalar_type());
+  return (factor * (widened(grad_out) - centred * slope - shift)).to(input.scalar_type());
 }
 
 #define GRAFT_HOST_OPERATORS(OPERATOR)                                        \

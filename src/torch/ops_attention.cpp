@@ -19,6 +19,7 @@
 #include "torch/generator.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/opmath.h"
 #include "torch/stubs.h"
 
 namespace graft::binding {
@@ -26,13 +27,6 @@ namespace {
 
 using Optional = std::optional<at::Tensor>;
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
-
-// What the kernels of CPU-like devices take: float32 for the half types, as PyTorch's own
-// composition does.
-at::Tensor widened(const at::Tensor& tensor) {
-  const at::ScalarType type = tensor.scalar_type();
-  return type == at::kHalf || type == at::kBFloat16 ? tensor.to(at::kFloat) : tensor;
-}
 
 // The operands of one call, kept alive and seen as the kernels take them.
 struct Operands {
@@ -50,7 +44,8 @@ struct Operands {
   }
   Operands(const Operands&) = delete;
 
-  // For the gradients, whose kernels take half types on some devices only.
+  // For the gradients, whose kernels take half types on some devices only; PyTorch's own
+  // composition widens them, too.
   void widen() {
     if (tiles_attention(stream_of(query).device(), call)) return;
     query = widened(query), key = widened(key), value = widened(value);
