@@ -40,12 +40,14 @@ def attach() -> None:
         return
     from torch_graft import (
         _C,
+        accelerator,
         default_backend,
         device_module,
         distributed,
         dynamo_interface,
         higher_order,
         multiprocessing,
+        ve,
     )
 
     offered = drivers.offers()
@@ -56,13 +58,14 @@ def attach() -> None:
     _attached = name
     for offer in offered:
         _C.add_driver_path(offer.path)
-    module = device_module.device_module(name)
+    module = device_module.device_module(name, accelerator)
     torch._register_device_module(name, module)
     device_module.load_parts(module)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     default_backend.register()
-    dynamo_interface.register(name)
+    dynamo_interface.register(name, accelerator)
     higher_order.register()
     multiprocessing.register()
     distributed.register(name)
+    ve.attach()
     atexit.register(_C.shutdown)

@@ -7,6 +7,7 @@ accelerator.py and others. The parts are files of the folder parts, which is tor
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,22 +21,20 @@ def _contents(module: ModuleType) -> dict[str, Any]:
 
 
 def fill(part: dict[str, Any]) -> None:
-    """Called by a file of the folder parts with its globals: they become those of the module of
-    this package that has the file's name."""
-    from torch_graft import accelerator
-
-    name = part["__name__"].rpartition(".")[2]
-    part.update(_contents(vars(accelerator)[name]))
+    """Called by a file of the folder parts with its globals: they become those of the part that the
+    device's module has under the file's name."""
+    whole, _, name = part["__name__"].rpartition(".")
+    owner = sys.modules[whole]
+    part.update(_contents(vars(owner)[name]))
     if name == "memory":  # torch.cuda.memory has the pools, too
-        part.update(MemPool=accelerator.MemPool, use_mem_pool=accelerator.use_mem_pool)
+        part.update(MemPool=owner.MemPool, use_mem_pool=owner.use_mem_pool)
 
 
-def device_module(name: str) -> ModuleType:
-    """The module for torch.<name>. Called once."""
-    from torch_graft import accelerator
-
+def device_module(name: str, contents: ModuleType) -> ModuleType:
+    """The module for torch.<name>, with the contents of a module of this package. Called once for
+    each name."""
     made = ModuleType(f"torch.{name}")
-    vars(made).update(_contents(accelerator), __path__=[str(_PARTS)])
+    vars(made).update(_contents(contents), __path__=[str(_PARTS)])
     return made
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from torch_graft import simulation
+from torch_graft.ve import NAME as SLOT
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup, Store
@@ -30,7 +31,7 @@ def register(device: str) -> None:
         return
     _device = device
     torch.distributed.Backend.register_backend(
-        device, create, extended_api=True, devices=[device, "cpu"]
+        device, create, extended_api=True, devices=[device, "cpu", SLOT]
     )
 
 
@@ -69,7 +70,9 @@ def create(given: Any, options: Any = None) -> ProcessGroup:
     kinds = c10d.ProcessGroup.BackendType
     group._set_default_backend(kinds.CUSTOM)
     group._register_backend(torch.device("cpu"), kinds.GLOO, _checked(given, "cpu", host))
-    group._register_backend(torch.device(_device), kinds.CUSTOM, _checked(given, _device, backend))
+    ours = _checked(given, _device, backend)
+    for name in (_device, SLOT):  # tensors of the slot are tensors of the device that carries them
+        group._register_backend(torch.device(name), kinds.CUSTOM, ours)
     backend.tell_group(group)
     return group
 

@@ -1,35 +1,35 @@
 # python/torch_graft/dynamo_interface.py: what Dynamo and Inductor are told about the device.
-"""Makes torch.graft's functions mean in compiled functions what torch.cuda's mean there.
+"""Makes a device module's functions mean in compiled functions what torch.cuda's mean there.
 
 Dynamo is not loaded by this: each part is registered when PyTorch loads the module that keeps it.
 """
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import torch
 
-from torch_graft import accelerator
-from torch_graft.indices import DeviceLike, device_index
+from torch_graft.indices import DeviceLike
 from torch_graft.loading import when_loaded
 
 _BACKEND = "graft"  # whatever the device type is named
 
 
-def register(name: str) -> None:
-    """Called once, by attach."""
+def register(name: str, module: ModuleType) -> None:
+    """For the device type of this name, whose functions module has. Called once for each, by attach."""
 
     def interface(dynamo: Any) -> None:
-        made = _interface(dynamo.DeviceInterface)
+        made = _interface(dynamo.DeviceInterface, module)
         dynamo.register_interface_for_device(name, made)
 
     def context(dynamo: Any) -> None:
-        variable = _device_variable(dynamo.GenericDeviceVariable, name)
-        dynamo.register_device_context_manager(accelerator.device, variable)
+        variable = _device_variable(dynamo.GenericDeviceVariable, name, module)
+        dynamo.register_device_context_manager(module.device, variable)
 
     def constants(dynamo: Any) -> None:
-        for function in (accelerator._properties, accelerator.is_available):
+        for function in (module._properties, module.is_available):
             dynamo.assume_constant_result(function)
 
     def inductor(common: Any) -> None:
@@ -41,7 +41,7 @@ def register(name: str) -> None:
     when_loaded("torch._inductor.codegen.common", inductor)
 
 
-def _interface(base: Any) -> Any:
+def _interface(base: Any, module: ModuleType) -> Any:
     class Worker:
         """For processes that compile: they open no device."""
 
@@ -53,63 +53,64 @@ def _interface(base: Any) -> Any:
 
         @classmethod
         def current_device(cls) -> int:
-            return accelerator.current_device() if cls._current is None else cls._current
+            return module.current_device() if cls._current is None else cls._current
 
         @classmethod
         def get_device_properties(cls, device: DeviceLike = None) -> Any:
-            index = cls.current_device() if device is None else device_index(device)
-            return accelerator.get_device_properties(index)
+            index = cls.current_device() if device is None else module._get_device_index(device)
+            return module.get_device_properties(index)
 
     class Interface(base):
-        device = accelerator.device
+        device = module.device
         Event = torch.Event
         Stream = torch.Stream
-        current_device = staticmethod(accelerator.current_device)
-        set_device = staticmethod(accelerator.set_device)
-        device_count = staticmethod(accelerator.device_count)
-        is_available = staticmethod(accelerator.is_available)
-        stream = staticmethod(accelerator.stream)
-        current_stream = staticmethod(accelerator.current_stream)
-        set_stream = staticmethod(accelerator.set_stream)
-        synchronize = staticmethod(accelerator.synchronize)
-        exchange_device = staticmethod(accelerator._exchange_device)
-        maybe_exchange_device = staticmethod(accelerator._maybe_exchange_device)
-        get_compute_capability = staticmethod(accelerator.get_device_capability)
-        is_bf16_supported = staticmethod(accelerator.is_bf16_supported)
-        memory_allocated = staticmethod(accelerator.memory_allocated)
+        current_device = staticmethod(module.current_device)
+        set_device = staticmethod(module.set_device)
+        device_count = staticmethod(module.device_count)
+        is_available = staticmethod(module.is_available)
+        stream = staticmethod(module.stream)
+        current_stream = staticmethod(module.current_stream)
+        set_stream = staticmethod(module.set_stream)
+        synchronize = staticmethod(module.synchronize)
+        exchange_device = staticmethod(module._exchange_device)
+        maybe_exchange_device = staticmethod(module._maybe_exchange_device)
+        get_compute_capability = staticmethod(module.get_device_capability)
+        is_bf16_supported = staticmethod(module.is_bf16_supported)
+        memory_allocated = staticmethod(module.memory_allocated)
 
         @staticmethod
         def _set_stream_by_id(stream_id: int, device_index: int, device_type: int) -> None:
-            accelerator._set_stream_by_id(stream_id, device_index, device_type)
+            module._set_stream_by_id(stream_id, device_index, device_type)
 
         @staticmethod
         def get_raw_stream(device_idx: int) -> int:
-            return int(accelerator.current_stream(device_idx).native_handle)
+            return int(module.current_stream(device_idx).native_handle)
 
     Interface.Worker = Worker
     return Interface
 
 
-def _exchange_device(index: int) -> int:
-    """Called while a graph is traced: PyTorch remembers on which device `device="graft"` made a
-    fake tensor, and takes no notice of the current device."""
-    from torch._subclasses import FakeTensorMode
+def _device_variable(base: Any, name: str, module: ModuleType) -> Any:
+    def exchange_device(index: int) -> int:
+        """Called while a graph is traced: PyTorch remembers on which device `device="graft"` made a
+        fake tensor, and takes no notice of the current device."""
+        from torch._subclasses import FakeTensorMode
 
-    FakeTensorMode.cache_clear()
-    return accelerator._exchange_device(index)
+        FakeTensorMode.cache_clear()
+        return int(module._exchange_device(index))
 
+    exchange_device.__name__ = "_exchange_device"
 
-def _device_variable(base: Any, name: str) -> Any:
     class DeviceVariable(base):
-        _exchange_fn = staticmethod(_exchange_device)
-        _maybe_exchange_fn = staticmethod(_exchange_device)
-        _get_device_index_fn = staticmethod(device_index)
+        _exchange_fn = staticmethod(exchange_device)
+        _maybe_exchange_fn = staticmethod(exchange_device)
+        _get_device_index_fn = staticmethod(module._get_device_index)
 
         def module_name(self) -> str:
             return f"torch.{name}"
 
         def python_type(self) -> type:
-            return accelerator.device
+            return module.device
 
     return DeviceVariable
 

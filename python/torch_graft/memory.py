@@ -184,13 +184,23 @@ def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -
     The form is that of torch.cuda.memory._snapshot(): its viewer and the functions of
     torch.cuda._memory_viz read it. Traces are listed by device; a device that was not used has none.
     """
+    found = snapshot_of(_indices(device), augment_with_fx_traces)
+    if device is not None:
+        before: list[Any] = [[] for _ in range(_index(device))]
+        found["device_traces"] = before + found["device_traces"]
+    return found
+
+
+def snapshot_of(indices: list[int], augment_with_fx_traces: bool = False) -> dict[str, Any]:
+    """_snapshot of some devices, whose traces stand in their order."""
     if augment_with_fx_traces:
         raise NotImplementedError("a snapshot tells nothing of FX graphs")
     segments: list[dict[str, Any]] = []
-    traces: list[list[dict[str, Any]]] = [[] for _ in range(torch.accelerator.device_count())]
-    for index in _indices(device):
-        more, traces[index] = _C.memory_snapshot(index)
+    traces: list[list[dict[str, Any]]] = []
+    for index in indices:
+        more, events = _C.memory_snapshot(index)
         segments += more
+        traces.append(events)
     return {
         "segments": segments,
         "device_traces": traces,

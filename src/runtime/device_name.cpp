@@ -15,6 +15,9 @@ const std::string& device_type_name() { return type_name(); }
 
 void set_device_type_name(const std::string& name) { type_name() = name; }
 
-std::string device_label(int index) { return type_name() + ":" + std::to_string(index); }
+std::string device_label(int index) {
+  if (index >= kFirstCarriedIndex) return "ve:" + std::to_string(index - kFirstCarriedIndex);
+  return type_name() + ":" + std::to_string(index);
+}
 
 }  // namespace graft

@@ -14,7 +14,10 @@ GRAFT_EXPORT void set_device_type_name(const std::string& name);
 // The name that was set: "graft", or another.
 const std::string& device_type_name();
 
-// "graft:0" for 0, or under the name that was set.
+// Devices from this index on are those that torch.device("ve") alone has.
+inline constexpr int kFirstCarriedIndex = 64;
+
+// "graft:0" for 0, or under the name that was set; "ve:0" for kFirstCarriedIndex.
 std::string device_label(int index);
 
 }  // namespace graft

@@ -69,7 +69,8 @@ bool may_count(const std::string& driver, const char* list) {
   return false;
 }
 
-std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found, const char* list,
+std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found,
+                                  const std::string& variable, const char* list,
                                   std::vector<Refusal>& problems) {
   std::string_view rest = list == nullptr ? "" : list;
   if (trimmed(rest).empty()) return default_order(found);
@@ -88,9 +89,9 @@ std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found, c
       if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
     }
     if (!matched) {
-      problems.push_back({"GRAFT_DEVICES",
-                          "'" + std::string(text) + "' names no device that was found (found: " +
-                              names_of(found) + "). Write driver or driver:number, with commas."});
+      problems.push_back(
+          {variable, "'" + std::string(text) + "' names no device that was found (found: " +
+                         names_of(found) + "). Write driver or driver:number, with commas."});
     }
   }
   return order;

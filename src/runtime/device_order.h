@@ -30,9 +30,10 @@ bool may_count(const std::string& driver, const char* list);
 
 // Picks from found by a list as GRAFT_DEVICES has it ("cuda,opencl:1,host"); null or empty: all of
 // them, but simulated ones only when there is no other and GRAFT_FEATURE_ONLY_NAMED's never. An
-// item that matches nothing is added to problems, a device that is named twice counts once. Returns
-// positions in found.
-std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found, const char* list,
+// item that matches nothing is added to problems under the variable's name, a device that is named
+// twice counts once. Returns positions in found.
+std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found,
+                                  const std::string& variable, const char* list,
                                   std::vector<Refusal>& problems);
 
 }  // namespace graft

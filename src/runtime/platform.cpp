@@ -24,6 +24,9 @@ namespace {
 
 constexpr uint32_t kMostOrdinals = 1024;  // more than that is rubbish, not a machine
 
+constexpr const char* kCarriedVariable = "GRAFT_VE_DEVICES";
+constexpr const char* kCarriedDefault = "veda";
+
 // How long the end of a process waits for threads that are inside a driver.
 constexpr std::chrono::seconds kGateLimit(1);
 
@@ -78,6 +81,8 @@ void Platform::refuse(const std::string& path, const std::string& reason) {
 }
 
 void Platform::describe(Driver& driver) {
+  if (std::find(described_.begin(), described_.end(), &driver) != described_.end()) return;
+  described_.push_back(&driver);
   constexpr uint32_t kUnwritten = UINT32_MAX;
   uint32_t count = kUnwritten;
   const graft_status status = Driver::call_locked(driver.table().device_count, &count);
@@ -147,24 +152,78 @@ void Platform::discover() {
 
 void Platform::number_devices() {
   std::vector<Refusal> problems;
-  const auto order = order_devices(found_, std::getenv("GRAFT_DEVICES"), problems);
+  const auto order = order_devices(found_, "GRAFT_DEVICES", std::getenv("GRAFT_DEVICES"), problems);
   for (const Refusal& problem : problems) refuse(problem.path, problem.reason);
-  if (!opening_) entries_.clear();
+  if (!opening_) {
+    entries_.clear();
+    carried_.clear();
+  }
   for (const size_t position : order) {
     const DeviceDescription& one = found_[position];
-    const auto same = [&](const std::shared_ptr<Entry>& entry) {
-      return entry->description.driver == one.driver && entry->description.ordinal == one.ordinal;
-    };
-    if (std::any_of(entries_.begin(), entries_.end(), same)) continue;
-    if (entries_.size() == static_cast<size_t>(kMostDevices)) {
-      refuse(one.driver->path(), "there are more than 127 devices: pick some with GRAFT_DEVICES");
+    if (find_same(entries_, one) != nullptr || find_same(carried_, one) != nullptr) continue;
+    if (entries_.size() == static_cast<size_t>(kFirstCarried)) {
+      refuse(one.driver->path(), "there are more than 64 devices: pick some with GRAFT_DEVICES");
+      break;
+    }
+    entries_.push_back(entry_of(one, static_cast<int>(entries_.size())));
+  }
+  if (carries_) number_carried();
+}
+
+void Platform::number_carried() {
+  carries_ = true;
+  const char* const given = std::getenv(kCarriedVariable);
+  const bool chosen = given != nullptr && *given != '\0';
+  const char* const list = chosen ? given : kCarriedDefault;
+  for (const auto& driver : drivers_) {
+    if (!may_count(driver->name(), list)) continue;
+    try {
+      describe(*driver);
+    } catch (const Error& error) {
+      refuse(driver->path(), error.what());
+    }
+  }
+  std::vector<Refusal> problems;
+  const auto order = order_devices(found_, kCarriedVariable, list, problems);
+  for (const Refusal& problem : problems) {
+    if (chosen) refuse(problem.path, problem.reason);
+  }
+  for (const size_t position : order) {
+    const DeviceDescription& one = found_[position];
+    const auto number = static_cast<int>(carried_.size());
+    if (find_same(carried_, one) != nullptr) continue;
+    if (kFirstCarried + number == kMostDevices) {
+      refuse(one.driver->path(), "there are more than 63 devices: pick some with GRAFT_VE_DEVICES");
       return;
     }
-    auto entry = std::make_shared<Entry>();
-    entry->description = one;
-    entry->description.index = static_cast<int>(entries_.size());
-    entries_.push_back(std::move(entry));
+    const std::shared_ptr<Entry>* const counted = find_same(entries_, one);
+    carried_.push_back(counted != nullptr ? *counted : entry_of(one, kFirstCarried + number));
   }
+}
+
+const std::shared_ptr<Platform::Entry>* Platform::find_same(
+    const std::vector<std::shared_ptr<Entry>>& among, const DeviceDescription& device) {
+  const auto found = std::find_if(among.begin(), among.end(), [&](const auto& entry) {
+    return entry->description.driver == device.driver &&
+           entry->description.ordinal == device.ordinal;
+  });
+  return found == among.end() ? nullptr : &*found;
+}
+
+std::shared_ptr<Platform::Entry> Platform::entry_of(const DeviceDescription& device, int index) {
+  auto entry = std::make_shared<Entry>();
+  entry->description = device;
+  entry->description.index = index;
+  return entry;
+}
+
+const std::shared_ptr<Platform::Entry>* Platform::find(int index) const {
+  const bool carried = index >= kFirstCarried;
+  const auto& among = carried ? carried_ : entries_;
+  const auto position = static_cast<size_t>(carried ? index - kFirstCarried : index);
+  if (index < 0 || position >= among.size()) return nullptr;
+  const auto& entry = among[position];
+  return entry->description.index == index ? &entry : nullptr;
 }
 
 void Platform::refuse_frozen(const std::string& path) const {
@@ -207,6 +266,26 @@ int Platform::device_count() {
   return static_cast<int>(entries_.size());
 }
 
+int Platform::carried_count() {
+  std::lock_guard lock(mutex_);
+  discover();
+  if (!carries_) number_carried();
+  return static_cast<int>(carried_.size());
+}
+
+int Platform::carried_index(int number) {
+  const int count = carried_count();
+  std::lock_guard lock(mutex_);
+  if (number < 0 || static_cast<size_t>(number) >= carried_.size()) {
+    throw Error(GRAFT_INVALID_ARGUMENT, device_label(kFirstCarried + number) +
+                                            " does not exist: the slot carries " +
+                                            std::to_string(count) +
+                                            " devices. Name drivers in GRAFT_VE_DEVICES "
+                                            "(python -m torch_graft doctor tells more).");
+  }
+  return carried_[static_cast<size_t>(number)]->description.index;
+}
+
 Device& Platform::device(int index) {
   refuse_forked_child();
   if (index >= 0 && index < kMostDevices) {
@@ -221,8 +300,9 @@ Device& Platform::device(int index) {
                                               "process exits.");
     }
     discover();
-    if (index < 0 || static_cast<size_t>(index) >= entries_.size()) refuse_index(index);
-    entry = entries_[static_cast<size_t>(index)];
+    const std::shared_ptr<Entry>* const found = find(index);
+    if (found == nullptr) refuse_index(index);
+    entry = *found;
     watch_forks();  // under the lock that a fork waits for: a child of now on is a forked child
     opening_ = true;
   }
@@ -278,6 +358,14 @@ std::vector<DeviceDescription> Platform::descriptions() {
   return devices;
 }
 
+DeviceDescription Platform::description(int index) {
+  std::lock_guard lock(mutex_);
+  discover();
+  const std::shared_ptr<Entry>* const entry = find(index);
+  if (entry == nullptr) refuse_index(index);
+  return (*entry)->description;
+}
+
 std::vector<DeviceDescription> Platform::found() {
   std::lock_guard lock(mutex_);
   discover();
@@ -294,6 +382,14 @@ std::vector<DeviceDescription> Platform::found() {
 Device* Platform::open_device(int index) const {
   if (index < 0 || index >= kMostDevices) return nullptr;
   return open_[index].load(std::memory_order_acquire);
+}
+
+std::vector<Device*> Platform::open_devices() const {
+  std::vector<Device*> found;
+  for (const auto& device : open_) {
+    if (Device* const open = device.load(std::memory_order_acquire)) found.push_back(open);
+  }
+  return found;
 }
 
 bool Platform::any_device_open() const {
@@ -323,9 +419,8 @@ void Platform::shutdown() noexcept {
                             ? Device::kExitLimit
                             : std::min<std::chrono::nanoseconds>(limit, Device::kExitLimit));
   std::vector<Device*> done;
-  for (const auto& device : open_) {
-    Device* const open = device.load(std::memory_order_acquire);
-    if (open != nullptr && finish_device(*open, patience)) done.push_back(open);
+  for (Device* const device : open_devices()) {
+    if (finish_device(*device, patience)) done.push_back(device);
   }
   if (done.empty() || !SlotGate::shut(std::chrono::steady_clock::now() + kGateLimit)) return;
   for (Device* const device : done) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/device.h"
+#include "runtime/device_name.h"
 #include "runtime/device_order.h"
 #include "runtime/driver_library.h"
 #include "runtime/error.h"
@@ -29,7 +30,10 @@ class GRAFT_EXPORT Platform {
   Platform(const Platform&) = delete;
   Platform& operator=(const Platform&) = delete;
 
-  static constexpr int kMostDevices = 127;  // what torch can count
+  // Indices below the first are counted devices, those from it on the carried ones that are not
+  // counted; no index is above what torch can hold.
+  static constexpr int kFirstCarried = kFirstCarriedIndex;
+  static constexpr int kMostDevices = 127;
 
   // Names a driver to load at the next question. Once a device
   // was opened, the devices of later drivers follow the others. Throws Error after freeze, naming
@@ -46,6 +50,14 @@ class GRAFT_EXPORT Platform {
   // Number of devices. Loads libraries but opens no device.
   int device_count();
 
+  // Devices of PyTorch's second slot, torch.device("ve"), as GRAFT_VE_DEVICES lists them ("veda"
+  // unless it is set; the form is GRAFT_DEVICES'). The first call asks their drivers; none opens.
+  int carried_count();
+
+  // The index that device() has for number of the slot: a counted device keeps its index, any other
+  // has kFirstCarried + number. Throws Error: INVALID_ARGUMENT that names the count.
+  int carried_index(int number);
+
   // The device, opened at first use. Throws Error: INVALID_ARGUMENT that names the count for an
   // index out of range, the driver's refusal (again each time) when it cannot be opened, or the
   // error of a forked child.
@@ -56,12 +68,16 @@ class GRAFT_EXPORT Platform {
   std::vector<Refusal> refusals();
   std::vector<DeviceDescription> descriptions();
 
+  // That of one device, counted or carried. Throws Error as device() does, and opens nothing.
+  DeviceDescription description(int index);
+
   // Every device of the drivers that were asked, also those that do not count, whose index is -1.
   std::vector<DeviceDescription> found();
 
   // The device if it is open, else null. Opens and loads nothing.
   Device* open_device(int index) const;
   bool any_device_open() const;
+  std::vector<Device*> open_devices() const;
 
   // Has shutdown call finish first, which must not throw. Any thread; a finish is registered once.
   void before_shutdown(void (*finish)() noexcept);
@@ -93,6 +109,11 @@ class GRAFT_EXPORT Platform {
   Driver* add_driver(const std::string& path, const char* list);
   void describe(Driver& driver);
   void number_devices();
+  void number_carried();
+  const std::shared_ptr<Entry>* find(int index) const;  // null: no such device
+  static const std::shared_ptr<Entry>* find_same(const std::vector<std::shared_ptr<Entry>>& among,
+                                                 const DeviceDescription& device);
+  static std::shared_ptr<Entry> entry_of(const DeviceDescription& device, int index);
   void refuse(const std::string& path, const std::string& reason);
   void refuse_frozen(const std::string& path) const;
   [[noreturn]] void refuse_index(int index) const;
@@ -106,7 +127,10 @@ class GRAFT_EXPORT Platform {
   std::vector<std::unique_ptr<Driver>> drivers_;
   std::vector<Refusal> refusals_;
   std::vector<DeviceDescription> found_;         // every device of every driver
+  std::vector<Driver*> described_;               // those that were asked
   std::vector<std::shared_ptr<Entry>> entries_;  // by index
+  std::vector<std::shared_ptr<Entry>> carried_;  // by the number in the slot
+  bool carries_ = false;                         // somebody asked for the slot's devices
   bool opening_ = false;                         // a device was asked for: numbers stay
   std::vector<void (*)() noexcept> finishes_;    // before shutdown
   std::atomic<Device*> open_[kMostDevices] = {};

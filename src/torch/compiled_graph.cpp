@@ -7,6 +7,7 @@
 #include <c10/util/ScopeExit.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "compiler/effects.h"
@@ -17,6 +18,8 @@
 #include "torch/device_scope.h"
 #include "torch/lazy_clone.h"
 #include "torch/memory.h"
+#include "torch/ve/call.h"
+#include "torch/ve/generator.h"
 #include "torch/view.h"
 
 namespace graft::binding {
@@ -34,6 +37,11 @@ struct CompiledGraph::OnStream {
 };
 
 namespace {
+
+bool carried(const GraphValue& value) {
+  const auto* const tensor = std::get_if<at::Tensor>(&value);
+  return tensor != nullptr && tensor->defined() && tensor->device().type() == ve::kType;
+}
 
 at::Tensor part_of(const c10::Storage& storage, const TensorView& view) {
   const at::ScalarType dtype = to_torch(view.dtype);
@@ -129,8 +137,34 @@ void CompiledGraph::run_and_give(std::vector<GraphValue>* inputs,
   run(*inputs, inputs, results);
 }
 
+void CompiledGraph::run_carried(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
+                                std::vector<GraphValue>* results) {
+  auto call = std::make_unique<ve::Call>(graph_.name.c_str());
+  std::vector<GraphValue> inner;
+  for (const GraphValue& one : inputs) {
+    if (const auto* tensor = std::get_if<at::Tensor>(&one)) {
+      inner.emplace_back(call->inner(*tensor, false));
+    } else if (const auto* generator = std::get_if<at::Generator>(&one)) {
+      inner.emplace_back(ve::inner_generator(*generator));
+    } else {
+      inner.push_back(one);
+    }
+  }
+  if (given != nullptr) {  // what nobody else holds may go: no face of it stays
+    given->clear();
+    call = std::make_unique<ve::Call>(graph_.name.c_str());
+  }
+  run(inner, given == nullptr ? nullptr : &inner, results);
+  for (GraphValue& one : *results) {
+    if (auto* tensor = std::get_if<at::Tensor>(&one)) *tensor = call->outer(*tensor);
+  }
+}
+
 void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
                         std::vector<GraphValue>* results) {
+  if (std::any_of(inputs.begin(), inputs.end(), carried)) {
+    return run_carried(inputs, given, results);
+  }
   const DeviceScope scope(device_of(device_));
   const at::AutoDispatchBelowADInplaceOrView below;
   const c10::impl::ExcludeDispatchKeyGuard as_written(c10::autocast_dispatch_keyset);

@@ -66,6 +66,9 @@ class CompiledGraph {
 
   void run(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
            std::vector<GraphValue>* results);
+  // The same for tensors of torch.device("ve") that the graph's device carries.
+  void run_carried(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
+                   std::vector<GraphValue>* results);
   // Sorts the inputs into scratch_. REQUIRES: mutex_ is held, as for the next.
   void take(std::span<const GraphValue> inputs);
 

@@ -2,6 +2,7 @@
 #include "torch/copy.h"
 
 #include <ATen/MemoryOverlap.h>
+#include <ATen/ops/_copy_from_ops.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/from_blob.h>
@@ -208,6 +209,9 @@ void copy_to_host(const at::Tensor& to, const at::Tensor& from, Bits bits, bool 
 }
 
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& to, bool non_blocking) {
+  if (self.device().type() == kSlotType || to.device().type() == kSlotType) {
+    return at::_ops::_copy_from::redispatch(c10::DispatchKeySet(kSlotKey), self, to, non_blocking);
+  }
   const OpScope scope("aten::copy_");
   translate([&] { binding::copy(to, self, non_blocking); });
   return to;

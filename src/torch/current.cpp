@@ -13,6 +13,8 @@
 
 namespace graft::binding {
 
+static_assert(kMaxDevices == Platform::kMostDevices);
+
 namespace detail {
 thread_local constinit Current current;
 }
@@ -31,11 +33,15 @@ void forget_streams() {
 int device_count() noexcept {
   const int count = platform().device_count();
   warn_of_refusals();
-  return std::min(count, kMaxDevices);
+  return count;
 }
 
 void check_index(int64_t index) {
   const int count = device_count();
+  if (index >= Platform::kFirstCarried &&
+      index < Platform::kFirstCarried + platform().carried_count()) {
+    return;
+  }
   TORCH_CHECK(index >= 0 && index < count, "there is no device ", device_name(), ":", index, ": ",
               count, count == 1 ? " device was" : " devices were", " found",
               count == 0 ? ". Name a driver in GRAFT_DRIVER_PATH; " : "; ",
@@ -69,11 +75,11 @@ c10::Stream torch_stream(const Stream& stream) {
   return c10::Stream(c10::Stream::UNSAFE, device_of(index), stream.id());
 }
 
-c10::Stream exchange_stream(const c10::Stream& stream) {
-  const c10::DeviceIndex index = resolve(stream.device_index());
+Stream& exchange_stream(Stream& stream) {
+  const auto index = static_cast<c10::DeviceIndex>(stream.device().index());
   Stream& before = current_stream(index);
-  detail::current.streams[index] = &runtime_stream(stream);
-  return torch_stream(before);
+  detail::current.streams[index] = &stream;
+  return before;
 }
 
 }  // namespace graft::binding

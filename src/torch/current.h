@@ -54,6 +54,6 @@ Stream& runtime_stream(const c10::Stream& stream);
 c10::Stream torch_stream(const Stream& stream);
 
 // Makes stream current on its device for this thread; returns the one before.
-c10::Stream exchange_stream(const c10::Stream& stream);
+Stream& exchange_stream(Stream& stream);
 
 }  // namespace graft::binding

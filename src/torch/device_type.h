@@ -32,8 +32,12 @@ inline constexpr c10::DispatchKey kDispatchKey = c10::DispatchKey::PrivateUse1;
 // The key of our quantized tensors.
 inline constexpr c10::DispatchKey kQuantizedKey = c10::DispatchKey::QuantizedPrivateUse1;
 
-// As many devices as any process may have; bounds the tables that are indexed by device.
-inline constexpr int kMaxDevices = 64;
+// The type and the key of the dense tensors of PyTorch's second slot (ve/slot.h).
+inline constexpr c10::DeviceType kSlotType = c10::DeviceType::VE;
+inline constexpr c10::DispatchKey kSlotKey = c10::DispatchKey::VE;
+
+// Bounds the tables that are indexed by device: no index of the platform reaches it.
+inline constexpr int kMaxDevices = 127;
 
 // The type's name: "graft" unless a vendor gave it another one.
 inline std::string device_name() { return c10::DeviceTypeName(kDeviceType, true); }

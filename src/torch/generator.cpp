@@ -5,8 +5,8 @@
 #include <ATen/Utils.h>
 
 #include <cstring>
+#include <map>
 #include <mutex>
-#include <vector>
 
 #include "runtime/fork.h"
 #include "runtime/platform.h"
@@ -38,7 +38,7 @@ class RecordedGenerator final : public RandomSource {
 struct DefaultGenerators {
   std::mutex mutex;
   uint64_t seed = c10::default_rng_seed_val;
-  std::vector<std::unique_ptr<at::Generator>> made;  // by device
+  std::map<c10::DeviceIndex, at::Generator> made;
 };
 
 DefaultGenerators& defaults() {
@@ -156,28 +156,24 @@ const at::Generator& default_generator(c10::DeviceIndex index) {
   index = resolve(index);
   DefaultGenerators& all = defaults();
   const std::lock_guard lock(all.mutex);
-  if (static_cast<size_t>(index) >= all.made.size()) {
-    check_index(index);
-    const int count = device_count();
-    for (int i = static_cast<int>(all.made.size()); i < count; ++i) {
-      auto made = at::make_generator<GraftGenerator>(static_cast<c10::DeviceIndex>(i), all.seed);
-      all.made.push_back(std::make_unique<at::Generator>(std::move(made)));
-    }
-  }
-  return *all.made[static_cast<size_t>(index)];
+  const auto found = all.made.find(index);
+  if (found != all.made.end()) return found->second;
+  check_index(index);
+  return all.made.try_emplace(index, at::make_generator<GraftGenerator>(index, all.seed))
+      .first->second;
 }
 
 void seed_all(uint64_t seed) {
   DefaultGenerators& all = defaults();
   const std::lock_guard lock(all.mutex);
-  for (const auto& generator : all.made) {
-    const std::lock_guard generator_lock(generator->mutex());
-    static_cast<GraftGenerator*>(generator->unsafeGetGeneratorImpl())->check_seed(seed);
+  for (auto& [index, generator] : all.made) {
+    const std::lock_guard generator_lock(generator.mutex());
+    static_cast<GraftGenerator*>(generator.unsafeGetGeneratorImpl())->check_seed(seed);
   }
   all.seed = seed;
-  for (const auto& generator : all.made) {
-    const std::lock_guard generator_lock(generator->mutex());
-    generator->set_current_seed(seed);
+  for (auto& [index, generator] : all.made) {
+    const std::lock_guard generator_lock(generator.mutex());
+    generator.set_current_seed(seed);
   }
 }
 

@@ -53,10 +53,9 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   }
 
   at::Device getDeviceFromPtr(void* data) const override {
-    for (int i = 0; i < device_count(); ++i) {
-      Device* device = platform().open_device(i);
-      if (device != nullptr && device->allocator().find(reinterpret_cast<uint64_t>(data))) {
-        return device_of(static_cast<c10::DeviceIndex>(i));
+    for (Device* const device : platform().open_devices()) {
+      if (device->allocator().find(reinterpret_cast<uint64_t>(data))) {
+        return device_of(static_cast<c10::DeviceIndex>(device->index()));
       }
     }
     TORCH_CHECK(false, "address ", data, " lies in no memory that Graft handed out");

@@ -107,9 +107,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
   void emptyCache(c10::MempoolId_t) override {
     translate([] {
       shared_memory().collect();
-      for (int i = 0; i < device_count(); ++i) {
-        if (Device* device = platform().open_device(i)) device->allocator().empty_cache();
-      }
+      for (Device* const device : platform().open_devices()) device->allocator().empty_cache();
     });
   }
   void recordStream(const c10::DataPtr& data, c10::Stream stream) override {

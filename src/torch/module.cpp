@@ -78,4 +78,5 @@ PYBIND11_MODULE(_C, module) {
   bind_compiler(module);
   bind_optimize(module);
   bind_compiled_graphs(module);
+  bind_ve(module);
 }

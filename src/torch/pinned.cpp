@@ -22,9 +22,8 @@ void free_pinned(void* context) {
 template <class Visit>
 bool any_owner(Visit visit) {
   if (!platform().any_device_open() || forked_child()) return false;
-  for (int i = 0; i < device_count(); ++i) {
-    Device* device = platform().open_device(i);
-    if (device != nullptr && visit(device->pinned_allocator())) return true;
+  for (Device* const device : platform().open_devices()) {
+    if (visit(device->pinned_allocator())) return true;
   }
   return false;
 }

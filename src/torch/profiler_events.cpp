@@ -63,17 +63,14 @@ class Stubs final : public torch::profiler::impl::ProfilerStubs {
   void rangePop() const override {}
   bool enabled() const override { return true; }
   void onEachDevice(std::function<void(int)> op) const override {
-    for (int index = 0; index < device_count(); ++index) {
-      if (platform().open_device(index) == nullptr) continue;
-      const c10::DeviceGuard guard(c10::Device(kDeviceType, static_cast<c10::DeviceIndex>(index)));
-      op(index);
+    for (const Device* const device : platform().open_devices()) {
+      const c10::DeviceGuard guard(device_of(static_cast<c10::DeviceIndex>(device->index())));
+      op(device->index());
     }
   }
   void synchronize() const override {
     translate([] {
-      for (int index = 0; index < device_count(); ++index) {
-        if (Device* const device = platform().open_device(index)) device->synchronize();
-      }
+      for (Device* const device : platform().open_devices()) device->synchronize();
     });
   }
 };

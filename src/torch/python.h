@@ -20,6 +20,7 @@ void bind_distributed(pybind11::module& module);
 void bind_compiler(pybind11::module& module);
 void bind_optimize(pybind11::module& module);
 void bind_compiled_graphs(pybind11::module& module);
+void bind_ve(pybind11::module& module);
 
 // Defines module.name as f, a function without captures: called without Python's lock, its errors
 // and warnings become Python's.

@@ -35,8 +35,7 @@ struct DeviceProperties {
 
 DeviceProperties properties_of(int64_t index) {
   check_index(index);
-  const auto all = platform().descriptions();
-  const DeviceDescription& one = all[static_cast<size_t>(index)];
+  const DeviceDescription one = platform().description(static_cast<int>(index));
   const graft_driver_table& table = one.driver->table();
   const bool prints = one.properties.dialect[0] != '\0';
   return {one.driver->name(), one.ordinal, one.properties, prints && table.kernel_launch != nullptr,

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torch_graft import _C
+from torch_graft.compiler.placing import carrier
 from torch_graft.compiler.reports import Report, remember
 from torch_graft.compiler.tracing import Traced
 
@@ -34,6 +35,7 @@ def _compiled(traced: Traced, begin: float) -> Run:
     from torch._subclasses.fake_tensor import unset_fake_temporarily
 
     text, externals, device = traced.written
+    device = carrier(device)
     index = device.index or 0
     with unset_fake_temporarily():
         tensors = {name: one.to(device) for name, one in externals.items()}

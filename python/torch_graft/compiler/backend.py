@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from torch_graft.attaching import attached_name
 from torch_graft.compiler.assembling import boxed, compiled
+from torch_graft.compiler.placing import of_graft
 from torch_graft.compiler.tracing import Runnable, Traced, backend
 
 
@@ -28,10 +28,9 @@ def graft(
 
 
 def _on_device(module: fx.GraphModule, examples: Sequence[Any]) -> bool:
-    name = attached_name()
     tensors = [*examples, *module.parameters(), *module.buffers()]
     tensors += [node.meta.get("example_value") for node in module.graph.nodes]
-    return any(isinstance(one, torch.Tensor) and one.device.type == name for one in tensors)
+    return any(isinstance(one, torch.Tensor) and of_graft(one.device) for one in tensors)
 
 
 def build(traced: Traced) -> Runnable:

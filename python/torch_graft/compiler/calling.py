@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from torch_graft import _C
 from torch_graft.compiler.building import Built, build_backend
+from torch_graft.compiler.placing import of_graft
 
 _lock = threading.RLock()  # Dynamo traces one model at a time
 _PLAIN = (int, float, str, bool, type(None), torch.dtype, torch.device)
@@ -52,8 +53,7 @@ def on_device(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
             keyword = path[0].idx == 1
             name = f"argument {pytree.keystr(path[1:])}" if keyword else f"argument {path[1].idx}"
             places.setdefault(leaf.device, name)
-    ours = torch._C._get_privateuse1_backend_name()
-    if not any(device.type == ours for device in places):
+    if not any(of_graft(device) for device in places):
         return False
     if len(places) == 1:
         return True

@@ -7,6 +7,7 @@ import math
 
 import torch
 
+from torch_graft.compiler.placing import carrier
 from torch_graft.compiler.sizes import Inexpressible, Sizes
 
 DTYPES = {
@@ -59,7 +60,7 @@ def literal_text(value: object, sizes: Sizes) -> str:
     if isinstance(value, torch.memory_format | torch.layout):
         return "@" + str(value).removeprefix("torch.")
     if isinstance(value, torch.device):
-        return f"@{value}"
+        return f"@{carrier(value)}"
     if isinstance(value, complex):
         raise Inexpressible("complex numbers have no text")
     if isinstance(value, torch.SymFloat | torch.SymBool):

@@ -10,8 +10,23 @@ import torch
 from torch import fx
 
 from torch_graft.attaching import attached_name
+from torch_graft.ve import NAME as SLOT
 
 _EXCHANGES = ("_exchange_device", "_accelerator_exchangeDevice", "_accelerator_maybeExchangeDevice")
+
+
+def of_graft(device: torch.device) -> bool:
+    """Whether graphs on the device are the graph compiler's."""
+    return device.type in (attached_name(), SLOT)
+
+
+def carrier(device: torch.device) -> torch.device:
+    """The device that runs what is on device: for one of torch.device("ve") the one behind it."""
+    if device.type != SLOT:
+        return device
+    from torch_graft.ve.carried import inner_index
+
+    return torch.device(attached_name(), inner_index(device))
 
 
 def name_devices(module: fx.GraphModule) -> None:
@@ -42,4 +57,4 @@ def _means_current(device: Any) -> bool:
         device = torch.device(device)
     if not isinstance(device, torch.device):
         return False
-    return device.type == attached_name() and device.index is None
+    return of_graft(device) and device.index is None

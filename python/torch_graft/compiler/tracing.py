@@ -16,6 +16,7 @@ from torch_graft.compiler.partitioning import partition
 from torch_graft.compiler.placing import name_devices, name_traced_devices
 from torch_graft.compiler.refusal import Refusal
 from torch_graft.compiler.writer import Boundary, GraphText, write
+from torch_graft.ve import NAME as SLOT
 
 Runnable = Callable[..., Any]
 
@@ -46,7 +47,8 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
         from torch._dynamo.backends.common import aot_autograd
         from torch._functorch._aot_autograd.utils import register_graphsafe_rng_device_type
 
-        register_graphsafe_rng_device_type(str(attached_name()))
+        for kind in (str(attached_name()), SLOT):
+            register_graphsafe_rng_device_type(kind)
         name_devices(module)
 
         parameters = {position for position, one in enumerate(examples)

@@ -1,0 +1,102 @@
+# python/torch_graft/ve/__init__.py: torch.device("ve"), PyTorch's second slot for devices.
+"""Attaches the slot: torch.ve, Tensor.ve(), Module.ve() and the others, by PyTorch's own makers."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+NAME = "ve"
+VARIABLE = "GRAFT_VE"
+_PRIORITY = 40  # after the device types that torch.serialization knows itself
+
+
+def attach() -> None:
+    """Does nothing with GRAFT_VE=0, or, with a warning, where another package serves the slot."""
+    chosen = os.environ.get(VARIABLE, "1")
+    if chosen not in ("0", "1"):
+        warnings.warn(f"{VARIABLE}={chosen}: expected 0 or 1, took 1", stacklevel=3)
+    if chosen == "0":
+        return
+    import torch
+
+    from torch_graft import _C
+
+    if _C.ve.taken() or hasattr(torch, NAME):
+        warnings.warn(
+            "Graft leaves torch.device('ve') alone: another package serves it. Uninstall one of "
+            f"the two packages, or set {VARIABLE}=0 to keep Graft out of it without this warning.",
+            stacklevel=3,
+        )
+        return
+    from torch_graft import device_module, dynamo_interface
+    from torch_graft.ve import module
+
+    _C.ve.attach()
+    made = device_module.device_module(NAME, module)
+    torch._register_device_module(NAME, made)
+    device_module.load_parts(made)
+    _add_methods()
+    dynamo_interface.register(NAME, module)
+    torch.serialization.register_package(_PRIORITY, _tag, _restore)
+
+
+def _add_methods() -> None:
+    from torch.utils import backend_registration as makers
+
+    makers._generate_tensor_methods_for_privateuse1_backend(NAME)
+    makers._generate_module_methods_for_privateuse1_backend(NAME)
+    makers._generate_packed_sequence_methods_for_privateuse1_backend(NAME)
+    makers._generate_storage_methods_for_privateuse1_backend(NAME)
+    _replace_storage_methods()
+
+
+def _replace_storage_methods() -> None:
+    """The storage's method that PyTorch makes, and the copier of deepcopy, ask for memory by
+    UntypedStorage(bytes, device=...), which knows no ve devices. tools/check_design.py names both."""
+    import copy
+
+    import torch
+
+    torch.UntypedStorage.ve = _storage_on
+    copy._deepcopy_dispatch[torch.UntypedStorage] = _copied
+
+
+def _storage_on(storage: Any, device: Any = None, non_blocking: bool = False) -> Any:
+    """A copy of a storage in the memory of a ve device; the storage itself if it lies there."""
+    from torch_graft.ve.carried import slot_index
+
+    index = slot_index(device)
+    if storage.device.type == NAME and storage.device.index == index:
+        return storage
+    return _new_storage(storage.nbytes(), index).copy_(storage, non_blocking)
+
+
+def _new_storage(nbytes: int, index: int) -> Any:
+    import torch
+
+    return torch.empty(nbytes, dtype=torch.uint8, device=f"{NAME}:{index}").untyped_storage()
+
+
+def _copied(storage: Any, memo: dict[Any, Any]) -> Any:
+    if storage.device.type != NAME:
+        return storage.__deepcopy__(memo)
+    known = memo.setdefault("torch", {})
+    if storage._cdata not in known:
+        known[storage._cdata] = _new_storage(storage.nbytes(), storage.device.index).copy_(storage)
+    return known[storage._cdata]
+
+
+def _tag(storage: Any) -> str | None:
+    device = storage.device
+    return f"{NAME}:{device.index}" if device.type == NAME else None
+
+
+def _restore(storage: Any, location: str) -> Any:
+    if location.partition(":")[0] != NAME:
+        return None
+    import torch
+
+    index = torch.serialization._validate_device(location, NAME).index
+    return getattr(storage, NAME)(index)

@@ -1,0 +1,129 @@
+// src/torch/ve/faces.cpp: a tensor of the slot for one of the device that carries it, and back.
+#include "torch/ve/faces.h"
+
+#include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseCsrTensorUtils.h>
+#include <ATen/SparseTensorImpl.h>
+#include <ATen/quantized/QTensorImpl.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/TensorImpl.h>
+
+#include <utility>
+
+namespace graft::binding::ve {
+namespace {
+
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+
+// What PyTorch adds to the key of each tensor. torch.autocast of our device type holds for the
+// slot, too: PyTorch has no autocast key for it.
+DispatchKeySet with_autograd(DispatchKeySet keys) {
+  return keys | c10::getAutogradRelatedKeySetFromBackend(keys.highestBackendKey()) |
+         DispatchKeySet(DispatchKey::AutocastPrivateUse1);
+}
+
+DispatchKeySet keys_of(Face face, DispatchKey inner, DispatchKey outer) {
+  return with_autograd(DispatchKeySet(face == Face::kInner ? inner : outer));
+}
+
+DispatchKeySet dense_keys(Face face) {
+  static const DispatchKeySet inner = keys_of(Face::kInner, kDispatchKey, kKey);
+  static const DispatchKeySet outer = keys_of(Face::kOuter, kDispatchKey, kKey);
+  return face == Face::kInner ? inner : outer;
+}
+
+// Where a face of a tensor lies.
+c10::Device device_behind(const at::Tensor& of, Face face) {
+  return face == Face::kInner ? inner(of.device()) : outer(of.device());
+}
+
+void take_geometry(c10::TensorImpl& to, const at::Tensor& from) {
+  to.set_sizes_and_strides(from.sizes(), from.strides(), from.storage_offset());
+}
+
+at::QuantizerPtr quantizer_face(const at::Tensor& of, Part part) {
+  const at::QuantizerPtr quantizer = at::get_qtensorimpl(of)->quantizer();
+  if (quantizer->qscheme() != at::kPerChannelAffine &&
+      quantizer->qscheme() != at::kPerChannelAffineFloatQParams) {
+    return quantizer;
+  }
+  const auto& channels = static_cast<const at::PerChannelAffineQuantizer&>(*quantizer);
+  return at::make_per_channel_affine_quantizer(
+      part(channels.scales()), part(channels.zero_points()), channels.axis(), of.scalar_type());
+}
+
+at::SparseTensorImpl& coo(const at::Tensor& tensor) {
+  return *static_cast<at::SparseTensorImpl*>(tensor.unsafeGetTensorImpl());
+}
+
+at::SparseCsrTensorImpl& compressed(const at::Tensor& tensor) {
+  return *static_cast<at::SparseCsrTensorImpl*>(tensor.unsafeGetTensorImpl());
+}
+
+void take_coordinates(at::SparseTensorImpl& to, const at::SparseTensorImpl& from, Part part) {
+  to.raw_resize_(from.sparse_dim(), from.dense_dim(), from.sizes());
+  to.set_indices_and_values_unsafe(part(from.indices()), part(from.values()));
+  to.set_coalesced(from.coalesced());
+}
+
+void take_rows(at::SparseCsrTensorImpl& to, const at::SparseCsrTensorImpl& from, Part part) {
+  to.set_member_tensors(part(from.compressed_indices()), part(from.plain_indices()),
+                        part(from.values()), from.sizes());
+}
+
+}  // namespace
+
+at::Tensor dense_face(const at::Tensor& of, Face face, c10::Storage storage, bool inference) {
+  DispatchKeySet keys = dense_keys(face);
+  if (inference) keys = keys - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+  if (of._is_zerotensor()) keys = keys.add(DispatchKey::ZeroTensor);
+  at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW,
+                                                             std::move(storage), keys, of.dtype());
+  c10::TensorImpl& impl = *made.unsafeGetTensorImpl();
+  take_geometry(impl, of);
+  if (of.is_conj()) impl._set_conj(true);
+  if (of.is_neg()) impl._set_neg(true);
+  if (of.unsafeGetTensorImpl()->is_wrapped_number()) impl.set_wrapped_number(true);
+  return made;
+}
+
+at::Tensor quantized_face(const at::Tensor& of, Face face, c10::Storage storage, Part part) {
+  static const DispatchKeySet inner =
+      keys_of(Face::kInner, binding::kQuantizedKey, ve::kQuantizedKey);
+  static const DispatchKeySet outer =
+      keys_of(Face::kOuter, binding::kQuantizedKey, ve::kQuantizedKey);
+  at::Tensor made = at::detail::make_tensor<at::QTensorImpl>(
+      c10::TensorImpl::VIEW, std::move(storage), face == Face::kInner ? inner : outer, of.dtype(),
+      quantizer_face(of, part));
+  take_geometry(*made.unsafeGetTensorImpl(), of);
+  return made;
+}
+
+at::Tensor sparse_face(const at::Tensor& of, Face face, Part part) {
+  const c10::DeviceGuard guard(device_behind(of, face));
+  at::Tensor made = at::detail::make_tensor<at::SparseTensorImpl>(
+      DispatchKeySet(face == Face::kInner ? DispatchKey::SparsePrivateUse1 : kSparseKey),
+      of.dtype());
+  take_coordinates(coo(made), coo(of), part);
+  return made;
+}
+
+at::Tensor compressed_face(const at::Tensor& of, Face face, Part part) {
+  const c10::Device device = device_behind(of, face);
+  const c10::DeviceGuard guard(device);
+  at::Tensor made = at::detail::make_tensor<at::SparseCsrTensorImpl>(
+      DispatchKeySet(face == Face::kInner ? DispatchKey::SparseCsrPrivateUse1
+                                          : kSparseCompressedKey),
+      device, of.layout(), of.dtype());
+  take_rows(compressed(made), compressed(of), part);
+  return made;
+}
+
+void take_parts(const at::Tensor& to, const at::Tensor& from, Part part) {
+  if (from.layout() == at::kSparse) return take_coordinates(coo(to), coo(from), part);
+  compressed(to).set_layout(from.layout());
+  take_rows(compressed(to), compressed(from), part);
+}
+
+}  // namespace graft::binding::ve
