@@ -79,6 +79,15 @@ class device_of(device):
         super().__init__(obj.device.index if obj.device.type == NAME else -1)
 
 
+def _properties(index: int) -> Any:
+    return accelerator._properties(inner_index(index))
+
+
+def get_device_properties(device: DeviceLike = None) -> Any:
+    """What the driver says of a device; the same object for the same device."""
+    return _properties(slot_index(device))
+
+
 def devices() -> list[Any]:
     """The properties of every device, by index."""
     return [get_device_properties(index) for index in range(device_count())]
@@ -142,6 +151,11 @@ class StreamContext:
 
 def stream(stream: torch.Stream | None) -> StreamContext:
     return StreamContext(stream)
+
+
+def _set_stream_by_id(stream_id: int, device_index: int, device_type: int) -> None:
+    """Makes the stream current that has these numbers, which torch.Stream tells."""
+    _C.ve.set_stream(stream_id, device_index)
 
 
 def synchronize(device: DeviceLike = None) -> None:

@@ -76,6 +76,18 @@ void name_kernels(torch::Library& library, const std::set<std::string>& own) {
   }
 }
 
+// PyTorch makes these of parts for the devices that it knows, and the slot is none of them.
+constexpr std::array kCompressedMakers{
+    "_sparse_compressed_tensor_unsafe", "_sparse_compressed_tensor_with_dims",
+    "_sparse_csr_tensor_unsafe",        "_sparse_csc_tensor_unsafe",
+    "_sparse_bsr_tensor_unsafe",        "_sparse_bsc_tensor_unsafe"};
+
+void attach_makers() {
+  auto* const library =
+      new torch::Library(torch::Library::IMPL, "aten", kSparseCompressedKey, __FILE__, __LINE__);
+  for (const char* name : kCompressedMakers) library->impl(name, boxed<2>());
+}
+
 template <size_t place>
 void attach_key(const std::set<std::string>& own) {
   // Never destroyed: destruction would take the kernels back while tensors live.
@@ -90,6 +102,7 @@ void name_all_kernels() {
   std::call_once(once, [] {
     attach_key<0>({"empty.memory_format", "empty_strided"});
     attach_key<1>({});
+    attach_makers();
     attach_key<2>({});
     attach_key<3>({});
     attach_collectives();
