@@ -69,8 +69,6 @@ at::Tensor Call::inner_of(const at::Tensor& outer, bool written) {
               "layout from ve devices; torch.nested with layout=torch.jagged works");
   const auto part = [&](const at::Tensor& tensor) { return inner(tensor, written); };
   if (outer.layout() == at::kSparse) return sparse_face(outer, Face::kInner, part);
-  if (at::sparse_csr::is_sparse_compressed(outer))
-    return compressed_face(outer, Face::kInner, part);
   c10::Storage storage = inner_storage(outer.storage());
   if (outer.is_quantized()) return quantized_face(outer, Face::kInner, std::move(storage), part);
   return dense_face(outer, Face::kInner, std::move(storage), false);
@@ -115,8 +113,7 @@ at::Tensor Call::outer(const at::Tensor& inner) {
   }
   const auto part = [this](const at::Tensor& tensor) { return outer(tensor); };
   if (inner.layout() == at::kSparse) return sparse_face(inner, Face::kOuter, part);
-  if (at::sparse_csr::is_sparse_compressed(inner))
-    return compressed_face(inner, Face::kOuter, part);
+  if (at::sparse_csr::is_sparse_compressed(inner)) refuse_compressed(operation_);
   TORCH_CHECK(!inner.is_nested(), operation_, ": PyTorch keeps nested tensors of the strided ",
               "layout from ve devices; torch.nested with layout=torch.jagged works");
   return outer_dense(inner);

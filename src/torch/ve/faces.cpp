@@ -1,8 +1,6 @@
 // src/torch/ve/faces.cpp: a tensor of the slot for one of the device that carries it, and back.
 #include "torch/ve/faces.h"
 
-#include <ATen/SparseCsrTensorImpl.h>
-#include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/SparseTensorImpl.h>
 #include <ATen/quantized/QTensorImpl.h>
 #include <c10/core/DeviceGuard.h>
@@ -57,19 +55,10 @@ at::SparseTensorImpl& coo(const at::Tensor& tensor) {
   return *static_cast<at::SparseTensorImpl*>(tensor.unsafeGetTensorImpl());
 }
 
-at::SparseCsrTensorImpl& compressed(const at::Tensor& tensor) {
-  return *static_cast<at::SparseCsrTensorImpl*>(tensor.unsafeGetTensorImpl());
-}
-
 void take_coordinates(at::SparseTensorImpl& to, const at::SparseTensorImpl& from, Part part) {
   to.raw_resize_(from.sparse_dim(), from.dense_dim(), from.sizes());
   to.set_indices_and_values_unsafe(part(from.indices()), part(from.values()));
   to.set_coalesced(from.coalesced());
-}
-
-void take_rows(at::SparseCsrTensorImpl& to, const at::SparseCsrTensorImpl& from, Part part) {
-  to.set_member_tensors(part(from.compressed_indices()), part(from.plain_indices()),
-                        part(from.values()), from.sizes());
 }
 
 }  // namespace
@@ -109,21 +98,14 @@ at::Tensor sparse_face(const at::Tensor& of, Face face, Part part) {
   return made;
 }
 
-at::Tensor compressed_face(const at::Tensor& of, Face face, Part part) {
-  const c10::Device device = device_behind(of, face);
-  const c10::DeviceGuard guard(device);
-  at::Tensor made = at::detail::make_tensor<at::SparseCsrTensorImpl>(
-      DispatchKeySet(face == Face::kInner ? DispatchKey::SparseCsrPrivateUse1
-                                          : kSparseCompressedKey),
-      device, of.layout(), of.dtype());
-  take_rows(compressed(made), compressed(of), part);
-  return made;
+void take_parts(const at::Tensor& to, const at::Tensor& from, Part part) {
+  take_coordinates(coo(to), coo(from), part);
 }
 
-void take_parts(const at::Tensor& to, const at::Tensor& from, Part part) {
-  if (from.layout() == at::kSparse) return take_coordinates(coo(to), coo(from), part);
-  compressed(to).set_layout(from.layout());
-  take_rows(compressed(to), compressed(from), part);
+void refuse_compressed(const char* operation) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      false, operation, ": PyTorch keeps compressed sparse tensors (CSR, CSC, BSR, BSC) from ve ",
+      "devices: its SparseCsrTensorImpl lists the devices that it takes. Use torch.sparse_coo");
 }
 
 }  // namespace graft::binding::ve

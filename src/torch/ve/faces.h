@@ -23,11 +23,13 @@ at::Tensor dense_face(const at::Tensor& of, Face face, c10::Storage storage, boo
 // The same for a quantized tensor; its quantizer is the original's.
 at::Tensor quantized_face(const at::Tensor& of, Face face, c10::Storage storage, Part part);
 
-// A COO, or a CSR, CSC, BSR or BSC tensor whose parts are the faces of the original's.
+// A COO tensor whose parts are the faces of the original's.
 at::Tensor sparse_face(const at::Tensor& of, Face face, Part part);
-at::Tensor compressed_face(const at::Tensor& of, Face face, Part part);
 
-// Gives a sparse tensor of either kind the sizes and the faces of the parts that another has.
+// Throws NotImplementedError: PyTorch has no CSR, CSC, BSR or BSC tensors of the slot.
+[[noreturn]] void refuse_compressed(const char* operation);
+
+// Gives a COO tensor the sizes and the faces of the parts that another has.
 void take_parts(const at::Tensor& to, const at::Tensor& from, Part part);
 
 }  // namespace graft::binding::ve

@@ -12,6 +12,7 @@
 #include "torch/empty.h"
 #include "torch/ve/attach.h"
 #include "torch/ve/call.h"
+#include "torch/ve/faces.h"
 #include "torch/ve/slot.h"
 
 namespace graft::binding::ve {
@@ -24,7 +25,6 @@ struct KeyPair {
 };
 constexpr std::array kKeys{KeyPair{kKey, kDispatchKey},
                            KeyPair{kSparseKey, DispatchKey::SparsePrivateUse1},
-                           KeyPair{kSparseCompressedKey, DispatchKey::SparseCsrPrivateUse1},
                            KeyPair{ve::kQuantizedKey, binding::kQuantizedKey}};
 
 bool may_hold_tensors(const c10::IValue& value) {
@@ -76,16 +76,22 @@ void name_kernels(torch::Library& library, const std::set<std::string>& own) {
   }
 }
 
-// PyTorch makes these of parts for the devices that it knows, and the slot is none of them.
+// The impl of compressed sparse tensors has a list of devices, and the slot is none of them.
 constexpr std::array kCompressedMakers{
     "_sparse_compressed_tensor_unsafe", "_sparse_compressed_tensor_with_dims",
     "_sparse_csr_tensor_unsafe",        "_sparse_csc_tensor_unsafe",
     "_sparse_bsr_tensor_unsafe",        "_sparse_bsc_tensor_unsafe"};
 
-void attach_makers() {
+void refuse_maker(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
+  ve::refuse_compressed(op.schema().name().c_str());
+}
+
+void attach_refusals() {
   auto* const library =
       new torch::Library(torch::Library::IMPL, "aten", kSparseCompressedKey, __FILE__, __LINE__);
-  for (const char* name : kCompressedMakers) library->impl(name, boxed<2>());
+  for (const char* name : kCompressedMakers) {
+    library->impl(name, torch::CppFunction::makeFromBoxedFunction<&refuse_maker>());
+  }
 }
 
 template <size_t place>
@@ -102,9 +108,8 @@ void name_all_kernels() {
   std::call_once(once, [] {
     attach_key<0>({"empty.memory_format", "empty_strided"});
     attach_key<1>({});
-    attach_makers();
+    attach_refusals();
     attach_key<2>({});
-    attach_key<3>({});
     attach_collectives();
   });
 }
@@ -174,7 +179,6 @@ void attach_kernels() {
   attach_fallback<0>();
   attach_fallback<1>();
   attach_fallback<2>();
-  attach_fallback<3>();
   auto* const library = new torch::Library(torch::Library::IMPL, "aten", kKey, __FILE__, __LINE__);
   library->impl("empty.memory_format", &empty_memory_format);
   library->impl("empty_strided", &empty_strided);
