@@ -53,7 +53,7 @@ class Record:
 def synchronize(device: str) -> None:
     """Waits for the device; the CPU is always done."""
     if device != "cpu":
-        torch.accelerator.synchronize()
+        torch.get_device_module(device).synchronize()
 
 
 def tally(device: str) -> tuple[int, dict[str, int]]:
@@ -71,7 +71,7 @@ def metered(device: str) -> Iterator[Meter]:
     meter, own = Meter(), device != "cpu"
     launches, before = tally(device)
     if own:
-        torch.accelerator.reset_peak_memory_stats()
+        torch.get_device_module(device).reset_peak_memory_stats()
     synchronize(device)
     start = time.perf_counter()
     yield meter
@@ -79,7 +79,7 @@ def metered(device: str) -> Iterator[Meter]:
     meter.seconds = time.perf_counter() - start
     launched, now = tally(device)
     meter.native = launched - launches
-    meter.peak = torch.accelerator.max_memory_allocated() if own else 0
+    meter.peak = torch.get_device_module(device).max_memory_allocated() if own else 0
     meter.fallbacks = {op: n - before.get(op, 0) for op, n in now.items() if n > before.get(op, 0)}
 
 

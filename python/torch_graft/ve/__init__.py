@@ -31,7 +31,8 @@ def attach() -> None:
         )
         return
     from torch_graft import device_module, dynamo_interface
-    from torch_graft.ve import module
+    from torch_graft.loading import when_loaded
+    from torch_graft.ve import autograd_other, module
 
     _C.ve.attach()
     made = device_module.device_module(NAME, module)
@@ -39,6 +40,7 @@ def attach() -> None:
     device_module.load_parts(made)
     _add_methods()
     dynamo_interface.register(NAME, module)
+    when_loaded("torch._decomp.decompositions", autograd_other.settle)
     torch.serialization.register_package(_PRIORITY, _tag, _restore)
 
 
