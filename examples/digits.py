@@ -168,6 +168,7 @@ def run(
             "loss fell": all(r["curve"][-10:].mean() < r["curve"][:10].mean() / 5 for r in ours),
             "training had no fallback": not fallbacks,
         },
+        tuple(r["accuracy"] for r in ours),
     )  # fmt: skip
 
 

@@ -27,7 +27,10 @@ class Meter:
 
 @dataclass
 class Record:
-    """Result of one example: what came out, what it cost and which checks hold."""
+    """Result of one example: what came out, what it cost and which checks hold.
+
+    accuracies: in 0..1, one for each seed, of an example that measures one.
+    """
 
     name: str
     result: str
@@ -37,6 +40,7 @@ class Record:
     fallbacks: dict[str, int]
     peak: int
     checks: dict[str, bool]
+    accuracies: tuple[float, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -18,6 +18,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -30,6 +31,11 @@ SOURCE = ROOT / "tests/drivers/limited.cpp"
 FORBIDDEN = "is forbidden (GRAFT_FALLBACK=forbid"
 # No kernel and no library there, so each result that takes a launch elsewhere is the CPU's.
 WITHOUT_KERNELS = ("memory_only",)
+# Operators of the digits' dropout. Where the CPU draws for one, a seed gives other numbers than on a
+# whole driver. Of 278 seeds of the CPU itself 13 stay under the demo's 97 % (the lowest: 96.1 %), so
+# one run of three seeds in seven would; their mean does in one of 2,000.
+DRAWING = {"aten::native_dropout", "aten::bernoulli_.float"}
+MEAN_ACCURACY = 0.97
 ON_GPUS = ("none", "no_shuffles")  # of kernels for GPUs, on PoCL
 CHOSEN = ["--suites", "op,module,optim", "--dtypes", "float32",
           "--aspects", "forward,backward,step"]  # fmt: skip
@@ -150,8 +156,23 @@ def judge(verdict: Verdict, allowed: list[dict[str, Any]], refused: list[dict[st
             verdict.findings.append(f"{name}: forbidden, but the error says {message[:300]!r}")
 
 
-def demo(verdict: Verdict, environment: dict[str, str], out: Path) -> None:
+def judge_demos(verdict: Verdict, records: list[dict[str, Any]]) -> None:
     """What the demos check, but that nothing fell back."""
+    full = verdict.driver.limit == "small"  # ResNet-50 and its gradients take more
+    for record in records:
+        drawn = not DRAWING.isdisjoint(record["fallbacks"]) and record["accuracies"]
+        if drawn and (mean := fmean(record["accuracies"])) < MEAN_ACCURACY:
+            verdict.findings.append(f"demo {record['name']}: mean accuracy {mean:.2%}")
+        for text, good in record["checks"].items():
+            if str(good) == "True" or "fallback" in text or (full and "OutOfMemoryError" in text):
+                continue
+            if drawn and text.startswith("worst accuracy"):
+                continue
+            verdict.findings.append(f"demo {record['name']}: {text}")
+
+
+def demo(verdict: Verdict, environment: dict[str, str], out: Path) -> None:
+    """Runs the demos and judges them."""
     command = [sys.executable, str(ROOT / "examples/demo.py"), "--out", str(out)]
     ran = subprocess.run(command, env=environment | {"GRAFT_FALLBACK": "off"}, cwd=ROOT,
                          capture_output=True, text=True)  # fmt: skip
@@ -159,12 +180,7 @@ def demo(verdict: Verdict, environment: dict[str, str], out: Path) -> None:
     if not told.exists():
         verdict.findings.append("demo: " + re.sub(r"\s+", " ", (ran.stdout + ran.stderr)[-600:]))
         return
-    full = verdict.driver.limit == "small"  # ResNet-50 and its gradients take more
-    for record in json.loads(told.read_text()):
-        for text, good in record["checks"].items():
-            if str(good) == "True" or "fallback" in text or (full and "OutOfMemoryError" in text):
-                continue
-            verdict.findings.append(f"demo {record['name']}: {text}")
+    judge_demos(verdict, json.loads(told.read_text()))
 
 
 def pass_gate(driver: Driver, library: Path, out: Path, shard: str, demos: bool) -> Verdict:

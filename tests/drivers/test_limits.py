@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import limits
+from record import Record
 
 pytestmark = pytest.mark.both_modes  # each driver in every run
 
@@ -36,3 +37,23 @@ def test_shard(
     verdict = limits.pass_gate(driver, library, tmp_path, f"{part}/{parts}", demos=False)
     assert verdict.cells > 0
     assert verdict.findings == [], f"shard {part}/{parts}"
+
+
+@pytest.mark.parametrize(
+    ("fallbacks", "accuracies", "findings"),
+    [
+        ({"aten::native_dropout": 9}, (0.99, 0.96, 0.98), 0),
+        ({"aten::native_dropout": 9}, (0.99, 0.95, 0.96), 1),
+        ({"aten::relu": 9}, (0.99, 0.96, 0.98), 1),
+        ({}, (0.99, 0.96, 0.98), 1),
+    ],
+)
+def test_accuracy_where_the_cpu_draws(
+    fallbacks: dict[str, int], accuracies: tuple[float, ...], findings: int
+) -> None:
+    """Of other random numbers the mean of the seeds counts, of a whole driver's each seed."""
+    checks = {"worst accuracy 96.00% >= 97%": False, "training had no fallback": not fallbacks}
+    record = Record("(a) digits", "", 0.0, 0.0, 0, fallbacks, 0, checks, accuracies)
+    verdict = limits.Verdict(DRIVERS[0])
+    limits.judge_demos(verdict, [record.plain()])
+    assert len(verdict.findings) == findings
