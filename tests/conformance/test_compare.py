@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import collections
+import gc
+import weakref
 
 import pytest
 import torch
@@ -90,3 +92,16 @@ def test_the_exact_gradients_start_from_the_rounded_numbers():
     assert again[0].dtype == torch.float64
     assert again[0].equal(given[0].double())
     assert exact[0].equal(found[0].double())
+
+
+def test_a_difference_keeps_no_tensor() -> None:
+    """Without a garbage collection the device's memory is free again."""
+    gc.disable()
+    try:
+        given = [torch.zeros(2)]
+        gone = weakref.ref(given[0])
+        assert difference(given, [torch.ones(2)]) is not None
+        given.clear()
+        assert gone() is None
+    finally:
+        gc.enable()

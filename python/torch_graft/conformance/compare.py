@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -123,6 +124,8 @@ def _tensors(
         )  # fmt: skip
     except AssertionError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        # assert_close's frame refers to itself, and by its callers' frames to the device's tensors.
+        traceback.clear_frames(error.__traceback__)
         return " ".join(lines)
     return None
 
