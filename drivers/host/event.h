@@ -6,8 +6,8 @@
 #include <memory>
 #include <mutex>
 
-#include "failure.h"
 #include "graft/driver.h"
+#include "graft/driver_failure.h"
 #include "sleep_word.h"
 
 namespace graft::host {

@@ -14,6 +14,7 @@
 #include "compiler.h"
 #include "device.h"
 #include "fault.h"
+#include "graft/driver_blob.h"
 #include "graft/driver_slot.h"
 #include "pack.h"
 #include "settings.h"
@@ -38,20 +39,7 @@ graft_kernel graft_program_s::find(const char* name) {
 namespace graft::host {
 namespace {
 
-// A blob is this header and the bytes of a shared object.
-struct Header {
-  char magic[8];
-  uint64_t bytes;
-  uint64_t checksum;
-};
-constexpr char kMagic[8] = {'g', 'r', 'a', 'f', 't', 'h', 's', '1'};
-
-// FNV-1a: finds damage, is no protection.
-uint64_t checksum(std::string_view bytes) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3u;
-  return hash;
-}
+constexpr char kMagic[] = "grafths2";
 
 // The dynamic linker takes a path that it has seen for the same library, and descriptors are used
 // again, so every path is spelled differently: bits of a counter as "/" or "/.".
@@ -74,6 +62,13 @@ bool write_all(int file, std::string_view bytes) {
   return true;
 }
 
+const std::string& fingerprint() {
+  static const std::string* text = new std::string(
+      "host 1; " + settings().compiler + "; " + compiler_version() + "; " +
+      processor_line("model name") + "; " + std::to_string(checksum(processor_line("flags"))));
+  return *text;
+}
+
 }  // namespace
 
 graft_status program_compile(graft_device device, const char* source, size_t source_bytes,
@@ -89,10 +84,7 @@ graft_status program_compile(graft_device device, const char* source, size_t sou
   graft_status status =
       compile_c({source, source_bytes}, options != nullptr ? options : "", &object, &log);
   if (status != GRAFT_OK) return fail(status, log);
-  Header header = {{}, object.size(), checksum(object)};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
-  blob.write(blob.context, &header, sizeof header);
-  blob.write(blob.context, object.data(), object.size());
+  write_blob(kMagic, object, fingerprint(), blob);
   return GRAFT_OK;
 }
 
@@ -102,16 +94,10 @@ graft_status program_load(graft_device device, const void* blob, size_t bytes,
   if (blob == nullptr || out_program == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no place given");
   }
-  Header header = {};
-  std::memcpy(&header, blob, bytes < sizeof header ? 0 : sizeof header);
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 ||
-      header.bytes != bytes - sizeof header) {
-    return fail(GRAFT_INVALID_ARGUMENT, "program_load: not a whole blob of this driver");
-  }
-  std::string_view object(static_cast<const char*>(blob) + sizeof header, header.bytes);
-  if (checksum(object) != header.checksum) {
-    return fail(GRAFT_INVALID_ARGUMENT, "program_load: the blob is damaged");
-  }
+  std::string_view object;
+  graft_status status =
+      read_blob(kMagic, {static_cast<const char*>(blob), bytes}, fingerprint(), &object);
+  if (status != GRAFT_OK) return status;
   int file = memfd_create("graft-program", MFD_CLOEXEC);
   if (file < 0 || !write_all(file, object)) {
     std::string reason = strerror(errno);
@@ -135,10 +121,7 @@ graft_status program_unload(graft_program program) {
 graft_status toolchain_fingerprint(graft_device device, graft_sink text) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (text.write == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "toolchain_fingerprint: no sink");
-  static const std::string* fingerprint = new std::string(
-      "host 1; " + settings().compiler + "; " + compiler_version() + "; " +
-      processor_line("model name") + "; " + std::to_string(checksum(processor_line("flags"))));
-  text.write(text.context, fingerprint->data(), fingerprint->size());
+  text.write(text.context, fingerprint().data(), fingerprint().size());
   return GRAFT_OK;
 }
 

@@ -23,7 +23,7 @@ constexpr uint64_t kSkippedBytes = 64 << 10;
 }  // namespace
 
 graft_stream_s::graft_stream_s(graft_device device, int32_t priority)
-    : device(device), priority(priority), failure(std::make_shared<graft::host::Failure>()) {}
+    : device(device), priority(priority), failure(std::make_shared<graft::Failure>()) {}
 
 graft_stream_s::~graft_stream_s() {
   if (!worker.joinable()) return;

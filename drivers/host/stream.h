@@ -11,9 +11,9 @@
 
 #include "arena.h"
 #include "device.h"
-#include "failure.h"
 #include "fault.h"
 #include "graft/driver.h"
+#include "graft/driver_failure.h"
 #include "queue.h"
 #include "settings.h"
 #include "simulation.h"
@@ -63,7 +63,7 @@ struct graft_stream_s {
   const graft_device device;
   const int32_t priority;
   graft::host::Queue queue;
-  const std::shared_ptr<graft::host::Failure> failure;
+  const std::shared_ptr<graft::Failure> failure;
   graft::host::VirtualClock clock;  // stands still without a simulation
   graft::host::Arena::Known known;  // where copies and fills last were; of the calling side
 

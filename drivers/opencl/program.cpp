@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "blob.h"
 #include "device.h"
+#include "graft/driver_blob.h"
 #include "graft/driver_slot.h"
 #include "status.h"
 
@@ -14,6 +14,7 @@ namespace {
 
 // As much of a build log as helps.
 constexpr size_t kLogBytes = 6000;
+constexpr char kMagic[] = "graftcl1";
 
 struct Program {
   cl_program handle = nullptr;
@@ -87,8 +88,8 @@ graft_status build(graft_device device, cl_context context, std::string_view sou
 }
 
 void write(graft_device device, const std::vector<unsigned char>& binary, graft_sink blob) {
-  write_blob({reinterpret_cast<const char*>(binary.data()), binary.size()}, identity_of(device),
-             blob);
+  write_blob(kMagic, {reinterpret_cast<const char*>(binary.data()), binary.size()},
+             identity_of(device), blob);
 }
 
 graft_status save(graft_device device, cl_program program, graft_sink blob) {
@@ -185,7 +186,7 @@ graft_status program_load(graft_device device, const void* blob, size_t bytes,
   }
   std::string_view binary;
   graft_status status =
-      read_blob({static_cast<const char*>(blob), bytes}, identity_of(device), &binary);
+      read_blob(kMagic, {static_cast<const char*>(blob), bytes}, identity_of(device), &binary);
   if (status != GRAFT_OK) return status;
   const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
   const size_t size = binary.size();

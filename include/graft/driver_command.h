@@ -1,0 +1,126 @@
+// include/graft/driver_command.h: how a driver written in C++ runs its vendor's compiler as a
+// command; optional, all of it inline.
+//
+//   graft::TemporaryFolder folder("graft-compile");
+//   if (!folder.exists()) return fail(GRAFT_IO, folder.problem());
+//   int result = graft::run_command({"cc", "-c", folder.file("kernel.c")}, folder.file("log"));
+//
+// All of it is thread-safe, also beside other processes.
+#ifndef GRAFT_DRIVER_COMMAND_H_
+#define GRAFT_DRIVER_COMMAND_H_
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+extern char** environ;
+
+#pragma GCC visibility push(hidden)
+
+namespace graft {
+
+// A folder that only this user can open, in TMPDIR or else /tmp; it is gone, with its files, at the
+// end of the scope.
+class TemporaryFolder {
+ public:
+  // name: how the folder's name begins.
+  explicit TemporaryFolder(std::string_view name) {
+    const char* root = std::getenv("TMPDIR");
+    std::string pattern = root != nullptr && *root != '\0' ? root : "/tmp";
+    pattern.append("/").append(name).append("-XXXXXX");
+    if (mkdtemp(pattern.data()) != nullptr) {
+      path_ = pattern;
+    } else {
+      problem_ = "cannot make the temporary folder " + pattern + ": " + strerror(errno) +
+                 ": set TMPDIR to a folder that can be written";
+    }
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  bool exists() const { return !path_.empty(); }
+  // Why it does not exist; "" if it does.
+  const std::string& problem() const { return problem_; }
+  std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
+
+ private:
+  std::string path_, problem_;
+};
+
+// The words of text, which spaces separate. There is no quoting.
+inline std::vector<std::string> words_of(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+// The bytes of a file; "" if it cannot be read.
+inline std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Whether all bytes are in the file now.
+inline bool write_file(const std::string& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary);
+  return bool(file.write(bytes.data(), std::streamsize(bytes.size())).flush());
+}
+
+// Runs a command, found in PATH, with both outputs in a file and no input. Returns its exit status,
+// 128 + the signal that ended it, or -errno if it did not start. REQUIRES: words is not empty.
+inline int run_command(std::vector<std::string> words, const std::string& output) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t child = 0;
+  int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return -error;
+  int status = 0;
+  pid_t waited;
+  while ((waited = waitpid(child, &status, 0)) < 0 && errno == EINTR) {
+  }
+  // A process that ignores SIGCHLD gets no status; the output file tells then.
+  if (waited < 0) return 0;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Whether result of run_command means that there is no such command.
+inline bool is_missing(int result) {
+  return result == -ENOENT || result == -EACCES || result == 127;
+}
+
+// Whether a command's output says that it could not write.
+inline bool disk_is_full(std::string_view log) {
+  return log.find("No space left on device") != std::string_view::npos ||
+         log.find("Disk quota exceeded") != std::string_view::npos;
+}
+
+}  // namespace graft
+
+#pragma GCC visibility pop
+
+#endif  // GRAFT_DRIVER_COMMAND_H_
