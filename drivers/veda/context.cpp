@@ -1,0 +1,39 @@
+// drivers/veda/context.cpp: VEDA's state of the process.
+#include "context.h"
+
+#include <cstdint>
+#include <mutex>
+
+namespace graft::veda {
+namespace {
+
+std::mutex mutex;
+uint64_t devices = 0;       // guarded by mutex, as the next
+bool is_ready = false;      // VEDA is initialised
+bool others_began = false;  // not by us
+
+}  // namespace
+
+Called initialise() {
+  std::lock_guard lock(mutex);
+  if (is_ready) return {VEDA_SUCCESS, "vedaInit"};
+  Called called = GRAFT_VEDA_CALL(Init, 0);
+  others_began = called.result == VEDA_ERROR_ALREADY_INITIALIZED;
+  if (others_began) called.result = VEDA_SUCCESS;
+  is_ready = called.ok();
+  return called;
+}
+
+void enter() {
+  std::lock_guard lock(mutex);
+  ++devices;
+}
+
+void leave() {
+  std::lock_guard lock(mutex);
+  if (--devices != 0 || others_began) return;
+  is_ready = false;
+  veda().Exit();
+}
+
+}  // namespace graft::veda

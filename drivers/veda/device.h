@@ -1,0 +1,52 @@
+// drivers/veda/device.h: one opened Vector Engine.
+#ifndef GRAFT_DRIVERS_VEDA_DEVICE_H_
+#define GRAFT_DRIVERS_VEDA_DEVICE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "catalog.h"
+#include "graft/driver.h"
+#include "lane.h"
+#include "memory.h"
+
+struct graft_device_s {
+  explicit graft_device_s(const graft::veda::Listed& listed) : listed(listed) {}
+
+  bool is_lost() const { return lost_.load(std::memory_order_acquire); }
+  // Loses the device for good; the first reason stays. Thread-safe, as the next.
+  void lose(const std::string& reason);
+  std::string reason() const;
+  // The lane for one more stream.
+  graft::veda::Lane& next_lane();
+
+  const graft::veda::Listed& listed;
+  VEDAcontext context = nullptr;
+  bool is_borrowed = false;             // others of the process made the context
+  std::deque<graft::veda::Lane> lanes;  // one in OMP mode, one for each core in SCALAR mode
+  VEDAdeviceptr scratch = nullptr;      // 8 bytes, for asking whether the device answers
+  graft::veda::Memory memory;
+
+ private:
+  std::atomic<bool> lost_{false};
+  std::atomic<uint32_t> streams_{0};
+  mutable std::mutex mutex_;
+  std::string reason_;  // guarded by mutex_
+};
+
+namespace graft::veda {
+
+// OK, or why no call on the device can work: it is lost, or this is a forked child.
+graft_status check_device(graft_device device);
+
+graft_status device_count(uint32_t* out_count);
+graft_status device_properties(uint32_t ordinal, graft_device_properties* properties);
+graft_status device_open(uint32_t ordinal, graft_device* out_device);
+graft_status device_close(graft_device device);
+
+}  // namespace graft::veda
+
+#endif  // GRAFT_DRIVERS_VEDA_DEVICE_H_

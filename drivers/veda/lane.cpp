@@ -1,0 +1,66 @@
+// drivers/veda/lane.cpp: one of VEDA's streams, on which Graft's streams take turns.
+#include "lane.h"
+
+#include "device.h"
+#include "graft/driver_slot.h"
+
+namespace graft::veda {
+namespace {
+
+// Results after which the device may be gone.
+bool is_dubious(VEDAresult result) {
+  switch (result) {
+    case VEDA_ERROR_VEO_COMMAND_ERROR:
+    case VEDA_ERROR_VEO_COMMAND_EXCEPTION:
+    case VEDA_ERROR_VEO_COMMAND_UNFINISHED:
+    case VEDA_ERROR_VEO_COMMAND_UNKNOWN_ERROR:
+    case VEDA_ERROR_VEO_STATE_UNKNOWN:
+    case VEDA_ERROR_INVALID_REQID:
+    case VEDA_ERROR_UNKNOWN_CONTEXT:
+    case VEDA_ERROR_UNKNOWN:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Called Lane::drain(size_t most) {
+  const Called first = GRAFT_VEDA_CALL(StreamSynchronize, stream);
+  Called last = first;
+  for (size_t i = 0; !last.ok() && i < most; ++i) {
+    last = GRAFT_VEDA_CALL(StreamSynchronize, stream);
+  }
+  if (!last.ok()) device->lose("its stream does not get over " + first.text());
+  return first;
+}
+
+// Whether the device still does something when asked.
+bool Lane::answers() {
+  return veda().MemsetD8Async(device->scratch, 0, 1, stream) == VEDA_SUCCESS &&
+         veda().StreamSynchronize(stream) == VEDA_SUCCESS;
+}
+
+graft_status Lane::failed(const Called& called, const std::string& what, graft_status otherwise) {
+  graft_status status = called.status(otherwise);
+  const std::string text = called.text() + ": " + what;
+  if (is_dubious(called.result) && !device->is_lost() && !answers()) device->lose(text);
+  if (status == GRAFT_DEVICE_LOST) device->lose(text);
+  if (device->is_lost()) status = GRAFT_DEVICE_LOST;
+  return fail(status, text);
+}
+
+Turn::Turn(graft_device device)
+    : lane_(device->lanes.front()), lock_(lane_.mutex), current_(device->context) {}
+
+graft_status Turn::status() {
+  if (current_.called().ok()) return check_device(lane_.device);
+  return failed(current_.called(), "making the context current", GRAFT_INTERNAL);
+}
+
+graft_status Turn::failed(const Called& called, const std::string& what, graft_status otherwise) {
+  return lane_.failed(called, what, otherwise);
+}
+
+}  // namespace graft::veda

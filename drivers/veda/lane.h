@@ -1,0 +1,62 @@
+// drivers/veda/lane.h: one of VEDA's streams, on which Graft's streams take turns.
+#ifndef GRAFT_DRIVERS_VEDA_LANE_H_
+#define GRAFT_DRIVERS_VEDA_LANE_H_
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "context.h"
+#include "graft/driver.h"
+#include "library.h"
+#include "work.h"
+
+namespace graft::veda {
+
+// Whoever enqueues here holds the mutex until all that it enqueued is done, so a free lane is idle,
+// and an error that a wait reports belongs to who waits.
+class Lane {
+ public:
+  Lane(graft_device device, VEDAstream stream) : device(device), stream(stream) {}
+
+  // Waits for what was enqueued: the first error, else success. A failed request may stay in VEDA's
+  // stream, so the wait is repeated; the device is lost if the stream does not get over it.
+  // most: requests enqueued. REQUIRES: the mutex is held and the device's context is current, as
+  // the next.
+  Called drain(size_t most);
+
+  // The status and, for last_message, the text of a call that failed. Finds out whether the device
+  // is lost, and keeps it so. otherwise: for results that say nothing more exact.
+  graft_status failed(const Called& called, const std::string& what, graft_status otherwise);
+
+  const graft_device device;
+  const VEDAstream stream;
+  std::mutex mutex;
+  // Commands of a lost device, which VEDA may still know: what they point to stays until it is
+  // closed. Guarded by mutex.
+  std::vector<std::unique_ptr<Work>> abandoned;
+
+ private:
+  bool answers();
+};
+
+// A call's turn on the device's first lane, with its context: for what waits at the call itself.
+class Turn {
+ public:
+  explicit Turn(graft_device device);
+
+  // OK, or why nothing can be called.
+  graft_status status();
+  graft_status failed(const Called& called, const std::string& what, graft_status otherwise);
+
+ private:
+  Lane& lane_;
+  std::lock_guard<std::mutex> lock_;
+  Current current_;
+};
+
+}  // namespace graft::veda
+
+#endif  // GRAFT_DRIVERS_VEDA_LANE_H_
