@@ -31,16 +31,16 @@ inline constexpr int kOffsetBits = 37;
 
 // Fills all fields of *properties but struct_size, which stays the caller's. The three models
 // compute alike: float64 and float32 in vectors, float16 and bfloat16 only stored, compare-and-swap
-// of 8 bytes. Addresses in the device's memory are VEDA's virtual ones, which kernels cannot
-// follow: the driver translates only the arguments of a launch. A context has one queue, thus one
-// priority.
+// of 8 bytes. Graft's addresses are the processor's own, not VEDA's virtual ones, so kernels may
+// load them from memory. Streams have no priorities.
 inline void describe(const DeviceFacts& facts, graft_device_properties* properties) {
   graft_device_properties& p = *properties;
   const uint32_t struct_size = p.struct_size;
   p = {};
   p.struct_size = struct_size;
   p.device_class = GRAFT_CPU_LIKE;
-  p.features = GRAFT_FEATURE_FLOAT64 | GRAFT_FEATURE_INT64_ATOMICS;
+  p.features =
+      GRAFT_FEATURE_FLOAT64 | GRAFT_FEATURE_INT64_ATOMICS | GRAFT_FEATURE_POINTERS_IN_MEMORY;
   p.compute_units = facts.cores;
   p.max_group_size = 1;
   p.sub_group_size = kLanes;

@@ -30,6 +30,12 @@ SETTINGS = {
     "GRAFT_NO_CACHING": "1: no caching of device memory",
     "GRAFT_HOST_DEVICES": "number of devices of the host driver",
     "GRAFT_OPENCL_DEVICES": "which OpenCL devices the opencl driver lists",
+    "GRAFT_VEDA_LIBRARY": "the veda driver's libveda (not set: libveda.so.0)",
+    "GRAFT_VE_CC": "the command that compiles kernels for Vector Engines (not set: ncc)",
+    "GRAFT_VE_LINK": "how their programs are linked, with {cc}, {inputs} and {output}",
+    "GRAFT_VE_MODE": "omp: a stream uses all cores; scalar: a stream for each core",
+    "VEDA_VISIBLE_DEVICES": "NEC's: which Vector Engines VEDA lists",
+    "VE_NODE_NUMBER": "NEC's: the one Vector Engine that VEDA lists",
     "TORCH_DEVICE_BACKEND_AUTOLOAD": "0: Graft is not attached at import",
 }
 
