@@ -59,12 +59,14 @@ graft_status event_synchronize(graft_event event) {
 }
 
 graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns) {
-  if (graft_status status = check_event(event); status != GRAFT_OK) return status;
+  if (event == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "event_synchronize: no event given");
+  if (forked()) return check_device(event->device);
   const std::shared_ptr<Mark> mark = current_mark(event);
-  if (mark == nullptr) return GRAFT_OK;
+  if (mark == nullptr) return check_device(event->device);
   if (!mark->wait(timeout_ns)) return GRAFT_BUSY;
-  if (graft_status status = check_device(event->device); status != GRAFT_OK) return status;
-  return mark->error().status == GRAFT_OK ? GRAFT_OK : mark->source->take();
+  const bool failed = mark->error().status != GRAFT_OK;
+  const graft_status status = failed ? mark->source->take() : GRAFT_OK;
+  return status != GRAFT_OK ? status : check_device(event->device);
 }
 
 graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns) {

@@ -22,10 +22,10 @@ class Lane {
   Lane(graft_device device, VEDAstream stream) : device(device), stream(stream) {}
 
   // Waits for what was enqueued: the first error, else success. A failed request may stay in VEDA's
-  // stream, so the wait is repeated; the device is lost if the stream does not get over it.
-  // most: requests enqueued. REQUIRES: the mutex is held and the device's context is current, as
-  // the next.
-  Called drain(size_t most);
+  // stream for good, so the wait is repeated, at most once for each of so many requests; *out_over
+  // says whether the stream is empty now. REQUIRES: the mutex is held and the device's context is
+  // current, as the next.
+  Called drain(size_t most, bool* out_over);
 
   // The status and, for last_message, the text of a call that failed. Finds out whether the device
   // is lost, and keeps it so. otherwise: for results that say nothing more exact.

@@ -146,13 +146,18 @@ void Queue::run_locked(Batch& batch) {
     }
   }
   if (issued == 0 || lane_.device->is_lost()) return;
-  const Called end = lane_.drain(issued);
+  bool is_over = true;
+  const Called end = lane_.drain(issued, &is_over);
   if (end.ok()) return;
-  const auto failed =
+  const auto found =
       std::find_if(batch.begin(), batch.end(), [](const auto& work) { return !work->has_ended(); });
-  const bool is_sure = batch.size() == 1;
-  note(failed != batch.end() ? **failed : *batch.back(), end,
-       is_sure ? "" : ", or one of the commands after it");
+  const Work& failed = found != batch.end() ? **found : *batch.back();
+  const std::string also = batch.size() == 1 ? "" : ", or one of the commands after it";
+  if (!is_over) {
+    lane_.device->lose(end.text() + ": " + failed.text() + " failed" + also +
+                       ", and VEDA's stream does not get over it");
+  }
+  note(failed, end, also);
   if (!lane_.device->is_lost()) return;
   for (std::unique_ptr<Work>& work : batch) lane_.abandoned.push_back(std::move(work));
 }

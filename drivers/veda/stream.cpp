@@ -6,6 +6,15 @@
 #include "graft/driver_slot.h"
 
 namespace graft::veda {
+namespace {
+
+// Of an idle stream. The error that lost the device comes first, because it has a tag.
+graft_status outcome(graft_stream stream) {
+  const graft_status status = stream->queue.failure->take();
+  return status != GRAFT_OK ? status : check_device(stream->device);
+}
+
+}  // namespace
 
 graft_status check_stream(graft_stream stream) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "no stream given");
@@ -36,14 +45,15 @@ graft_status stream_synchronize(graft_stream stream) {
 
 graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_synchronize: no stream");
-  if (!forked() && !stream->queue.wait(timeout_ns)) return GRAFT_BUSY;
-  if (graft_status status = check_device(stream->device); status != GRAFT_OK) return status;
-  return stream->queue.failure->take();
+  if (forked()) return check_device(stream->device);
+  if (!stream->queue.wait(timeout_ns)) return GRAFT_BUSY;
+  return outcome(stream);
 }
 
 graft_status stream_query(graft_stream stream) {
-  if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
-  return stream->queue.is_idle() ? stream->queue.failure->take() : GRAFT_BUSY;
+  if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_query: no stream");
+  if (forked()) return check_device(stream->device);
+  return stream->queue.is_idle() ? outcome(stream) : GRAFT_BUSY;
 }
 
 graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity) {
