@@ -123,6 +123,10 @@ def page(text: str) -> str:
     lines += ["", "## Element types", "", "| number | name | bytes |", "|---|---|---|"]
     for _, (name, value, size, _text) in read_rows(text, "GRAFT_DTYPES", "DTYPE", 4):
         lines.append(f"| {value} | `GRAFT_{name}` | {size} |")
+    lines += ["", "## Sensors", "", "| number | name | unit |", "|---|---|---|"]
+    for comment, (name, value, unit) in read_rows(text, "GRAFT_SENSORS", "SENSOR", 3):
+        note = f". {comment}" if comment else ""
+        lines.append(f"| {value} | `GRAFT_SENSOR_{name}` | {unit}{note} |")
     return "\n".join(lines) + "\n"
 
 

@@ -46,6 +46,7 @@ graft_status device_count(uint32_t* out_count);
 graft_status device_properties(uint32_t ordinal, graft_device_properties* properties);
 graft_status device_open(uint32_t ordinal, graft_device* out_device);
 graft_status device_close(graft_device device);
+graft_status device_sensor(graft_device device, uint32_t sensor, int64_t* out_value);
 
 }  // namespace graft::veda
 

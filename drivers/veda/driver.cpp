@@ -53,6 +53,7 @@ constexpr graft_driver_table make_table() {
   GRAFT_FILL(kernel_launch);
   GRAFT_FILL(stream_synchronize_within);
   GRAFT_FILL(event_synchronize_within);
+  GRAFT_FILL(device_sensor);
 #undef GRAFT_FILL
   return table;
 }

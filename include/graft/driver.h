@@ -38,7 +38,7 @@ extern "C" {
 
 /* Another major never works together. A newer minor adds slots at the end of the list. */
 #define GRAFT_ABI_MAJOR 0u
-#define GRAFT_ABI_MINOR 3u
+#define GRAFT_ABI_MINOR 4u
 
 #if defined(_WIN32)
 #define GRAFT_DRIVER_EXPORT __declspec(dllexport)
@@ -85,6 +85,18 @@ typedef enum graft_status { GRAFT_STATUSES(GRAFT_ENUMERATE) } graft_status;
 
 #define GRAFT_ENUMERATE(name, value, bytes, text) GRAFT_##name = value,
 typedef enum graft_dtype { GRAFT_DTYPES(GRAFT_ENUMERATE) } graft_dtype;
+#undef GRAFT_ENUMERATE
+
+/* What device_sensor reads. SENSOR(name, value, unit) */
+#define GRAFT_SENSORS(SENSOR)                                                            \
+  SENSOR(TEMPERATURE, 0, "thousandths of a degree C")                                    \
+  SENSOR(POWER, 1, "milliwatts")                                                         \
+  SENSOR(CLOCK, 2, "hertz")                                                              \
+  /* Time in which the device computed, of the last moments that its driver looks at. */ \
+  SENSOR(UTILIZATION, 3, "percent")
+
+#define GRAFT_ENUMERATE(name, value, unit) GRAFT_SENSOR_##name = value,
+typedef enum graft_sensor { GRAFT_SENSORS(GRAFT_ENUMERATE) } graft_sensor;
 #undef GRAFT_ENUMERATE
 
 /* Opaque handles; each driver defines the structs behind them as it likes. */
@@ -309,7 +321,10 @@ typedef struct graft_sink {
    * Since 0.3. Default: stream_query, with pauses. */                                          \
   SLOT(OPTIONAL, stream_synchronize_within, (graft_stream stream, uint64_t timeout_ns))         \
   /* The same for event_synchronize. Since 0.3. Default: event_query, with pauses. */           \
-  SLOT(OPTIONAL, event_synchronize_within, (graft_event event, uint64_t timeout_ns))
+  SLOT(OPTIONAL, event_synchronize_within, (graft_event event, uint64_t timeout_ns))            \
+  /* What a graft_sensor of the device reads now, in its unit. NOT_FOUND: the device has none   \
+   * such. Waits for no command. Since 0.4. Default: no sensors. */                             \
+  SLOT(OPTIONAL, device_sensor, (graft_device device, uint32_t sensor, int64_t * out_value))
 
 /* The table. Graft sets abi_major, abi_minor and slot_count to what it knows and calls
  * graft_driver_query; the driver fills the common prefix and sets them to what it filled. */

@@ -59,6 +59,7 @@ from torch_graft.random import (
     set_rng_state,
     set_rng_state_all,
 )
+from torch_graft.sensors import clock_rate, power_draw, temperature, utilization
 from torch_graft.streams import (
     Event,
     Stream,
@@ -72,7 +73,7 @@ from torch_graft.streams import (
 __all__ = [
     "DeviceProperties", "Event", "Graph", "MemPool", "OutOfMemoryError", "Stream", "StreamContext", "amp",
     "attach_out_of_memory_observer", "caching_allocator_alloc", "caching_allocator_delete",
-    "can_device_access_peer", "current_device", "current_stream", "default_stream", "device", "device_count",
+    "can_device_access_peer", "clock_rate", "current_device", "current_stream", "default_stream", "device", "device_count",
     "device_memory_used", "device_of", "devices", "drivers", "dump_memory_snapshot", "empty_cache",
     "fallback", "get_allocator_backend", "get_amp_supported_dtype", "get_device_capability", "get_device_name",
     "get_device_properties", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
@@ -81,11 +82,11 @@ __all__ = [
     "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "load_driver",
     "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved",
     "mem_get_info", "memory", "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats",
-    "memory_stats_as_nested_dict", "memory_summary", "random", "record_memory_history", "refusals",
+    "memory_stats_as_nested_dict", "memory_summary", "power_draw", "random", "record_memory_history", "refusals",
     "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats", "reset_peak_host_memory_stats",
     "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_per_process_memory_fraction",
     "set_rng_state", "set_rng_state_all", "set_stream", "set_sync_debug_mode", "statistics", "stream",
-    "streams", "synchronize", "use_mem_pool",
+    "streams", "synchronize", "temperature", "use_mem_pool", "utilization",
 ]  # fmt: skip
 
 DeviceProperties = _C.DeviceProperties

@@ -21,6 +21,20 @@ bool caching_is_off() {
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
+const char* sensor_name(graft_sensor which) {
+  switch (which) {
+    case GRAFT_SENSOR_TEMPERATURE:
+      return "temperature";
+    case GRAFT_SENSOR_POWER:
+      return "power";
+    case GRAFT_SENSOR_CLOCK:
+      return "clock";
+    case GRAFT_SENSOR_UTILIZATION:
+      return "utilization";
+  }
+  return "kind";
+}
+
 }  // namespace
 
 Device::Device(Driver& driver, uint32_t ordinal, int index)
@@ -188,6 +202,22 @@ MemoryInfo Device::memory_info(uint64_t held) {
   info.total = properties_.memory_bytes;
   info.free = info.total - std::min(info.total, held);
   return info;
+}
+
+int64_t Device::sensor(graft_sensor which) {
+  refuse_unusable();
+  int64_t value = 0;
+  const auto slot = driver_.table().device_sensor;
+  const graft_status status =
+      slot == nullptr ? GRAFT_NOT_FOUND : Driver::call(slot, handle_, uint32_t{which}, &value);
+  if (status == GRAFT_NOT_FOUND) {
+    throw Error(GRAFT_UNSUPPORTED,
+                label() + " gives no " + sensor_name(which) + ": its driver " +
+                    (slot == nullptr ? "reads no sensors" : "has no such sensor") +
+                    ". Use the vendor's own tools.");
+  }
+  check(status, "device_sensor");
+  return value;
 }
 
 void* Device::host_view(graft_address address, uint64_t bytes) {

@@ -78,6 +78,10 @@ class GRAFT_EXPORT Device {
   MemoryInfo memory_info();
   MemoryInfo memory_info(uint64_t held);  // as above, when what Graft holds is known
 
+  // What a sensor of the device reads now, in the unit of GRAFT_SENSORS. Throws Error, UNSUPPORTED
+  // where the driver or the device has no such sensor.
+  int64_t sensor(graft_sensor which);
+
   // A host pointer to device memory, null when the driver gives none.
   void* host_view(graft_address address, uint64_t bytes);
 

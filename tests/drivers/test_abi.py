@@ -10,7 +10,9 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = ROOT / "include/graft/driver.h"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-VARIANTS = {"older": -2, "current": 0, "newer": 2}
+# Slots more, or fewer, than this minor has: 0.2 had three fewer, 0.3 one.
+VARIANTS = {"0.2": -3, "0.3": -1, "current": 0, "newer": 2}
+MINORS = {-3: -2, -1: -1, 0: 0, 2: 1}
 
 
 def run(*command: object) -> str:
@@ -40,9 +42,9 @@ LAST_FIELDS = r"  /\* Since 0\.3\..*?(?=} graft_device_properties;)"
 
 
 def with_fields(text: str, change: int) -> str:
-    """The properties without the fields of the last minor, or with one more."""
+    """The properties without the fields that 0.2 lacked, or with one more."""
     bytes_now = int(re.search(r"sizeof\(graft_device_properties\) == (\d+)", text)[1])
-    if change < 0:
+    if change < -1:
         text, found = re.subn(LAST_FIELDS, "", text, flags=re.S)
         assert found == 1
         bytes_then = bytes_now - 8
@@ -58,7 +60,7 @@ def with_fields(text: str, change: int) -> str:
 
 
 def header_with_slots(change: int) -> str:
-    """driver.h as a minor with `change` more (or fewer) slots would have it."""
+    """driver.h as the minor with `change` more (or fewer) slots has it."""
     text = with_fields(HEADER.read_text(), change)
     begin = text.index("#define GRAFT_DRIVER_SLOTS(SLOT)")
     end = text.index("\n\n", begin)
@@ -69,7 +71,7 @@ def header_with_slots(change: int) -> str:
     body = "".join(slots).rstrip()
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
     body = " \\\n".join(line.rstrip() for line in body.splitlines() if line.strip())
-    minor = int(re.search(r"GRAFT_ABI_MINOR (\d+)u", text)[1]) + (change > 0) - (change < 0)
+    minor = int(re.search(r"GRAFT_ABI_MINOR (\d+)u", text)[1]) + MINORS[change]
     text = text[:begin] + body + text[end:]
     return re.sub(r"GRAFT_ABI_MINOR \d+u", f"GRAFT_ABI_MINOR {minor}u", text)
 
