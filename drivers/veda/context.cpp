@@ -8,9 +8,10 @@ namespace graft::veda {
 namespace {
 
 std::mutex mutex;
-uint64_t devices = 0;       // guarded by mutex, as the next
-bool is_ready = false;      // VEDA is initialised
-bool others_began = false;  // not by us
+// Guarded by mutex.
+uint64_t devices = 0;
+bool is_ready = false;
+bool others_began = false;
 
 }  // namespace
 

@@ -5,7 +5,11 @@
 //   status = graft::read_blob("graftcl1", bytes, identity, &binary);     // program_load
 //
 // The magic says whose blobs they are and in which layout; identity is what a blob depends on, best
-// the text of toolchain_fingerprint.
+// the text of toolchain_fingerprint: a blob of another compiler, driver or processor is then
+// refused when it is loaded, and not only left out by the key of Graft's cache.
+//
+// Nothing here protects from a blob that somebody made on purpose: its code runs as the user's.
+// All of it is thread-safe. Failures are reported as slots report them (driver_slot.h).
 #ifndef GRAFT_DRIVER_BLOB_H_
 #define GRAFT_DRIVER_BLOB_H_
 
@@ -17,6 +21,8 @@
 
 #include "graft/driver_slot.h"
 
+// Two drivers of one process must not share the code: each may be built with another release of
+// this header.
 #pragma GCC visibility push(hidden)
 
 namespace graft {
@@ -28,14 +34,16 @@ inline uint64_t checksum(std::string_view bytes) {
   return hash;
 }
 
+// What stands before the binary. The numbers are the machine's own: blobs do not travel.
 struct BlobHeader {
-  char magic[8];
+  char magic[8];      // without a zero byte at its end
   uint64_t identity;  // checksum of its text
   uint64_t bytes;     // of the binary
   uint64_t checksum;  // of the binary
 };
 
-// Writes binary as a blob for what is called identity. magic: 8 characters.
+// Writes binary as a blob for what is called identity, in two pieces. magic: 8 characters. blob:
+// the sink of program_compile. binary may be empty, but read_blob refuses such a blob.
 inline void write_blob(const char (&magic)[9], std::string_view binary, std::string_view identity,
                        graft_sink blob) {
   BlobHeader header = {{}, checksum(identity), binary.size(), checksum(binary)};

@@ -4,8 +4,16 @@
 //   graft::TemporaryFolder folder("graft-compile");
 //   if (!folder.exists()) return fail(GRAFT_IO, folder.problem());
 //   int result = graft::run_command({"cc", "-c", folder.file("kernel.c")}, folder.file("log"));
+//   std::string said = graft::read_file(folder.file("log"));
+//   if (graft::is_missing(result)) return fail(GRAFT_UNSUPPORTED, "no compiler: install cc");
+//   if (graft::disk_is_full(said)) return fail(GRAFT_IO, said);
+//   if (result != 0) return fail(GRAFT_COMPILE_ERROR, said);
+//   std::string object = graft::read_file(folder.file("kernel.o"));  // "": it wrote nothing
 //
-// All of it is thread-safe, also beside other processes.
+// A compiler is somebody else's program: it may be missing, fail, crash, write nothing or fill the
+// disk. The functions tell these apart, and what it wrote is the text that the user needs.
+//
+// All of it is thread-safe, also beside other processes. Nothing throws but std::bad_alloc.
 #ifndef GRAFT_DRIVER_COMMAND_H_
 #define GRAFT_DRIVER_COMMAND_H_
 
@@ -28,10 +36,15 @@
 
 extern char** environ;
 
+// Two drivers of one process must not share the code: each may be built with another release of
+// this header.
 #pragma GCC visibility push(hidden)
 
 namespace graft {
 
+// The folder keeps what a compiler reads and writes from other users and other processes, and
+// leaves nothing behind where the compiler fails. A process that is killed leaves it.
+//
 // A folder that only this user can open, in TMPDIR or else /tmp; it is gone, with its files, at the
 // end of the scope.
 class TemporaryFolder {
@@ -55,16 +68,19 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
+  // Whether it could be made. The functions below need it.
   bool exists() const { return !path_.empty(); }
   // Why it does not exist; "" if it does.
   const std::string& problem() const { return problem_; }
+  // The path of a file in it, which need not be there. REQUIRES: it exists.
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
 
  private:
   std::string path_, problem_;
 };
 
-// The words of text, which spaces separate. There is no quoting.
+// The words of text, which spaces separate: how a setting names a command with its flags. There is
+// no quoting, so no word holds a space.
 inline std::vector<std::string> words_of(std::string_view text) {
   std::istringstream stream{std::string(text)};
   std::vector<std::string> words;
@@ -72,20 +88,23 @@ inline std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-// The bytes of a file; "" if it cannot be read.
+// The bytes of a file; "" if it cannot be read. A compiler's output that is empty is thereby the
+// same as one that is missing.
 inline std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Whether all bytes are in the file now.
+// Makes a file, or replaces it. Whether all bytes are in it now: false also where the disk is full.
 inline bool write_file(const std::string& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary);
   return bool(file.write(bytes.data(), std::streamsize(bytes.size())).flush());
 }
 
-// Runs a command, found in PATH, with both outputs in a file and no input. Returns its exit status,
-// 128 + the signal that ended it, or -errno if it did not start. REQUIRES: words is not empty.
+// Runs a command, found in PATH, with both outputs in a file and no input, and waits for it. No
+// shell is between: words reach the command as they are. It has the caller's environment.
+// Returns its exit status, 128 + the signal that ended it, or -errno if it did not start.
+// output: a path, best in a TemporaryFolder. REQUIRES: words is not empty.
 inline int run_command(std::vector<std::string> words, const std::string& output) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -108,12 +127,15 @@ inline int run_command(std::vector<std::string> words, const std::string& output
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Whether result of run_command means that there is no such command.
+// Whether a result of run_command means that there is no such command: UNSUPPORTED, not an error of
+// the source.
 inline bool is_missing(int result) {
   return result == -ENOENT || result == -EACCES || result == 127;
 }
 
-// Whether a command's output says that it could not write.
+// Whether a command's output says that it could not write: IO, not an error of the source. The
+// words are those of the C library, in English; in other languages it counts as the command's
+// error.
 inline bool disk_is_full(std::string_view log) {
   return log.find("No space left on device") != std::string_view::npos ||
          log.find("Disk quota exceeded") != std::string_view::npos;

@@ -1,5 +1,15 @@
 // include/graft/driver_failure.h: the late error of a stream (driver.h, rule 3), for drivers
 // written in C++; optional, all of it inline.
+//
+// Whoever runs the commands keeps what failed:
+//
+//   failure.set({GRAFT_LAUNCH_FAILED, tag, "the kernel add_n failed"});
+//
+// and stream_synchronize, stream_query and event_synchronize end with
+//
+//   return failure.take();
+//
+// which gives the status once and leaves the text for last_message. stream_error gives taken().
 #ifndef GRAFT_DRIVER_FAILURE_H_
 #define GRAFT_DRIVER_FAILURE_H_
 
@@ -11,14 +21,17 @@
 
 #include "graft/driver_slot.h"
 
+// Two drivers of one process must not share the code: each may be built with another release of
+// this header.
 #pragma GCC visibility push(hidden)
 
 namespace graft {
 
+// How a command failed. status OK: it did not, and the rest means nothing.
 struct LateError {
   graft_status status = GRAFT_OK;
   uint32_t tag = 0;  // of the command
-  std::string text;
+  std::string text;  // for the user: the command and the vendor's words
 };
 
 // Holds the first error until someone takes it, and counts those after it. Thread-safe.
@@ -56,12 +69,13 @@ class Failure {
     return fail(taken_.status, taken_.text);
   }
 
-  // The error that take() gave last.
+  // The error that take() gave last, for stream_error; status OK before the first.
   LateError taken() const {
     std::lock_guard lock(mutex_);
     return taken_;
   }
 
+  // Whether take() would give an error. Costs no lock, so each wait may ask.
   bool any() const { return any_.load(std::memory_order_acquire); }
 
  private:

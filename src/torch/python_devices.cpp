@@ -169,10 +169,21 @@ void tune(int64_t index, size_t candidates, const py::function& progress) {
   tune_tiles(device, candidates, tell);
 }
 
+void bind_sensors(py::module& module) {
+  define(
+      module, "sensor", +[](int64_t index, int64_t which) {
+        return device_at(index).sensor(static_cast<graft_sensor>(which));
+      });
+#define GRAFT_BIND(name, value, unit) module.attr("SENSOR_" #name) = value;
+  GRAFT_SENSORS(GRAFT_BIND)
+#undef GRAFT_BIND
+}
+
 }  // namespace
 
 void bind_devices(py::module& module) {
   bind_properties(module);
+  bind_sensors(module);
   define(
       module, "device_count", +[] { return device_count(); });
   define(
@@ -202,13 +213,6 @@ void bind_devices(py::module& module) {
       +[](int64_t index) { return device_at(index).default_stream().id(); });
   define(module, "device_properties", &properties_of);
   define(module, "statistics", &statistics);
-  define(
-      module, "sensor", +[](int64_t index, int64_t which) {
-        return device_at(index).sensor(static_cast<graft_sensor>(which));
-      });
-#define GRAFT_BIND(name, value, unit) module.attr("SENSOR_" #name) = value;
-  GRAFT_SENSORS(GRAFT_BIND)
-#undef GRAFT_BIND
   const auto tuning = [](int64_t index, size_t candidates, const py::function& progress) {
     translate([&] { tune(index, candidates, progress); });
   };
