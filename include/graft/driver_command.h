@@ -70,7 +70,8 @@ class TemporaryFolder {
 
   // Whether it could be made. The functions below need it.
   bool exists() const { return !path_.empty(); }
-  // Why it does not exist; "" if it does.
+  // Why it does not exist, with a remedy: a text for the user and IO for the caller. "" if it
+  // exists.
   const std::string& problem() const { return problem_; }
   // The path of a file in it, which need not be there. REQUIRES: it exists.
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
