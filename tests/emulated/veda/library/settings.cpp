@@ -42,7 +42,7 @@ void read(const char* name, double* value) {
 }
 
 void read(const char* name, std::string* value) {
-  if (std::getenv(name) != nullptr) *value = std::getenv(name);
+  if (const std::string text = variable(name); !text.empty()) *value = text;
 }
 
 }  // namespace
