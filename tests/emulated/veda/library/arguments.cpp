@@ -76,6 +76,11 @@ std::vector<emulated::HostArgument> veo_args::list() {
   return arguments_;
 }
 
+std::shared_ptr<void> veo_args::begin_launch() {
+  ++*launches_;
+  return {nullptr, [launches = launches_](void*) { --*launches; }};
+}
+
 using emulated::entry;
 using emulated::require;
 using emulated::set_integer;
@@ -91,7 +96,7 @@ VEDAresult vedaArgsCreate(VEDAargs* args) {
 VEDAresult vedaArgsDestroy(VEDAargs args) {
   return entry("ArgsDestroy", [&] {
     require(args != nullptr, VEDA_ERROR_INVALID_ARGS);
-    if (*args->launches() > 0) {
+    if (args->in_use()) {
       emulated::end_process(
           "vedaArgsDestroy of arguments whose launch has not ended: wait first, or give "
           "vedaLaunchKernelEx destroyArgs = 1");

@@ -35,8 +35,9 @@ struct veo_args {
   void set(int index, emulated::HostArgument argument);
 
   std::vector<emulated::HostArgument> list();
-  // How many launches have not ended yet.
-  std::shared_ptr<std::atomic<int>> launches() { return launches_; }
+  // Whether a launch has not ended yet: what begin_launch gave lives as long as its request.
+  bool in_use() const { return *launches_ > 0; }
+  std::shared_ptr<void> begin_launch();
 
  private:
   std::mutex mutex_;

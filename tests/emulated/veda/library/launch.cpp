@@ -54,22 +54,13 @@ void launch(VEDAfunction function, VEDAstream stream, VEDAargs args, bool destro
   require(args != nullptr, VEDA_ERROR_INVALID_ARGS);
   veda_context& context = current_context();
   context.session()->stream(stream);
-  const auto launches = args->launches();
-  ++*launches;
-  Work work = [function, launches, &faults = context.faults(),
-               arguments = args->list()](Link& link) {
-    const Outcome outcome = run_kernel(link, faults, function, arguments);
-    --*launches;
-    return outcome;
+  Work work = [function, &faults = context.faults(), arguments = args->list(),
+               running = args->begin_launch()](Link& link) {
+    return run_kernel(link, faults, function, arguments);
   };
   context.kernel_given();
-  try {
-    context.enqueue(stream, std::move(work),
-                    {false, result, profile_kernel(context.device(), stream, function)});
-  } catch (const Failure&) {
-    *launches = 0;
-    throw;
-  }
+  context.enqueue(stream, std::move(work),
+                  {false, result, profile_kernel(context.device(), stream, function)});
   if (destroy) delete args;
 }
 

@@ -31,12 +31,15 @@ void Stream::enqueue(Work work, Handling handling) {
     const std::lock_guard lock(mutex_);
     calls_.push_back(call);
     waiting_.push_back(call);
-    if (stopping_) {
-      call->outcome.status = VEDA_ERROR_VEO_COMMAND_ERROR;
-      call->done = true;
-    }
+    if (stopping_) give_up(call.get());
   }
   changed_.notify_all();
+}
+
+void Stream::give_up(Call* call) {
+  call->work = nullptr;
+  call->outcome.status = VEDA_ERROR_VEO_COMMAND_ERROR;
+  call->done = true;
 }
 
 Outcome Stream::perform(Call* call) {
@@ -68,10 +71,7 @@ void Stream::serve() {
     call->done = true;
     changed_.notify_all();
   }
-  for (const auto& call : waiting_) {
-    call->outcome.status = VEDA_ERROR_VEO_COMMAND_ERROR;
-    call->done = true;
-  }
+  for (const auto& call : waiting_) give_up(call.get());
   waiting_.clear();
   changed_.notify_all();
 }

@@ -71,6 +71,7 @@ class Stream {
 
   void serve();
   Outcome perform(Call* call);
+  static void give_up(Call* call);
   VEDAresult report(Call* call);
 };
 

@@ -21,6 +21,8 @@
 namespace emulated {
 namespace {
 
+constexpr int kUnset = 0xA5;  // the bytes of a buffer that only goes out
+
 int device_number = 0;
 
 [[noreturn]] void die(const char* why) {
@@ -173,8 +175,9 @@ class Connection {
     std::vector<void*> buffers;
     for (const Argument& argument : arguments) {
       if (argument.kind != ArgumentKind::kBuffer) continue;
-      owners.emplace_back(new std::max_align_t[argument.value / sizeof(std::max_align_t) + 1]());
+      owners.emplace_back(new std::max_align_t[argument.value / sizeof(std::max_align_t) + 1]);
       buffers.push_back(owners.back().get());
+      std::memset(buffers.back(), kUnset, argument.value);
       if (argument.intent != VEDA_ARGS_INTENT_OUT &&
           !channel_.receive(buffers.back(), argument.value)) {
         return false;
