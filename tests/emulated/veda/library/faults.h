@@ -16,7 +16,8 @@ namespace emulated {
 class Faults {
  public:
   // calls: "function:nth:CODE,...", the function with or without veda, the code as a name with or
-  // without VEDA_ERROR_ or as a number; that call does nothing and gives the code.
+  // without VEDA_ERROR_ or as a number; that call does nothing and gives the code;
+  // vedaGetErrorName and vedaGetErrorString never fail.
   // device: "kind:kernel:nth,...": exception and hang happen to the kernel instead of its work,
   // launch is a request that the device refuses; oom is an allocation that fails late (its kernel
   // is "*"). Throws Failure(INVALID_VALUE) and prints the rule. Replaces all rules.
