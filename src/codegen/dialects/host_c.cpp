@@ -21,7 +21,7 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
 #ifndef __FMA__
 #define __builtin_fmaf(a, b, c) ((f32)((f64)(a) * (b) + (c)))
 #endif
-#define graft_lgamma(a) ({ int sign; __builtin_lgamma_r(a, &sign); })
+#define graft_lgamma(a) ({ f64 lgamma_r(f64, int*); int sign; lgamma_r(a, &sign); })
 )";
   }
 
