@@ -24,11 +24,13 @@ struct Tile {
   int64_t columns() const { return 2 * int64_t{lanes}; }
 };
 
+constexpr uint32_t kMostLanes = 16;  // of the vectors of ir.h
+
 // Sums, two vectors of b and one of a have to fit into 32 registers of 16 lanes, else into 16.
 Tile choose_tile(uint32_t lanes, int64_t m) {
-  const bool many = lanes >= 16;
+  const bool many = lanes >= kMostLanes;
   const int64_t choices[] = {many ? 8 : 6, many ? 6 : 5, 4};
-  Tile best{4, many ? 16u : lanes >= 8 ? 8u : 4u};
+  Tile best{4, many ? kMostLanes : lanes >= 8 ? 8u : 4u};
   int64_t least = INT64_MAX;
   for (const int64_t rows : choices) {
     const int64_t blocks = (m + rows - 1) / rows;
@@ -134,18 +136,24 @@ class TileWriter {
 
 }  // namespace
 
+bool runs_blocks(const Device& device) {
+  const graft_device_properties& properties = device.properties();
+  if (properties.device_class != GRAFT_CPU_LIKE || properties.sub_group_size > kMostLanes) {
+    return false;
+  }
+  const ir::Dialect* dialect = ir::find_dialect(properties.dialect);
+  return dialect != nullptr && !dialect->vectors().empty();
+}
+
 bool fits_blocks(const Device& device, const TensorView& output, const TensorView& a,
                  const TensorView& b) {
-  const graft_device_properties& properties = device.properties();
   const graft_dtype dtype = output.dtype;
   const int last = output.rank - 1;
   const int64_t m = output.sizes[last - 1], n = output.sizes[last], k = a.sizes[last];
-  if (properties.device_class != GRAFT_CPU_LIKE) return false;
   if (dtype != GRAFT_FLOAT32 && !is_half(dtype)) return false;
   if (a.dtype != dtype || b.dtype != dtype) return false;
   if (m < 4 || n < 8 || k < 8 || m * n * k < 16384) return false;
-  const ir::Dialect* dialect = ir::find_dialect(properties.dialect);
-  return dialect != nullptr && !dialect->vectors().empty();
+  return runs_blocks(device);
 }
 
 int64_t panel_rows(const Device& device, int64_t m) {

@@ -5,7 +5,11 @@
 
 namespace graft {
 
-// Whether the device runs wide vectors and the product is large enough to pay for packing.
+// Whether the device is CPU-like and has the vectors of ir.h. Longer ones, which blocks would leave
+// mostly empty, are left to the loops of the other kernels, for the device's compiler to fill.
+bool runs_blocks(const Device& device);
+
+// Whether the device runs blocks and the product is large enough to pay for packing.
 bool fits_blocks(const Device& device, const TensorView& output, const TensorView& a,
                  const TensorView& b);
 

@@ -149,7 +149,7 @@ void winograd_convolution(Stream& stream, graft_convolution_kind kind,
                     {plain.padding[0], plain.padding[1]}};
   const int64_t tiles = grid.down * grid.across, count = plain.output.sizes[0];
   Widths widths;
-  if (stream.device().properties().device_class == GRAFT_CPU_LIKE) {
+  if (runs_blocks(stream.device())) {
     widths = {panel_rows(stream.device(), outs), panel_columns(stream.device())};
   }
   WinogradPanels weights{0, outs, channels, std::max<int64_t>(1, widths.rows)};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "kernels/blocked_matmul.h"
 #include "kernels/convolution_kernel.h"
 #include "kernels/winograd.h"
 #include "runtime/dtype.h"
@@ -231,24 +232,24 @@ TEST(Convolution, WinogradAgreesWithDirectSums) {
   }
 }
 
-// Through the kernel that is chosen for these sizes: on CPU-like devices Winograd's, but for the
-// last ones, which have too few tiles, channels or a stride.
+// Through the kernel that is chosen for these sizes: Winograd's where the device runs blocks,
+// but for the last ones, which have too few tiles, channels or a stride.
 TEST(Convolution, WinogradIsChosenBySize) {
   const ConvolutionParameters padded{{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 1, false};
   const Case large = {2, 64, 13, 10, 66, 3, 3, padded};
   for (const graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_FLOAT64, GRAFT_BFLOAT16, GRAFT_FLOAT16}) {
     check(large, dtype, dtype == GRAFT_FLOAT16, true);
   }
-  const bool cpu_like = device().properties().device_class == GRAFT_CPU_LIKE;
+  const bool blocks = runs_blocks(device());
   const auto chosen = [](const Case& k, graft_dtype dtype) {
     DeviceTensor input({k.n, k.c, k.h, k.w}, dtype), weight({k.out, k.c, 3, 3}, dtype);
     DeviceTensor output({k.n, k.out, k.oh(), k.ow()}, dtype);
     return winograd_results(device(), GRAFT_CONVOLUTION_FORWARD, {input, weight, output}, nullptr,
                             k.p);
   };
-  EXPECT_EQ(chosen(large, GRAFT_FLOAT32), cpu_like ? 2 : 0);
-  EXPECT_EQ(chosen({1, 64, 56, 56, 64, 3, 3, padded}, GRAFT_FLOAT32), cpu_like ? 2 : 0);
-  EXPECT_EQ(chosen({1, 64, 56, 56, 64, 3, 3, padded}, GRAFT_BFLOAT16), cpu_like ? 4 : 0);
+  EXPECT_EQ(chosen(large, GRAFT_FLOAT32), blocks ? 2 : 0);
+  EXPECT_EQ(chosen({1, 64, 56, 56, 64, 3, 3, padded}, GRAFT_FLOAT32), blocks ? 2 : 0);
+  EXPECT_EQ(chosen({1, 64, 56, 56, 64, 3, 3, padded}, GRAFT_BFLOAT16), blocks ? 4 : 0);
   EXPECT_EQ(chosen(large, GRAFT_FLOAT64), 0);
   EXPECT_EQ(chosen({1, 512, 7, 7, 512, 3, 3, padded}, GRAFT_FLOAT32), 0);
   EXPECT_EQ(chosen({2, 16, 56, 56, 64, 3, 3, padded}, GRAFT_FLOAT32), 0);
