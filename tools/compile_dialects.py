@@ -4,6 +4,10 @@
 cuda-c: nvcc to PTX. opencl-c: PoCL through pyopencl where both are installed, else clang's OpenCL
 C, which only parses. A dialect whose compilers are all missing is named as not compiled. Exit code
 1 when a program does not compile.
+
+--ve compiles c instead, to objects for NEC's Vector Engine by clang-19, which must be here; they
+may leave undefined what drivers/veda/kernel_symbols.txt lists, and nothing else. The folder must
+come from a device with such an engine's properties, as tests/drivers/limited.cpp's vector_engine.
 """
 
 from __future__ import annotations
@@ -27,8 +31,8 @@ Compile = Callable[[list[Path], Path], str]
 """Compiles programs, writing to a scratch folder; gives the compiler's log, empty when all is well."""
 
 
-def run(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True)
+def run(command: list[str], folder: Path | None = None) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     return (
         "" if done.returncode == 0 else done.stdout + done.stderr or f"exit code {done.returncode}"
     )
@@ -68,15 +72,44 @@ def with_clang(programs: list[Path], scratch: Path) -> str:
     return run(["clang-14", *options.split(), "-Wno-constant-logical-operand", *map(str, programs)])
 
 
+ROOT = Path(__file__).resolve().parent.parent
+# Not -fno-math-errno: LLVM 19 would join sin and cos of one argument, and has no instructions for
+# that on this processor.
+FOR_VE = "clang-19 --target=ve-linux -O2 -ffreestanding -fopenmp-simd -w -c"
+
+
+def ve_symbols() -> set[str]:
+    lines = (ROOT / "drivers/veda/kernel_symbols.txt").read_text().splitlines()
+    return {line for line in lines if line and not line.startswith("#")}
+
+
+def with_clang_for_ve(programs: list[Path], scratch: Path) -> str:
+    log = run([*FOR_VE.split(), *(str(path.absolute()) for path in programs)], scratch)
+    if log:
+        return log
+    objects = [str(scratch / f"{path.stem}.o") for path in programs]
+    listed = subprocess.run(
+        ["llvm-nm-19", "--undefined-only", "--just-symbol-name", *objects],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    symbols = {line for line in listed.stdout.splitlines() if line and not line.endswith(":")}
+    unknown = sorted(symbols - ve_symbols())
+    if not unknown:
+        return ""
+    return f"undefined, and not listed in drivers/veda/kernel_symbols.txt: {', '.join(unknown)}"
+
+
 def has(program: str) -> Callable[[], bool]:
     return lambda: shutil.which(program) is not None
 
 
 # By dialect: name, whether it is here, how it compiles; the first that is here is taken.
-COMPILERS: dict[str, list[tuple[str, Callable[[], bool], Compile]]] = {
+Compilers = dict[str, list[tuple[str, Callable[[], bool], Compile]]]
+COMPILERS: Compilers = {
     "cuda-c": [("nvcc", has("nvcc"), with_nvcc)],
     "opencl-c": [("PoCL", has_pocl, with_pocl), ("clang-14", has("clang-14"), with_clang)],
 }
+VE_COMPILERS: Compilers = {"c": [("clang-19 for VE", lambda: True, with_clang_for_ve)]}
 
 
 def failures(compile_: Compile, programs: list[Path]) -> list[tuple[Path, str]]:
@@ -91,11 +124,11 @@ def failures(compile_: Compile, programs: list[Path]) -> list[tuple[Path, str]]:
     return failures(compile_, programs[:half]) + failures(compile_, programs[half:])
 
 
-def check(dialect: str, programs: list[Path], jobs: int) -> bool:
+def check(dialect: str, compilers: Compilers, programs: list[Path], jobs: int) -> bool:
     """Compiles a dialect's programs and prints what became of them."""
-    present = [(name, compile_) for name, here, compile_ in COMPILERS[dialect] if here()]
+    present = [(name, compile_) for name, here, compile_ in compilers[dialect] if here()]
     if not present:
-        names = " or ".join(name for name, _, _ in COMPILERS[dialect])
+        names = " or ".join(name for name, _, _ in compilers[dialect])
         print(f"{dialect}: {len(programs)} programs not compiled: no {names} on this machine")
         return True
     name, compile_ = present[0]
@@ -121,13 +154,18 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path, help="what GRAFT_DUMP_KERNELS named")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time")
+    parser.add_argument("--ve", action="store_true", help="c, for NEC's Vector Engine")
     given = parser.parse_args()
+    missing = [name for name in ("clang-19", "llvm-nm-19") if shutil.which(name) is None]
+    if given.ve and missing:
+        parser.error(f"no {' and no '.join(missing)} on this machine: run tools/setup")
+    compilers = VE_COMPILERS if given.ve else COMPILERS
     good, seen = True, False
-    for dialect in COMPILERS:
+    for dialect in compilers:
         programs = sorted((given.folder / dialect).glob("*.c"))
         if programs:
             seen = True
-            good = check(dialect, programs, given.jobs) and good
+            good = check(dialect, compilers, programs, given.jobs) and good
     if not seen:
         parser.error(
             f"{given.folder} has no programs: run something with GRAFT_DUMP_KERNELS={given.folder}"

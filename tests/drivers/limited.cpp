@@ -1,6 +1,7 @@
 // tests/drivers/limited.cpp: another driver with one ability less; GRAFT_LIMIT names which.
 //
-// GRAFT_LIMITED_DRIVER is the path of the driver that it stands in front of. What a device in the
+// GRAFT_LIMITED_DRIVER is the path of the driver that it stands in front of; a build may define
+// GRAFT_BASE_DRIVER for when it is not set. What a device in the
 // field may lack, each row of GRAFT_LIMITS takes away alone, so that what fails is that row's.
 #include <algorithm>
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "drivers/veda/properties.h"
 #include "graft/driver.h"
 #include "tests/drivers/base_driver.h"
 
@@ -192,6 +194,18 @@ void hold_little(graft_driver_table& table, graft_device_properties* properties)
   table.memory_info = nullptr;
 }
 
+// The base's kernels are then those of a Vector Engine, which needs no such processor.
+void be_vector_engine(graft_driver_table& table, graft_device_properties* properties) {
+  if (properties != nullptr) {
+    graft::veda::DeviceFacts facts;
+    facts.memory_bytes = properties->memory_bytes;
+    graft::veda::describe(facts, properties);
+    return;
+  }
+  table.extension = nullptr;
+  table.memory_host_view = nullptr;
+}
+
 // LIMIT(name, function, what is left): the function changes the table, and the properties where it
 // is given them. limits.py reads the rows.
 #define GRAFT_LIMITS(LIMIT)                                                                   \
@@ -209,7 +223,8 @@ void hold_little(graft_driver_table& table, graft_device_properties* properties)
   LIMIT(no_shuffles, lack<GRAFT_FEATURE_SHUFFLES>, "kernels without sub-groups")              \
   LIMIT(few_dtypes, know_float32, "bool, uint8, int32, int64 and float32")                    \
   LIMIT(pages, align_pages, "memory in pages of 64 KiB")                                      \
-  LIMIT(small, hold_little, "64 MiB of memory")
+  LIMIT(small, hold_little, "64 MiB of memory")                                               \
+  LIMIT(vector_engine, be_vector_engine, "a Vector Engine's properties, and no library")
 
 struct Limit {
   const char* name;
@@ -262,6 +277,9 @@ extern "C" GRAFT_DRIVER_EXPORT void graft_limited_refuse(int yes) { refusing = y
 
 extern "C" graft_status graft_driver_query(graft_driver_table* table) {
   const char* path = std::getenv("GRAFT_LIMITED_DRIVER");
+#ifdef GRAFT_BASE_DRIVER
+  if (path == nullptr) path = GRAFT_BASE_DRIVER;
+#endif
   if (path == nullptr || chosen() == nullptr) return GRAFT_INVALID_ARGUMENT;
   if (const graft_status status = load_base(path, &base); status != GRAFT_OK) return status;
   static graft_driver_table mine;

@@ -14,8 +14,8 @@
 
 namespace graft::test {
 
-// The first device of the built driver that GRAFT_TEST_DRIVER names ("opencl"; unset: "host");
-// opened once per process.
+// The first device of the built driver that GRAFT_TEST_DRIVER names ("opencl"; unset: "host"), or
+// of the one whose file it is the path of (".../graft_limited.so"); opened once per process.
 Device& device();
 Stream& stream();
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 #include "kernels/axes.h"
@@ -132,9 +133,11 @@ struct Shutdown : testing::Environment {
 
 Device& device() {
   static Device& opened = []() -> Device& {
-    const char* chosen = std::getenv("GRAFT_TEST_DRIVER");
-    const std::string driver = chosen == nullptr ? "host" : chosen;
-    const std::string path = GRAFT_TEST_DRIVER_DIR "/graft_" + driver + ".so";
+    const char* given = std::getenv("GRAFT_TEST_DRIVER");
+    const std::string chosen = given == nullptr ? "host" : given;
+    const bool is_path = chosen.find('/') != std::string::npos;
+    const std::string path = is_path ? chosen : GRAFT_TEST_DRIVER_DIR "/graft_" + chosen + ".so";
+    const std::string driver = std::filesystem::path(path).stem().string().substr(6);  // graft_
     setenv("GRAFT_DRIVER_PATH", path.c_str(), 1);
     setenv("GRAFT_DEVICES", driver.c_str(), 1);
     return platform().device(0);

@@ -16,8 +16,9 @@ print((x.sin() + torch.softmax(x, 0)).sum().item(), torch.randperm(9, device="gr
 """
 
 
-def compile_(folder):
-    return subprocess.run([sys.executable, str(TOOL), str(folder)], capture_output=True, text=True)
+def compile_(folder, *options, **more):
+    command = [sys.executable, str(TOOL), str(folder), *options]
+    return subprocess.run(command, capture_output=True, text=True, **more)
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +53,31 @@ def test_the_program_that_does_not_compile_is_named(dumped, tmp_path):
     assert done.returncode == 1
     assert "broken.c" in done.stderr
     assert "random_permutation.c" not in done.stderr
+
+
+def test_c_compiles_for_a_vector_engine(dumped):
+    done = compile_(dumped, "--ve")
+    assert done.returncode == 0, done.stdout + done.stderr
+    count = len(list((dumped / "c").iterdir()))
+    assert f"c: {count} of {count} programs compile with clang-19 for VE" in done.stdout
+
+
+def test_what_a_vector_engine_cannot_link_is_named(dumped, tmp_path):
+    shutil.copytree(dumped / "c", tmp_path / "c")
+    (tmp_path / "c" / "broken.c").write_text("void f(int x) { return y; }\n")
+    (tmp_path / "c" / "strange.c").write_text("int g(int); int f(int x) { return g(x); }\n")
+    done = compile_(tmp_path, "--ve")
+    assert done.returncode == 1
+    assert "broken.c" in done.stderr
+    assert "kernel_symbols.txt: g" in done.stderr
+    assert "strange.c" in done.stderr
+    assert "random_permutation.c" not in done.stderr
+
+
+def test_the_compiler_for_a_vector_engine_may_not_be_missing(dumped):
+    done = compile_(dumped, "--ve", env={**os.environ, "PATH": "/nowhere"})
+    assert done.returncode == 2
+    assert "no clang-19 and no llvm-nm-19 on this machine: run tools/setup" in done.stderr
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path):
