@@ -41,7 +41,6 @@ TEST_F(LossTest, KernelsThatEndTheDevice) {
 TEST_F(LossTest, PointerOfTheHostIsNoneOfTheDevice) {
   start();
   uint64_t value = 5;
-  // Far below the stack of any process, and mapped here.
   EXPECT_OK(launch("write_word", {reinterpret_cast<uint64_t>(&value), 6}));
   veda().CtxSynchronize();
   EXPECT_EQ(value, 5u);

@@ -151,6 +151,7 @@ void note(VEDAprofiler_data* data, VEDAprofiler_event event) {
 TEST_F(StreamTest, ProfilerSeesRequests) {
   start();
   const VEDAfunction nap = function("nap");
+  profiled.clear();
   VEDAprofiler_callback callback = nullptr;
   EXPECT_OK(veda().ProfilerGetCallback(&callback));
   EXPECT_EQ(callback, nullptr);
