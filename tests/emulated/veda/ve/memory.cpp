@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace emulated {
@@ -134,9 +135,13 @@ VEDAresult Memory::resolve(std::uint64_t pointer, std::uint64_t size, std::uint6
 
 void fill(void* to, std::uint64_t width, const std::uint64_t (&value)[2], std::uint64_t columns,
           std::uint64_t rows, std::uint64_t pitch) {
+  const std::uint64_t bytes = columns * width;
   char* row = static_cast<char*>(to);
-  for (std::uint64_t y = 0; y < rows; ++y, row += pitch) {
-    for (std::uint64_t x = 0; x < columns; ++x) std::memcpy(row + x * width, value, width);
+  for (std::uint64_t y = 0; y < rows && bytes > 0; ++y, row += pitch) {
+    std::memcpy(row, value, width);
+    for (std::uint64_t done = width; done < bytes; done *= 2) {
+      std::memcpy(row + done, row, std::min(done, bytes - done));
+    }
   }
 }
 
