@@ -24,7 +24,7 @@ export CCACHE_NOHASHDIR := 1
 export CCACHE_SLOPPINESS := pch_defines,time_macros
 
 help:
-	@echo 'make demo    train and run the example models on device="graft" (DEVICE=opencl: on that driver)'
+	@echo 'make demo    train and run the example models on device="graft" (DEVICE=opencl or ve: there)'
 	@echo 'make test    lint, torch-free tests (plain and under the sanitizers), pytest; WHOLE=1: each case in each pass'
 	@echo 'make bench   measure against torch on the CPU, write bench/results.json'
 	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
@@ -47,9 +47,10 @@ setup: .venv/graft.stamp
 	$(BIN)/python -m pip install --no-build-isolation --no-deps .
 	touch $@
 
-# DEVICE=opencl: on that driver's devices instead of the default one.
+# DEVICE=opencl: on that driver's devices instead of the default one. DEVICE=ve: on torch.device("ve"), a Vector Engine
+# or the emulated one.
 demo: .venv/graft.stamp
-	$(if $(DEVICE),GRAFT_DEVICES=$(DEVICE) )$(BIN)/python examples/demo.py
+	$(if $(filter ve,$(DEVICE)),tools/emulated-ve ,$(if $(DEVICE),GRAFT_DEVICES=$(DEVICE) ))$(BIN)/python examples/demo.py $(if $(filter ve,$(DEVICE)),--device ve)
 
 bench: .venv/graft.stamp
 	$(BIN)/python bench/run.py --publish
