@@ -72,9 +72,6 @@ static ScalarType widest(ScalarType type, at::ITensorListRef list) {
   for (const Tensor& one : list) type = widest(type, one);
   return type;
 }
-static ScalarType widest(ScalarType type, at::TensorList list) {
-  return widest(type, at::ITensorListRef(list));
-}
 template <class Other>
 ScalarType widest(ScalarType type, const Other&) {
   return type;
