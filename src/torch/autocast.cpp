@@ -68,10 +68,6 @@ Other cast(ScalarType, Other other) {
 static ScalarType widest(ScalarType type, const Tensor& tensor) {
   return is_cast(tensor) && tensor.scalar_type() == at::kFloat ? at::kFloat : type;
 }
-static ScalarType widest(ScalarType type, at::ITensorListRef list) {
-  for (const Tensor& one : list) type = widest(type, one);
-  return type;
-}
 template <class Other>
 ScalarType widest(ScalarType type, const Other&) {
   return type;
