@@ -45,6 +45,7 @@ namespace graft {
 // The folder keeps what a compiler reads and writes from other users and other processes, and
 // leaves nothing behind where the compiler fails. A process that is killed leaves it.
 //
+// Folders of several threads and processes never meet: each gets a name that was free.
 // A folder that only this user can open, in TMPDIR or else /tmp; it is gone, with its files, at the
 // end of the scope.
 class TemporaryFolder {
@@ -130,6 +131,7 @@ inline int run_command(std::vector<std::string> words, const std::string& output
 
 // Whether a result of run_command means that there is no such command: UNSUPPORTED, not an error of
 // the source.
+// A command that cannot be executed by this user counts as missing.
 inline bool is_missing(int result) {
   return result == -ENOENT || result == -EACCES || result == 127;
 }
