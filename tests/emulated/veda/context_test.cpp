@@ -146,6 +146,7 @@ TEST_F(ContextTest, ScalarModeHasAStreamForEachCore) {
   EXPECT_OK(veda().CtxStreamCnt(&count));
   EXPECT_EQ(count, 3);
   EXPECT_EQ(run("omp_threads"), 1u);
+  EXPECT_EQ(run("cores"), 1u);
   uint32_t flags = 9;
   EXPECT_OK(veda().StreamGetFlags(2, &flags));
   EXPECT_EQ(flags, 0u);

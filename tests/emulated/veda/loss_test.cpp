@@ -104,6 +104,14 @@ TEST_F(LossTest, HangEndsWithTheContext) {
   EXPECT_TRUE(ends(process));
 }
 
+TEST_F(LossTest, ProcessThatDoesNotListenIsKilled) {
+  start();
+  const int process = veda().process(0);
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  EXPECT_OK(veda().CtxDestroy(context));
+  EXPECT_TRUE(ends(process));
+}
+
 TEST_F(LossTest, ExitWithAHang) {
   start({{"FAULT", "hang:nap:2"}});
   EXPECT_EQ(run("nap", {3}), 3u);

@@ -280,6 +280,17 @@ TEST_F(MemoryTest, ReleaseLetsTheKernelFree) {
   EXPECT_CODE(VEDA_ERROR_UNKNOWN_VPTR, veda().MemFree(pointer));
 }
 
+TEST_F(MemoryTest, ReleasedMemoryIsTheKernels) {
+  start();
+  const VEDAdeviceptr pointer = allocate(0);
+  EXPECT_EQ(run("allocate_only", {bits(pointer), 64}), uint64_t{VEDA_SUCCESS});
+  EXPECT_OK(veda().MemRelease(pointer));
+  EXPECT_EQ(free_bytes(), size_t{1} << 30);
+  EXPECT_OK(veda().MemFree(pointer));
+  EXPECT_EQ(run("size_of", {bits(pointer)}), 64u);
+  EXPECT_EQ(run("free_delayed", {bits(pointer)}), uint64_t{VEDA_SUCCESS});
+}
+
 TEST_F(MemoryTest, Pitch) {
   start();
   VEDAdeviceptr pointer = nullptr;
@@ -314,6 +325,9 @@ TEST_F(MemoryTest, AssignNamesMemoryThatExists) {
   VEDAdeviceptr part = nullptr;
   EXPECT_OK(veda().MemAssign(&part, reinterpret_cast<void*>(raw(owner) + 4), 8, 0));
   EXPECT_EQ(read(part, 2), (std::vector<int32_t>{2, 3}));
+  VEDAdeviceptr start_of_it = nullptr;
+  EXPECT_OK(veda().MemAssign(&start_of_it, reinterpret_cast<void*>(raw(owner)), 8, 0));
+  EXPECT_OK(veda().MemFree(start_of_it));
   EXPECT_OK(veda().MemFree(part));
   EXPECT_EQ(read(owner, 4), (std::vector<int32_t>{1, 2, 3, 4}));
   EXPECT_CODE(VEDA_ERROR_INVALID_VALUE, veda().MemAssign(&part, nullptr, 8, 0));

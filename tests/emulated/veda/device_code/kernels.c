@@ -105,6 +105,7 @@ uint64_t use_cores(int32_t* marks) {
   return (uint64_t)emulated_ve_cores();
 }
 
+uint64_t cores(void) { return (uint64_t)emulated_ve_cores(); }
 uint64_t omp_threads(void) { return (uint64_t)atoi(getenv("VE_OMP_NUM_THREADS")); }
 uint64_t process(void) { return (uint64_t)getpid(); }
 uint64_t nap(uint64_t microseconds) {
