@@ -27,6 +27,14 @@ def make_tree(root: Path, files: dict[str, str]) -> design.Tree:
     return design.Tree(root)
 
 
+# The two writes that one file may make.
+SLOT = "python/torch_graft/ve/__init__.py"
+SLOT_PATCHES = """import copy
+import torch
+torch.UntypedStorage.ve = 1
+copy._deepcopy_dispatch[torch.UntypedStorage] = 1
+"""
+
 BODY = "  x();\n"
 BAD = [
     (design.file_sizes, {"src/runtime/a.cpp": "int a;\n" * 400}),
@@ -60,6 +68,11 @@ BAD = [
     (design.monkeypatches, {"python/a.py": "import sys\nsys.modules['torch.graft'] = None\n"}),
     (design.monkeypatches, {"python/a.py": "import torch\na, torch.b = 1, 2\n"}),
     (design.monkeypatches, {"python/a.py": "import torch\ndel torch.cuda\n"}),
+    (design.monkeypatches, {"python/a.py": "import copy\ncopy._deepcopy_dispatch[int] = None\n"}),
+    (design.monkeypatches, {"python/a.py": SLOT_PATCHES}),
+    (design.monkeypatches, {SLOT: SLOT_PATCHES + "torch.UntypedStorage.ve = 2\n"}),
+    (design.monkeypatches, {SLOT: SLOT_PATCHES + "torch.UntypedStorage.cuda = 2\n"}),
+    (design.monkeypatches, {SLOT: "import torch\ntorch.UntypedStorage.ve = 1\n"}),
     (
         design.driver_lists,
         {
@@ -111,6 +124,7 @@ GOOD = {
     "drivers/one/queue.h": "",
     "drivers/two/d.cpp": "",
     "src/runtime/c.h": '// "one" and "two" in a comment\nconst char* kDefault = "one";\n',
+    SLOT: f"# {SLOT}: what it may write\n{SLOT_PATCHES}",
     "python/a.py": "# python/a.py: its own names\nimport torch\na = torch.ones(1)\na.b = 1\n",
     "tests/test_a.py": "# tests/test_a.py: a skip\nimport pytest\n\ndef test_b():\n"
     "    pytest.skip()\n",
