@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+
 import torch_graft
 from resnet50 import ResNet50
 

@@ -33,6 +33,6 @@ set(core_batches
   "kernels pooling_planes winograd_kernels winograd_tile workspace"
   "runtime bounded_wait event_handle pending_ops slot_gate"
   "runtime caching_allocator caching_pools caching_report chosen_pool collective_group command_capture command_list concerns"
-  "runtime command_trace device device_name device_order direct_allocator driver_library error event"
+  "runtime command_trace device device_name device_numbers device_order direct_allocator driver_library error event"
   "runtime fork free_blocks ledger memory_history memory_statistics op_tag pinned_allocator platform"
   "runtime op_trace recording shared_memory stream stream_errors stream_waits version write_epochs")

@@ -154,18 +154,12 @@ void Platform::number_devices() {
   std::vector<Refusal> problems;
   const auto order = order_devices(found_, "GRAFT_DEVICES", std::getenv("GRAFT_DEVICES"), problems);
   for (const Refusal& problem : problems) refuse(problem.path, problem.reason);
-  if (!opening_) {
-    entries_.clear();
-    carried_.clear();
-  }
+  if (!opening_) numbers_.clear();
   for (const size_t position : order) {
-    const DeviceDescription& one = found_[position];
-    if (find_same(entries_, one) != nullptr || find_same(carried_, one) != nullptr) continue;
-    if (entries_.size() == static_cast<size_t>(kFirstCarried)) {
-      refuse(one.driver->path(), "there are more than 64 devices: pick some with GRAFT_DEVICES");
-      break;
-    }
-    entries_.push_back(entry_of(one, static_cast<int>(entries_.size())));
+    if (numbers_.count(found_[position])) continue;
+    refuse(found_[position].driver->path(),
+           "there are more than 64 devices: pick some with GRAFT_DEVICES");
+    break;
   }
   if (carries_) number_carried();
 }
@@ -189,41 +183,11 @@ void Platform::number_carried() {
     if (chosen) refuse(problem.path, problem.reason);
   }
   for (const size_t position : order) {
-    const DeviceDescription& one = found_[position];
-    const auto number = static_cast<int>(carried_.size());
-    if (find_same(carried_, one) != nullptr) continue;
-    if (kFirstCarried + number == kMostDevices) {
-      refuse(one.driver->path(), "there are more than 63 devices: pick some with GRAFT_VE_DEVICES");
-      return;
-    }
-    const std::shared_ptr<Entry>* const counted = find_same(entries_, one);
-    carried_.push_back(counted != nullptr ? *counted : entry_of(one, kFirstCarried + number));
+    if (numbers_.carry(found_[position])) continue;
+    refuse(found_[position].driver->path(),
+           "there are more than 63 devices: pick some with GRAFT_VE_DEVICES");
+    break;
   }
-}
-
-const std::shared_ptr<Platform::Entry>* Platform::find_same(
-    const std::vector<std::shared_ptr<Entry>>& among, const DeviceDescription& device) {
-  const auto found = std::find_if(among.begin(), among.end(), [&](const auto& entry) {
-    return entry->description.driver == device.driver &&
-           entry->description.ordinal == device.ordinal;
-  });
-  return found == among.end() ? nullptr : &*found;
-}
-
-std::shared_ptr<Platform::Entry> Platform::entry_of(const DeviceDescription& device, int index) {
-  auto entry = std::make_shared<Entry>();
-  entry->description = device;
-  entry->description.index = index;
-  return entry;
-}
-
-const std::shared_ptr<Platform::Entry>* Platform::find(int index) const {
-  const bool carried = index >= kFirstCarried;
-  const auto& among = carried ? carried_ : entries_;
-  const auto position = static_cast<size_t>(carried ? index - kFirstCarried : index);
-  if (index < 0 || position >= among.size()) return nullptr;
-  const auto& entry = among[position];
-  return entry->description.index == index ? &entry : nullptr;
 }
 
 void Platform::refuse_frozen(const std::string& path) const {
@@ -263,27 +227,27 @@ void Platform::freeze() {
 int Platform::device_count() {
   std::lock_guard lock(mutex_);
   discover();
-  return static_cast<int>(entries_.size());
+  return static_cast<int>(numbers_.counted().size());
 }
 
 int Platform::carried_count() {
   std::lock_guard lock(mutex_);
   discover();
   if (!carries_) number_carried();
-  return static_cast<int>(carried_.size());
+  return static_cast<int>(numbers_.carried().size());
 }
 
 int Platform::carried_index(int number) {
   const int count = carried_count();
   std::lock_guard lock(mutex_);
-  if (number < 0 || static_cast<size_t>(number) >= carried_.size()) {
+  if (number < 0 || static_cast<size_t>(number) >= numbers_.carried().size()) {
     throw Error(GRAFT_INVALID_ARGUMENT, device_label(kFirstCarried + number) +
                                             " does not exist: the slot carries " +
                                             std::to_string(count) +
                                             " devices. Name drivers in GRAFT_VE_DEVICES "
                                             "(python -m torch_graft doctor tells more).");
   }
-  return carried_[static_cast<size_t>(number)]->description.index;
+  return numbers_.carried()[static_cast<size_t>(number)]->description.index;
 }
 
 Device& Platform::device(int index) {
@@ -291,7 +255,7 @@ Device& Platform::device(int index) {
   if (index >= 0 && index < kMostDevices) {
     if (Device* open = open_[index].load(std::memory_order_acquire)) return *open;
   }
-  std::shared_ptr<Entry> entry;
+  DeviceNumbers::Entry entry;
   {
     std::lock_guard lock(mutex_);
     if (ended_) {
@@ -300,7 +264,7 @@ Device& Platform::device(int index) {
                                               "process exits.");
     }
     discover();
-    const std::shared_ptr<Entry>* const found = find(index);
+    const DeviceNumbers::Entry* const found = numbers_.find(index);
     if (found == nullptr) refuse_index(index);
     entry = *found;
     watch_forks();  // under the lock that a fork waits for: a child of now on is a forked child
@@ -325,13 +289,14 @@ Device& Platform::device(int index) {
 
 void Platform::refuse_index(int index) const {
   std::string text = device_label(index) + " does not exist: there ";
-  text +=
-      entries_.size() == 1 ? "is 1 device" : "are " + std::to_string(entries_.size()) + " devices";
-  if (entries_.empty()) {
+  text += numbers_.counted().size() == 1
+              ? "is 1 device"
+              : "are " + std::to_string(numbers_.counted().size()) + " devices";
+  if (numbers_.counted().empty()) {
     text += ". Name a driver in GRAFT_DRIVER_PATH (python -m torch_graft doctor tells more)";
     if (!refusals_.empty()) text += ". Refused: " + refusals_.front().reason;
   } else {
-    text += ", with indices from 0 to " + std::to_string(entries_.size() - 1);
+    text += ", with indices from 0 to " + std::to_string(numbers_.counted().size() - 1);
   }
   throw Error(GRAFT_INVALID_ARGUMENT, text + ".");
 }
@@ -354,14 +319,14 @@ std::vector<DeviceDescription> Platform::descriptions() {
   std::lock_guard lock(mutex_);
   discover();
   std::vector<DeviceDescription> devices;
-  for (const auto& entry : entries_) devices.push_back(entry->description);
+  for (const auto& entry : numbers_.counted()) devices.push_back(entry->description);
   return devices;
 }
 
 DeviceDescription Platform::description(int index) {
   std::lock_guard lock(mutex_);
   discover();
-  const std::shared_ptr<Entry>* const entry = find(index);
+  const DeviceNumbers::Entry* const entry = numbers_.find(index);
   if (entry == nullptr) refuse_index(index);
   return (*entry)->description;
 }
@@ -371,7 +336,7 @@ std::vector<DeviceDescription> Platform::found() {
   discover();
   std::vector<DeviceDescription> devices = found_;
   for (DeviceDescription& device : devices) {
-    for (const auto& entry : entries_) {
+    for (const auto& entry : numbers_.counted()) {
       const DeviceDescription& one = entry->description;
       if (one.driver == device.driver && one.ordinal == device.ordinal) device.index = one.index;
     }

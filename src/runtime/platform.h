@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/device.h"
-#include "runtime/device_name.h"
+#include "runtime/device_numbers.h"
 #include "runtime/device_order.h"
 #include "runtime/driver_library.h"
 #include "runtime/error.h"
@@ -32,8 +32,8 @@ class GRAFT_EXPORT Platform {
 
   // Indices below the first are counted devices, those from it on the carried ones that are not
   // counted; no index is above what torch can hold.
-  static constexpr int kFirstCarried = kFirstCarriedIndex;
-  static constexpr int kMostDevices = 127;
+  static constexpr int kFirstCarried = DeviceNumbers::kFirstCarried;
+  static constexpr int kMostDevices = DeviceNumbers::kMost;
 
   // Names a driver to load at the next question. Once a device
   // was opened, the devices of later drivers follow the others. Throws Error after freeze, naming
@@ -91,13 +91,6 @@ class GRAFT_EXPORT Platform {
   void shutdown() noexcept;
 
  private:
-  struct Entry {
-    DeviceDescription description;
-    std::unique_ptr<Device> device;
-    std::unique_ptr<Error> failure;  // of opening it
-    std::mutex opening;
-  };
-
   friend Platform& platform();
   // A fork waits for the lock, or its child could inherit it locked by a thread that it lacks.
   void before_fork();
@@ -110,10 +103,6 @@ class GRAFT_EXPORT Platform {
   void describe(Driver& driver);
   void number_devices();
   void number_carried();
-  const std::shared_ptr<Entry>* find(int index) const;  // null: no such device
-  static const std::shared_ptr<Entry>* find_same(const std::vector<std::shared_ptr<Entry>>& among,
-                                                 const DeviceDescription& device);
-  static std::shared_ptr<Entry> entry_of(const DeviceDescription& device, int index);
   void refuse(const std::string& path, const std::string& reason);
   void refuse_frozen(const std::string& path) const;
   [[noreturn]] void refuse_index(int index) const;
@@ -126,13 +115,12 @@ class GRAFT_EXPORT Platform {
   std::vector<std::string> paths_;  // not loaded yet
   std::vector<std::unique_ptr<Driver>> drivers_;
   std::vector<Refusal> refusals_;
-  std::vector<DeviceDescription> found_;         // every device of every driver
-  std::vector<Driver*> described_;               // those that were asked
-  std::vector<std::shared_ptr<Entry>> entries_;  // by index
-  std::vector<std::shared_ptr<Entry>> carried_;  // by the number in the slot
-  bool carries_ = false;                         // somebody asked for the slot's devices
-  bool opening_ = false;                         // a device was asked for: numbers stay
-  std::vector<void (*)() noexcept> finishes_;    // before shutdown
+  std::vector<DeviceDescription> found_;  // every device of every driver
+  std::vector<Driver*> described_;        // those that were asked
+  DeviceNumbers numbers_;
+  bool carries_ = false;                       // somebody asked for the slot's devices
+  bool opening_ = false;                       // a device was asked for: numbers stay
+  std::vector<void (*)() noexcept> finishes_;  // before shutdown
   std::atomic<Device*> open_[kMostDevices] = {};
 };
 

@@ -77,6 +77,7 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream exchangeStream(c10::Stream stream) const override {
     return translate([&] { return torch_stream(exchange_stream(runtime_stream(stream))); });
   }
+  // Throws RuntimeError if the driver offers none.
   void* getStreamNativeHandle(const c10::Stream stream) const override {
     uint64_t handle = 0;
     const bool offered = translate([&] { return runtime_stream(stream).native_handle(&handle); });
@@ -96,6 +97,8 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
     translate([&] { open(index).synchronize(); });
   }
 
+  // Streams and events may be of any thread; an event belongs to the stream that marked it last.
+  // Makes the event at its first mark: PyTorch gives null for one that was never recorded.
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex,
               const c10::EventFlag flag) const override {
     translate([&] {
@@ -117,6 +120,7 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
     if (event == nullptr) return;
     translate([&] { event_at(event).synchronize(); });
   }
+  // In milliseconds, between the marks of two events that were made with timing.
   double elapsedTime(void* start, void* end, const c10::DeviceIndex) const override {
     constexpr double kNanosecondsPerMillisecond = 1e6;
     return translate([&] {
@@ -128,6 +132,7 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
     delete static_cast<Event*>(event);
   }
 
+  // The memory is not given out again before the stream's work of now is done.
   void recordDataPtrOnStream(const c10::DataPtr& data, const c10::Stream& stream) const override {
     translate([&] { record_stream(data, runtime_stream(stream)); });
   }

@@ -27,7 +27,7 @@ class DeviceOrderTest : public testing::Test {
     found_.push_back(device);
   }
   using Order = std::vector<size_t>;
-  Order order(const char* list) { return order_devices(found_, list, problems_); }
+  Order order(const char* list) { return order_devices(found_, "GRAFT_DEVICES", list, problems_); }
 
   fake::Fake fake_;
   std::unique_ptr<Driver> host_, chip_;

@@ -62,7 +62,7 @@ def _replace_storage_methods() -> None:
     import torch
 
     torch.UntypedStorage.ve = _storage_on
-    copy._deepcopy_dispatch[torch.UntypedStorage] = _copied
+    copy._deepcopy_dispatch[torch.UntypedStorage] = _copied  # type: ignore[attr-defined]
 
 
 def _storage_on(storage: Any, device: Any = None, non_blocking: bool = False) -> Any:

@@ -234,9 +234,13 @@ def _inner_stream(stream: torch.Stream | None) -> torch.Stream | None:
     return torch.Stream(stream_id=stream.stream_id, device_index=index, device_type=kind)
 
 
-def record_memory_history(*args: Any, device: DeviceLike = None, **kwargs: Any) -> None:
+def record_memory_history(
+    enabled: Any = "all", context: Any = "all", stacks: Any = "python", max_entries: int = 2**20,
+    device: DeviceLike = None,
+) -> None:  # fmt: skip
+    """torch.graft's, on one device of the slot, or on all of them."""
     for index in inner_indices() if device is None else [inner_index(device)]:
-        _memory.record_memory_history(*args, device=index, **kwargs)
+        _memory.record_memory_history(enabled, context, stacks, max_entries, index)
 
 
 def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
@@ -290,7 +294,7 @@ def _part(of: ModuleType) -> ModuleType:
     for name, ours in vars(of).items():
         if name[:2] != "__" and getattr(ours, "__module__", None) == of.__name__:
             vars(made)[name] = _counterpart(name, ours)
-    made.__all__ = getattr(of, "__all__", sorted(n for n in vars(made) if n[0] != "_"))
+    vars(made)["__all__"] = getattr(of, "__all__", sorted(n for n in vars(made) if n[0] != "_"))
     return made
 
 
