@@ -184,14 +184,14 @@ def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -
     The form is that of torch.cuda.memory._snapshot(): its viewer and the functions of
     torch.cuda._memory_viz read it. Traces are listed by device; a device that was not used has none.
     """
-    found = snapshot_of(_indices(device), augment_with_fx_traces)
+    found = _snapshot_of(_indices(device), augment_with_fx_traces)
     if device is not None:
         before: list[Any] = [[] for _ in range(_index(device))]
         found["device_traces"] = before + found["device_traces"]
     return found
 
 
-def snapshot_of(indices: list[int], augment_with_fx_traces: bool = False) -> dict[str, Any]:
+def _snapshot_of(indices: list[int], augment_with_fx_traces: bool = False) -> dict[str, Any]:
     """_snapshot of some devices, whose traces stand in their order."""
     if augment_with_fx_traces:
         raise NotImplementedError("a snapshot tells nothing of FX graphs")

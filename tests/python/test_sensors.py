@@ -40,7 +40,7 @@ def test_sensors_have_the_units_of_torch_cuda(python: Callable[..., Ran], tmp_pa
         except RuntimeError as error:
             print(error)
         """,
-        GRAFT_DRIVER_PATH=build_c(tmp_path / "tiny.so", DRIVER),
+        GRAFT_DRIVER_PATH=build_c(tmp_path / "sensing.so", DRIVER),
         GRAFT_DEVICES="tiny",
     )
     assert "gives no utilization: its driver has no such sensor" in ran.good().out

@@ -246,7 +246,7 @@ def record_memory_history(
 def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
     """As torch.graft.memory's; traces are listed by device of the slot."""
     chosen = inner_indices() if device is None else [inner_index(device)]
-    return _memory.snapshot_of(chosen, augment_with_fx_traces)
+    return _memory._snapshot_of(chosen, augment_with_fx_traces)
 
 
 def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
