@@ -82,6 +82,7 @@ Called prepare(graft_device device) {
 
 void close(graft_device device) {
   if (device->context != nullptr && !device->is_borrowed) veda().CtxDestroy(device->context);
+  device->lanes.clear();  // whose abandoned commands hold things of VEDA's
   leave();
 }
 
