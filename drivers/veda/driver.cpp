@@ -4,9 +4,9 @@
 #include "device.h"
 #include "event.h"
 #include "graft/driver_slot.h"
-#include "kernel.h"
 #include "memory.h"
-#include "program.h"
+#include "program/kernel.h"
+#include "program/program.h"
 #include "stream.h"
 #include "transfer.h"
 

@@ -1,15 +1,15 @@
-// drivers/veda/program.cpp: compiles, loads and searches programs.
-#include "program.h"
+// drivers/veda/program/program.cpp: compiles, loads and searches programs.
+#include "program/program.h"
 
 #include <string_view>
 #include <utility>
 
-#include "compiler.h"
 #include "device.h"
-#include "entry.h"
 #include "graft/driver_blob.h"
 #include "graft/driver_command.h"
 #include "graft/driver_slot.h"
+#include "program/compiler.h"
+#include "program/entry.h"
 
 namespace graft::veda {
 namespace {

@@ -1,6 +1,6 @@
-// drivers/veda/entry.h: the device's side of a launch, compiled into each program.
-#ifndef GRAFT_DRIVERS_VEDA_ENTRY_H_
-#define GRAFT_DRIVERS_VEDA_ENTRY_H_
+// drivers/veda/program/entry.h: the device's side of a launch, compiled into each program.
+#ifndef GRAFT_DRIVERS_VEDA_PROGRAM_ENTRY_H_
+#define GRAFT_DRIVERS_VEDA_PROGRAM_ENTRY_H_
 
 namespace graft::veda {
 
@@ -80,4 +80,4 @@ u64 graft_veda_launch(u64 kernel, u64 grid, u64 cores, const void* arguments) {
 
 }  // namespace graft::veda
 
-#endif  // GRAFT_DRIVERS_VEDA_ENTRY_H_
+#endif  // GRAFT_DRIVERS_VEDA_PROGRAM_ENTRY_H_

@@ -1,6 +1,6 @@
-// drivers/veda/program.h: compiled programs, and the kernels inside them.
-#ifndef GRAFT_DRIVERS_VEDA_PROGRAM_H_
-#define GRAFT_DRIVERS_VEDA_PROGRAM_H_
+// drivers/veda/program/program.h: compiled programs, and the kernels inside them.
+#ifndef GRAFT_DRIVERS_VEDA_PROGRAM_PROGRAM_H_
+#define GRAFT_DRIVERS_VEDA_PROGRAM_PROGRAM_H_
 
 #include <memory>
 #include <mutex>
@@ -9,7 +9,7 @@
 
 #include "api.h"
 #include "graft/driver.h"
-#include "kernel.h"
+#include "program/kernel.h"
 
 // A module that the device has loaded; its kernels live as long as it does.
 struct graft_program_s {
@@ -33,4 +33,4 @@ graft_status kernel_find(graft_device device, graft_program program, const char*
 
 }  // namespace graft::veda
 
-#endif  // GRAFT_DRIVERS_VEDA_PROGRAM_H_
+#endif  // GRAFT_DRIVERS_VEDA_PROGRAM_PROGRAM_H_

@@ -1,6 +1,6 @@
-// drivers/veda/compiler.h: runs the compiler and the linker for Vector Engines.
-#ifndef GRAFT_DRIVERS_VEDA_COMPILER_H_
-#define GRAFT_DRIVERS_VEDA_COMPILER_H_
+// drivers/veda/program/compiler.h: runs the compiler and the linker for Vector Engines.
+#ifndef GRAFT_DRIVERS_VEDA_PROGRAM_COMPILER_H_
+#define GRAFT_DRIVERS_VEDA_PROGRAM_COMPILER_H_
 
 #include <string>
 #include <string_view>
@@ -20,4 +20,4 @@ const std::string& toolchain();
 
 }  // namespace graft::veda
 
-#endif  // GRAFT_DRIVERS_VEDA_COMPILER_H_
+#endif  // GRAFT_DRIVERS_VEDA_PROGRAM_COMPILER_H_

@@ -1,14 +1,14 @@
-// drivers/veda/compiler.cpp: runs the compiler and the linker for Vector Engines.
-#include "compiler.h"
+// drivers/veda/program/compiler.cpp: runs the compiler and the linker for Vector Engines.
+#include "program/compiler.h"
 
 #include <cstring>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "entry.h"
 #include "graft/driver_blob.h"
 #include "graft/driver_command.h"
+#include "program/entry.h"
 #include "settings.h"
 
 namespace graft::veda {

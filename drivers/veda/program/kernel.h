@@ -1,6 +1,6 @@
-// drivers/veda/kernel.h: kernels and their launch.
-#ifndef GRAFT_DRIVERS_VEDA_KERNEL_H_
-#define GRAFT_DRIVERS_VEDA_KERNEL_H_
+// drivers/veda/program/kernel.h: kernels and their launch.
+#ifndef GRAFT_DRIVERS_VEDA_PROGRAM_KERNEL_H_
+#define GRAFT_DRIVERS_VEDA_PROGRAM_KERNEL_H_
 
 #include <cstdint>
 #include <string>
@@ -22,4 +22,4 @@ graft_status kernel_launch(graft_stream stream, graft_kernel kernel, const graft
 
 }  // namespace graft::veda
 
-#endif  // GRAFT_DRIVERS_VEDA_KERNEL_H_
+#endif  // GRAFT_DRIVERS_VEDA_PROGRAM_KERNEL_H_

@@ -1,5 +1,5 @@
-// drivers/veda/kernel.cpp: launches kernels.
-#include "kernel.h"
+// drivers/veda/program/kernel.cpp: launches kernels.
+#include "program/kernel.h"
 
 #include <algorithm>
 #include <memory>
