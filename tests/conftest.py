@@ -20,6 +20,8 @@ from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # Two virtual devices for every test; here, because collecting any folder may already count devices.
 os.environ.setdefault("GRAFT_HOST_DEVICES", "2")
+# They are torch.device("ve")'s, too.
+os.environ.setdefault("GRAFT_VE_DEVICES", "host")
 # PoCL, where it is installed, takes a second to say what it has, in each of the many processes that
 # tests start. A test of OpenCL's devices unsets this, and a whole run names them.
 if "opencl" not in os.environ.get("GRAFT_DEVICES", ""):

@@ -29,11 +29,13 @@ def autocast(
 class GradScaler(torch.amp.GradScaler):
     """torch.amp.GradScaler of this device type; without a device it warns and does nothing."""
 
+    _type = staticmethod(_device_type)
+
     def __init__(
         self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
         growth_interval: int = 2000, enabled: bool = True,
     ) -> None:  # fmt: skip
-        name = _device_type()
+        name = self._type()
         if enabled and not torch.get_device_module(name).is_available():
             warnings.warn(
                 f"torch.{name}.amp.GradScaler is enabled, but there is no device. Disabling.",

@@ -100,6 +100,7 @@ def _device_variable(base: Any, name: str, module: ModuleType) -> Any:
         return int(module._exchange_device(index))
 
     exchange_device.__name__ = "_exchange_device"
+    exchange_device.device_type = name  # type: ignore[attr-defined]  # for placing.name_devices
 
     class DeviceVariable(base):
         _exchange_fn = staticmethod(exchange_device)

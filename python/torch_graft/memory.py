@@ -172,7 +172,14 @@ def memory_snapshot(
 
     include_traces changes nothing: what happened to the memory is told by _snapshot.
     """
-    segments: list[dict[str, Any]] = _snapshot()["segments"]
+    return segments_of(_snapshot(), mempool_id)
+
+
+def segments_of(
+    snapshot: dict[str, Any], mempool_id: tuple[int, int] | None
+) -> list[dict[str, Any]]:
+    """The segments of a snapshot, or those of one pool."""
+    segments: list[dict[str, Any]] = snapshot["segments"]
     if mempool_id is None or tuple(mempool_id) == (0, 0):
         return segments
     return [one for one in segments if one["segment_pool_id"] == tuple(mempool_id)]

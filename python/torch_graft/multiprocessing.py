@@ -12,6 +12,7 @@ import torch
 from torch.multiprocessing import reductions
 
 from torch_graft import _C
+from torch_graft.ve import NAME as SLOT
 
 # A function of torch_graft.rebuilding and its arguments.
 Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -28,7 +29,7 @@ def ipc_collect() -> None:
 
 
 def _is_ours(device: torch.device) -> bool:
-    return bool(device.type == torch._C._get_privateuse1_backend_name())
+    return device.type in (torch._C._get_privateuse1_backend_name(), SLOT)
 
 
 def reduce_storage(storage: torch.UntypedStorage) -> Recipe:
@@ -38,15 +39,15 @@ def reduce_storage(storage: torch.UntypedStorage) -> Recipe:
     # Late, since a process that unpickles imports that module first, and it imports torch.
     from torch_graft import rebuilding
 
-    index = storage.device.index
+    index, slot = storage.device.index, storage.device.type == SLOT
     if storage.nbytes() == 0:
-        return rebuilding.empty_storage, (index,)
+        return rebuilding.empty_storage, (index, slot)
     shared = _C.share_storage(storage)
     if shared is not None:
-        return rebuilding.shared_storage, shared
-    _C.synchronize(index)
+        return rebuilding.shared_storage, (*shared, slot)
+    torch.get_device_module(storage.device).synchronize(index)
     whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
-    return rebuilding.staged_storage, (whole.cpu().untyped_storage(), index)
+    return rebuilding.staged_storage, (whole.cpu().untyped_storage(), index, slot)
 
 
 def reduce_tensor(tensor: torch.Tensor) -> Recipe:

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch_graft import _C
 from torch_graft.indices import DeviceLike, device_index
-from torch_graft.memory import memory_snapshot
+from torch_graft.memory import segments_of, snapshot_of
 
 
 class MemPool:
@@ -33,7 +33,8 @@ class MemPool:
 
     def snapshot(self) -> list[dict[str, Any]]:
         """The pool's segments on every device, as memory_snapshot lists them."""
-        return memory_snapshot(self.id)
+        counted = range(_C.device_count())
+        return segments_of(snapshot_of(sorted({*counted, *self._devices})), self.id)
 
 
 @contextmanager

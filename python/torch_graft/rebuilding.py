@@ -13,34 +13,36 @@ import torch
 from torch.multiprocessing.reductions import SharedCache, StorageWeakRef
 
 from torch_graft import _C
+from torch_graft.ve import NAME as SLOT
 
-_received = SharedCache()  # storages by the names of their memory
-
-
-def _device(index: int) -> torch.device:
-    return torch.device(torch._C._get_privateuse1_backend_name(), index)
+# Storages by the names of their memory and by whether they are torch.device("ve")'s.
+_received = SharedCache()
 
 
-def empty_storage(index: int) -> torch.UntypedStorage:
-    return torch.UntypedStorage(0, device=_device(index))
+def _device(index: int, slot: bool) -> torch.device:
+    return torch.device(SLOT if slot else torch._C._get_privateuse1_backend_name(), index)
 
 
-def shared_storage(name: bytes, handle: bytes) -> torch.UntypedStorage:
+def empty_storage(index: int, slot: bool) -> torch.UntypedStorage:
+    return torch.empty(0, dtype=torch.uint8, device=_device(index, slot)).untyped_storage()
+
+
+def shared_storage(name: bytes, handle: bytes, slot: bool) -> torch.UntypedStorage:
     """One storage for all messages about the same memory, as long as it lives here."""
-    known = _received.get(name)
+    known = _received.get((name, slot))
     # None once the storage has died.
     alive = None if known is None else torch.UntypedStorage._new_with_weak_ptr(known.cdata)
     if alive is not None:
         _C.receive_again(handle)
         return alive
-    storage = _C.receive_storage(handle)
-    _received[name] = StorageWeakRef(storage)
+    storage = _C.receive_storage(handle, slot)
+    _received[name, slot] = StorageWeakRef(storage)
     return storage
 
 
-def staged_storage(staged: torch.UntypedStorage, index: int) -> torch.UntypedStorage:
+def staged_storage(staged: torch.UntypedStorage, index: int, slot: bool) -> torch.UntypedStorage:
     bytes_ = torch.empty(0, dtype=torch.uint8).set_(staged)
-    return bytes_.to(_device(index)).untyped_storage()
+    return bytes_.to(_device(index, slot)).untyped_storage()
 
 
 def dense_tensor(

@@ -82,7 +82,6 @@ void Platform::refuse(const std::string& path, const std::string& reason) {
 
 void Platform::describe(Driver& driver) {
   if (std::find(described_.begin(), described_.end(), &driver) != described_.end()) return;
-  described_.push_back(&driver);
   constexpr uint32_t kUnwritten = UINT32_MAX;
   uint32_t count = kUnwritten;
   const graft_status status = Driver::call_locked(driver.table().device_count, &count);
@@ -104,6 +103,7 @@ void Platform::describe(Driver& driver) {
       refuse(driver.path(), error.what());
     }
   }
+  described_.push_back(&driver);
 }
 
 Driver* Platform::add_driver(const std::string& path, const char* list) {

@@ -2,17 +2,15 @@
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
-#include <algorithm>
-#include <optional>
-#include <vector>
-
 #include "torch/device_type.h"
+#include "torch/ve/casting.h"
 
 namespace graft::binding {
 using at::IntArrayRef;
 using at::Scalar;
 using at::ScalarType;
 using at::Tensor;
+using at::autocast::CastPolicy;
 
 static Tensor refuse_binary_cross_entropy(const Tensor& /*self*/, const Tensor& /*target*/,
                                           const std::optional<Tensor>& /*weight*/,
@@ -27,89 +25,20 @@ static Tensor refuse_binary_cross_entropy(const Tensor& /*self*/, const Tensor& 
       "safe to autocast.");
 }
 
-// PyTorch's casts take tensors of one device type each; those of torch.device("ve") follow the same
-// lists here, and cast each time: PyTorch's cache of cast weights is of its own casts.
-static bool of_slot(const Tensor& tensor) {
-  return tensor.defined() && tensor.device().type() == kSlotType;
-}
-static bool of_slot(const std::optional<Tensor>& tensor) { return tensor && of_slot(*tensor); }
-static bool of_slot(at::ITensorListRef list) {
-  return std::any_of(list.begin(), list.end(), [](const Tensor& one) { return of_slot(one); });
-}
-static bool of_slot(at::TensorList list) { return of_slot(at::ITensorListRef(list)); }
-template <class Other>
-bool of_slot(const Other&) {
-  return false;
-}
-
-static bool is_cast(const Tensor& tensor) {
-  return of_slot(tensor) && tensor.is_floating_point() && tensor.scalar_type() != at::kDouble;
-}
-
-static Tensor cast(ScalarType type, const Tensor& tensor) {
-  return is_cast(tensor) ? tensor.to(type) : tensor;
-}
-static std::optional<Tensor> cast(ScalarType type, const std::optional<Tensor>& tensor) {
-  return tensor ? std::optional(cast(type, *tensor)) : std::nullopt;
-}
-static std::vector<Tensor> cast(ScalarType type, at::ITensorListRef list) {
-  std::vector<Tensor> all;
-  for (const Tensor& one : list) all.push_back(cast(type, one));
-  return all;
-}
-static std::vector<Tensor> cast(ScalarType type, at::TensorList list) {
-  return cast(type, at::ITensorListRef(list));
-}
-template <class Other>
-Other cast(ScalarType, Other other) {
-  return other;
-}
-
-static ScalarType widest(ScalarType type, const Tensor& tensor) {
-  return is_cast(tensor) && tensor.scalar_type() == at::kFloat ? at::kFloat : type;
-}
-template <class Other>
-ScalarType widest(ScalarType type, const Other&) {
-  return type;
-}
-
-template <at::autocast::CastPolicy policy, class Signature, Signature* operation>
-struct Cast;
-
-template <at::autocast::CastPolicy policy, class Result, class... Arguments,
-          Result (*operation)(Arguments...)>
-struct Cast<policy, Result(Arguments...), operation> {
-  using Policy = at::autocast::CastPolicy;
-  using Stock = typename at::autocast::WrapFunction<policy, kDeviceType, Result(Arguments...),
-                                                    Result(Arguments...), operation>::type;
-
-  static Result call(Arguments... arguments) {
-    if (!(of_slot(arguments) || ...)) return Stock::call(arguments...);
-    const c10::impl::ExcludeDispatchKeyGuard once(c10::DispatchKey::GRAFT_AUTOCAST_KEY);
-    const ScalarType low = at::autocast::get_autocast_dtype(kDeviceType);
-    ScalarType type = policy == Policy::lower_precision_fp ? low : at::kFloat;
-    if constexpr (policy == Policy::promote) {
-      type = low;
-      ((type = widest(type, arguments)), ...);
-    }
-    return (*operation)(cast(type, arguments)...);
-  }
-};
-
-#define GRAFT_CAST2(op, policy)                                                               \
-  m.impl(#op, TORCH_FN((&Cast<at::autocast::CastPolicy::policy, decltype(at::_ops::op::call), \
-                              &at::_ops::op::call>::call)));
-#define GRAFT_CAST3(op, overload, policy)                                                          \
-  m.impl(                                                                                          \
-      #op "." #overload,                                                                           \
-      TORCH_FN((&Cast<at::autocast::CastPolicy::policy, decltype(at::_ops::op##_##overload::call), \
-                      &at::_ops::op##_##overload::call>::call)));
-#define GRAFT_CAST_OF(_1, _2, _3, name, ...) name
-#define GRAFT_CAST(...) GRAFT_CAST_OF(__VA_ARGS__, GRAFT_CAST3, GRAFT_CAST2)(__VA_ARGS__)
-#define GRAFT_LOWER_PRECISION(...) GRAFT_CAST(__VA_ARGS__, lower_precision_fp)
-#define GRAFT_FP32(...) GRAFT_CAST(__VA_ARGS__, fp32)
-#define GRAFT_FP32_SET_DTYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
-#define GRAFT_PROMOTE(...) GRAFT_CAST(__VA_ARGS__, promote)
+// torch's lists give an operator's name, and its overload where it has one.
+#define GRAFT_AUTOCAST(name, op, policy) \
+  m.impl(name, &ve::Autocast<CastPolicy::policy, decltype(op), &op, decltype(op)>::call);
+#define GRAFT_PLAIN(op, policy) GRAFT_AUTOCAST("aten::" #op, ATEN_FN(op), policy)
+#define GRAFT_OVERLOAD(op, overload, policy) \
+  GRAFT_AUTOCAST("aten::" #op "." #overload, ATEN_FN2(op, overload), policy)
+#define GRAFT_PICK(first, second, picked, ...) picked
+#define GRAFT_BY_FORM(...) GRAFT_PICK(__VA_ARGS__, GRAFT_OVERLOAD, GRAFT_PLAIN, )
+#define GRAFT_LOWER_PRECISION(...) GRAFT_BY_FORM(__VA_ARGS__)(__VA_ARGS__, lower_precision_fp)
+#define GRAFT_FP32(...) GRAFT_BY_FORM(__VA_ARGS__)(__VA_ARGS__, fp32)
+#define GRAFT_FP32_SET_DTYPE(...) GRAFT_BY_FORM(__VA_ARGS__)(__VA_ARGS__, fp32_set_opt_dtype)
+#define GRAFT_PROMOTE(...) GRAFT_BY_FORM(__VA_ARGS__)(__VA_ARGS__, promote)
+#define GRAFT_OTHER_SIGNATURE(op, name, registered, redispatched, policy) \
+  m.impl("aten::" name, &ve::Autocast<CastPolicy::policy, redispatched, &op, registered>::call);
 
 TORCH_LIBRARY_IMPL(_, GRAFT_AUTOCAST_KEY, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
 
@@ -117,7 +46,7 @@ TORCH_LIBRARY_IMPL(aten, GRAFT_AUTOCAST_KEY, m) {
   AT_FORALL_LOWER_PRECISION_FP(GRAFT_LOWER_PRECISION)
   AT_FORALL_FP32(GRAFT_FP32)
   AT_FORALL_FP32_SET_OPT_DTYPE(GRAFT_FP32_SET_DTYPE)
-  AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
+  AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(GRAFT_OTHER_SIGNATURE)
   AT_FORALL_PROMOTE(GRAFT_PROMOTE)
   m.impl("binary_cross_entropy", &refuse_binary_cross_entropy);
 }

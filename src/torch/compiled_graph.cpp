@@ -18,6 +18,7 @@
 #include "torch/device_scope.h"
 #include "torch/lazy_clone.h"
 #include "torch/memory.h"
+#include "torch/ve/backward.h"
 #include "torch/ve/call.h"
 #include "torch/ve/generator.h"
 #include "torch/view.h"
@@ -139,6 +140,7 @@ void CompiledGraph::run_and_give(std::vector<GraphValue>* inputs,
 
 void CompiledGraph::run_carried(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
                                 std::vector<GraphValue>* results) {
+  ve::follow_backward();
   auto call = std::make_unique<ve::Call>(graph_.name.c_str());
   std::vector<GraphValue> inner;
   for (const GraphValue& one : inputs) {

@@ -18,6 +18,7 @@
 #include "torch/current.h"
 #include "torch/errors.h"
 #include "torch/lazy_clone.h"
+#include "torch/ve/storage.h"
 
 namespace graft::binding {
 namespace {
@@ -171,8 +172,9 @@ void observe_out_of_memory(OutOfMemoryObserver observer) {
 }
 
 Block* block_of(const c10::DataPtr& data) {
-  if (data.get_deleter() != &free_block) return lazily_shared_block(data);
-  return static_cast<Block*>(data.get_context());
+  const c10::DataPtr& own = ve::inner_data(data);
+  if (own.get_deleter() != &free_block) return lazily_shared_block(own);
+  return static_cast<Block*>(own.get_context());
 }
 
 void record_stream(const c10::DataPtr& data, Stream& stream) {

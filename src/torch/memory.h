@@ -20,7 +20,8 @@ c10::DataPtr allocate_on(c10::DeviceIndex index, size_t bytes);
 // The allocator object behind it; PyTorch keeps it in every storage.
 c10::Allocator& device_memory();
 
-// The block behind memory that allocate_on gave; null for any other. The DataPtr keeps it.
+// The block behind memory that allocate_on gave, also in front of which a storage of
+// torch.device("ve") lies; null for any other. The DataPtr keeps it.
 Block* block_of(const c10::DataPtr& data);
 
 // Commands of stream use data too: its memory is not given out again before they are done. Does

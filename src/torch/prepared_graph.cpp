@@ -10,6 +10,7 @@
 #include "torch/current.h"
 #include "torch/errors.h"
 #include "torch/memory.h"
+#include "torch/ve/slot.h"
 
 namespace graft::binding {
 namespace {
@@ -64,7 +65,7 @@ py::list PreparedGraph::prepare(const Objects& inputs) {
     tensors.push_back(THPVariable_Unpack(one));
     given.append(py::reinterpret_borrow<py::object>(one));
   }
-  Stream& stream = current_stream(tensors.front().device().index());
+  Stream& stream = current_stream(ve::carrier_index(tensors.front().device()));
   ++preparations_;
   if (stream.memory_pool() != 0) return py::list(prologue_(given));  // its replays see new weights
   TensorWatch watch(std::move(tensors));
@@ -91,7 +92,8 @@ py::object PreparedGraph::call(const py::list& inputs) {
   py::list all;
   translate([&] {
     take(inputs);
-    Stream& stream = current_stream(THPVariable_Unpack(given_.front()).device().index());
+    const c10::Device device = THPVariable_Unpack(given_.front()).device();
+    Stream& stream = current_stream(ve::carrier_index(device));
     const bool known = stream.memory_pool() == 0 && fits(given_);
     if (known && kept_->stream != &stream) share_with(stream);
     const py::list prepared = known ? kept_->results : prepare(Objects(given_));

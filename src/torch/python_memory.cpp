@@ -14,6 +14,7 @@
 #include "runtime/allocator.h"
 #include "runtime/chosen_pool.h"
 #include "runtime/device.h"
+#include "runtime/device_name.h"
 #include "runtime/platform.h"
 #include "torch/current.h"
 #include "torch/memory.h"
@@ -186,7 +187,7 @@ py::dict row(const SegmentSnapshot& segment, int64_t index, const Frames& frames
   py::list blocks;
   for (const BlockSnapshot& block : segment.blocks) blocks.append(row(block, frames));
   py::dict row;
-  row["device"] = index;
+  row["device"] = index < kFirstCarriedIndex ? index : index - kFirstCarriedIndex;
   row["address"] = segment.address;
   row["total_size"] = segment.bytes;
   row["allocated_size"] = segment.allocated;

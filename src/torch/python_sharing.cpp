@@ -12,6 +12,8 @@
 #include "torch/current.h"
 #include "torch/memory.h"
 #include "torch/python.h"
+#include "torch/ve/slot.h"
+#include "torch/ve/storage.h"
 
 namespace graft::binding {
 namespace {
@@ -21,7 +23,8 @@ namespace py = pybind11;
 void end_use(void* context) { shared_memory().release(static_cast<ReceivedBlock*>(context)); }
 
 // None where the bytes have to go through host memory.
-std::optional<MemoryHandle> handle_of(const c10::Storage& storage) {
+std::optional<MemoryHandle> handle_of(const c10::Storage& given) {
+  const c10::Storage storage = given.device_type() == ve::kType ? ve::inner_storage(given) : given;
   TORCH_CHECK(storage.device_type() == kDeviceType, "a handle is for memory of a device of type ",
               device_name(), ", not ", storage.device());
   current_stream(storage.device().index()).refuse_recording("sending a tensor to another process");
@@ -56,30 +59,32 @@ MemoryHandle parsed(const std::string& bytes) {
   return handle;
 }
 
-// Numbers of devices may differ between processes; drivers and their devices do not.
-c10::DeviceIndex index_of(const MemoryHandle& handle) {
+// Numbers of devices may differ between processes; drivers and their devices do not. Gives the
+// platform's index; slot: of a device of torch.device("ve").
+c10::DeviceIndex index_of(const MemoryHandle& handle, bool slot) {
   const std::string driver(handle.driver, ::strnlen(handle.driver, sizeof handle.driver));
-  const int count = device_count();
-  const auto all = platform().descriptions();
+  const int count = slot ? ve::count() : device_count();
   for (int index = 0; index < count; ++index) {
-    const DeviceDescription& one = all[static_cast<size_t>(index)];
-    if (one.driver->name() == driver && one.ordinal == handle.ordinal) {
-      return static_cast<c10::DeviceIndex>(index);
-    }
+    const auto one = platform().description(slot ? platform().carried_index(index) : index);
+    if (one.driver->name() != driver || one.ordinal != handle.ordinal) continue;
+    return slot ? ve::platform_index(static_cast<c10::DeviceIndex>(index))
+                : static_cast<c10::DeviceIndex>(index);
   }
-  TORCH_CHECK(false, "a tensor was sent from device ", handle.ordinal, " of the driver '", driver,
-              "', which is not among the ", count,
-              " devices here: give both processes the same drivers and GRAFT_DEVICES");
+  TORCH_CHECK(
+      false, "a tensor was sent from device ", handle.ordinal, " of the driver '", driver,
+      "', which is not among the ", count,
+      " devices here: give both processes the same drivers, GRAFT_DEVICES and GRAFT_VE_DEVICES");
 }
 
-c10::Storage receive(const std::string& bytes) {
+c10::Storage receive(const std::string& bytes, bool slot) {
   const MemoryHandle handle = parsed(bytes);
-  const c10::DeviceIndex index = index_of(handle);
+  const c10::DeviceIndex index = index_of(handle, slot);
   ReceivedBlock* received = shared_memory().receive(platform().device(index), handle);
   c10::DataPtr data(reinterpret_cast<void*>(received->address), received, &end_use,
                     device_of(index));
-  return c10::Storage(c10::Storage::use_byte_size_t(), handle.bytes, std::move(data),
-                      &device_memory(), false);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), handle.bytes, std::move(data),
+                       &device_memory(), false);
+  return slot ? ve::outer_storage(std::move(storage)) : storage;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "runtime/shared_memory.h"
 #include "torch/current.h"
 #include "torch/memory.h"
+#include "torch/ve/slot.h"
 
 namespace graft::binding {
 namespace {
@@ -73,7 +74,7 @@ bool TensorWatch::trusted() const {
 
 void TensorWatch::wait_for_writers() const {
   std::set<c10::DeviceIndex> indices;
-  for (const at::Tensor& tensor : tensors_) indices.insert(tensor.device().index());
+  for (const at::Tensor& tensor : tensors_) indices.insert(ve::carrier_index(tensor.device()));
   for (const c10::DeviceIndex index : indices) {
     Stream& here = current_stream(index);
     for (Stream* other : here.device().streams()) {

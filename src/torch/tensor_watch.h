@@ -15,7 +15,7 @@ namespace graft::binding {
 // unchanged() then says whether the result still holds. Any thread, one at a time.
 class TensorWatch {
  public:
-  // Tensors on devices of ours; their memory need not be Graft's own.
+  // Tensors on devices of ours or of torch.device("ve"); their memory need not be Graft's own.
   explicit TensorWatch(std::vector<at::Tensor> tensors);
 
   // True when every tensor has the memory, sizes and strides of the last look(), and no command

@@ -30,16 +30,21 @@ def carrier(device: torch.device) -> torch.device:
 
 
 def name_devices(module: fx.GraphModule) -> None:
-    """Of Dynamo's graph, which has the changes of the current device as nodes."""
-    current = torch.accelerator.current_device_index()
+    """Of Dynamo's graph, which has the changes of the current devices as nodes."""
+    current: dict[str, int] = {}  # by type; a type whose device nobody changed has none
     before: dict[fx.Node, int] = {}
     for node in module.graph.nodes:
         if node.op == "call_function" and getattr(node.target, "__name__", "") in _EXCHANGES:
-            before[node] = current
+            kind = getattr(node.target, "device_type", str(attached_name()))
+            if kind not in current:
+                current[kind] = torch.get_device_module(kind).current_device()
+            before[node] = current[kind]
             [index] = node.args
-            current = before[index] if isinstance(index, fx.Node) else index
-        elif before and _means_current(node.kwargs.get("device")):
-            node.update_kwarg("device", torch.device(attached_name(), current))
+            current[kind] = before[index] if isinstance(index, fx.Node) else index
+        elif _means_current(node.kwargs.get("device")):
+            kind = torch.device(node.kwargs["device"]).type
+            if kind in current:
+                node.update_kwarg("device", torch.device(kind, current[kind]))
     if before:
         module.recompile()
 

@@ -49,7 +49,7 @@ def inner_current() -> Iterator[None]:
     try:
         yield
     finally:
-        _C.exchange_device(before)
+        _C.ve.restore_inner(before)
 
 
 def carried(function: Callable[..., Any]) -> Callable[..., Any]:

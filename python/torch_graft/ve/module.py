@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Iterator
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FunctionType, ModuleType, SimpleNamespace, TracebackType
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 from torch_graft import _C, accelerator
 from torch_graft import graphs as _graphs
 from torch_graft import memory as _memory
+from torch_graft import random as _random
 from torch_graft.indices import DeviceLike
 from torch_graft.ve.carried import (
     NAME,
@@ -35,6 +37,11 @@ def is_available() -> bool:
 def device_count() -> int:
     """Number of devices that GRAFT_VE_DEVICES names. Opens none."""
     return int(_C.ve.device_count())
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether there is a device: the kernels store bfloat16 and compute in float32, on every driver."""
+    return is_available()
 
 
 def current_device() -> int:
@@ -174,12 +181,14 @@ def _get_generator(device: DeviceLike = None) -> torch.Generator:
 
 def manual_seed(seed: int) -> None:
     """Seeds the current device; does nothing where there is none."""
+    seed = _random._checked(seed)
     if is_available():
         _get_generator().manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
     """Seeds every device."""
+    seed = _random._checked(seed)
     for index in range(device_count()):
         _get_generator(index).manual_seed(seed)
 
@@ -243,10 +252,49 @@ def record_memory_history(
         _memory.record_memory_history(enabled, context, stacks, max_entries, index)
 
 
+_record_memory_history = record_memory_history
+
+
 def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
-    """As torch.graft.memory's; traces are listed by device of the slot."""
-    chosen = inner_indices() if device is None else [inner_index(device)]
-    return _memory._snapshot_of(chosen, augment_with_fx_traces)
+    """As torch.graft.memory's, with the slot's numbers of devices."""
+    whole = _memory._snapshot_of([], augment_with_fx_traces)
+    for index in range(device_count()):
+        if device is not None and index != slot_index(device):
+            whole["device_traces"].append([])
+            continue
+        one = _memory._snapshot_of([inner_index(index)])
+        whole["segments"] += [{**segment, "device": index} for segment in one["segments"]]
+        whole["device_traces"] += one["device_traces"]
+    return whole
+
+
+def memory_snapshot(
+    mempool_id: tuple[int, int] | None = None, include_traces: bool = True
+) -> list[dict[str, Any]]:
+    """As torch.graft.memory's, with the slot's numbers of devices."""
+    return _memory.segments_of(_snapshot(), mempool_id)
+
+
+def _dump_snapshot(
+    filename: str | os.PathLike[str] = "dump_snapshot.pickle", augment_with_fx_traces: bool = False
+) -> None:
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(augment_with_fx_traces=augment_with_fx_traces), file)
+
+
+def dump_memory_snapshot(path: str | os.PathLike[str] = "snapshot.pickle") -> None:
+    _dump_snapshot(path)
+
+
+def attach_out_of_memory_observer(observer: Callable[[int, int, int, int], None]) -> None:
+    """As torch.graft.memory's, for the slot's devices."""
+
+    def of_the_slot(device: int, *bytes_: int) -> None:
+        index = _C.ve.index_of(device)
+        if index >= 0:
+            observer(index, *bytes_)
+
+    _memory.attach_out_of_memory_observer(of_the_slot)
 
 
 def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
@@ -271,10 +319,10 @@ _utils = SimpleNamespace(_get_device_index=slot_index)
 
 # What holds for the process, whatever its devices are called, is torch.graft's own.
 _SHARED = frozenset((
-    "DeviceProperties", "Graph", "MemPool", "OutOfMemoryError", "attach_out_of_memory_observer",
+    "DeviceProperties", "Graph", "MemPool", "OutOfMemoryError",
     "caching_allocator_delete", "drivers", "empty_cache", "fallback", "get_allocator_backend",
     "get_amp_supported_dtype", "get_sync_debug_mode", "graph_pool_handle", "host_memory_stats",
-    "host_memory_stats_as_nested_dict", "is_bf16_supported", "load_driver", "refusals",
+    "host_memory_stats_as_nested_dict", "load_driver", "refusals",
     "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats", "set_sync_debug_mode",
 ))  # fmt: skip
 
@@ -292,9 +340,11 @@ def _part(of: ModuleType) -> ModuleType:
     """torch.ve.<part> for a part of torch.graft."""
     made = ModuleType(of.__name__, of.__doc__)
     for name, ours in vars(of).items():
-        if name[:2] != "__" and getattr(ours, "__module__", None) == of.__name__:
+        own = getattr(ours, "__module__", None) == of.__name__ and name[:2] != "__"
+        if own or name in getattr(of, "__all__", ()):
             vars(made)[name] = _counterpart(name, ours)
-    vars(made)["__all__"] = getattr(of, "__all__", sorted(n for n in vars(made) if n[0] != "_"))
+    named = getattr(of, "__all__", sorted(name for name in vars(made) if name[0] != "_"))
+    vars(made)["__all__"] = named
     return made
 
 
@@ -307,7 +357,8 @@ def _complete() -> None:
     # PyTorch has no autocast key for the slot: torch.autocast of torch.graft's type holds for it.
     for name in ("autocast", "custom_bwd", "custom_fwd"):
         vars(globals()["amp"])[name] = getattr(accelerator.amp, name)
-    vars(globals()["amp"])["GradScaler"] = functools.partial(torch.amp.GradScaler, NAME)
+    own = {"_type": staticmethod(lambda: NAME), "__doc__": accelerator.amp.GradScaler.__doc__}
+    vars(globals()["amp"])["GradScaler"] = type("GradScaler", (accelerator.amp.GradScaler,), own)
 
 
 _complete()

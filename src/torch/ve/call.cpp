@@ -9,6 +9,7 @@
 
 #include "torch/ve/faces.h"
 #include "torch/ve/generator.h"
+#include "torch/ve/naming.h"
 #include "torch/ve/storage.h"
 
 namespace graft::binding::ve {
@@ -52,8 +53,23 @@ void Call::place(c10::Device outer) {
   if (device_ < 0) device_ = resolve(outer.index());
 }
 
+at::Generator Call::inner(const at::Generator& outer) const {
+  TORCH_CHECK(!outer.defined() || leaves_ || outer.device().type() == kType,
+              "Expected a 've' device type for generator but found '",
+              c10::DeviceTypeName(outer.device().type(), true), "'");
+  return inner_generator(outer);
+}
+
+void Call::rethrow(const c10::Error& error) const {
+  if (device_ < 0 || leaves_ || mixed_) throw;
+  throw_renamed(error, device_);
+}
+
 at::Tensor Call::inner(const at::Tensor& outer, bool written) {
-  if (!is_outer(outer)) return outer;
+  if (!is_outer(outer)) {
+    mixed_ |= is_inner(outer);
+    return outer;
+  }
   if (Pair* const pair = met(outer)) {
     pair->written |= written;
     return pair->inner;
@@ -140,7 +156,7 @@ c10::IValue Call::inner(const c10::IValue& outer, bool written) {
     place(device);
     return ve::inner({kType, resolve(device.index())});
   }
-  if (outer.isGenerator()) return inner_generator(outer.toGenerator());
+  if (outer.isGenerator()) return inner(outer.toGenerator());
   if (outer.isStream()) {
     const c10::Stream stream = outer.toStream();
     return stream.device_type() == kType ? c10::IValue(inner_stream(stream)) : outer;

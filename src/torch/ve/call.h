@@ -40,6 +40,10 @@ class Call {
   // Results go to this device if no argument has one.
   void place(c10::Device outer);
 
+  // Throws an error of the inner operator again, told of the slot's device where the call's tensors
+  // and results are all on that.
+  [[noreturn]] void rethrow(const c10::Error& error) const;
+
  private:
   struct Pair {
     at::Tensor outer, inner;
@@ -48,6 +52,7 @@ class Call {
 
   Pair* met(const at::Tensor& outer);
   void meet(const at::Tensor& outer);
+  at::Generator inner(const at::Generator& outer) const;
   at::Tensor inner_of(const at::Tensor& outer, bool written);
   at::Tensor outer_dense(const at::Tensor& inner);
   const Pair* viewed(const c10::Storage& inner);  // the first argument over this storage, or none
@@ -60,6 +65,7 @@ class Call {
   size_t listed_ = 0;                                               // of pairs_, in by_storage_
   c10::DeviceIndex device_ = -1;                                    // of the slot
   bool leaves_ = false;  // results are the inner device's own
+  bool mixed_ = false;   // an argument is on a device of kDeviceType
 };
 
 }  // namespace graft::binding::ve

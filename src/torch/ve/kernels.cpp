@@ -11,6 +11,7 @@
 
 #include "torch/empty.h"
 #include "torch/ve/attach.h"
+#include "torch/ve/backward.h"
 #include "torch/ve/call.h"
 #include "torch/ve/faces.h"
 #include "torch/ve/slot.h"
@@ -35,6 +36,7 @@ bool may_hold_tensors(const c10::IValue& value) {
 // Does on the device behind the slot what the key of its own has a kernel for.
 template <DispatchKey key>
 void run_inside(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+  follow_backward();
   const c10::FunctionSchema& schema = op.schema();
   Call call(schema.name().c_str());
   const size_t count = schema.arguments().size(), first = stack->size() - count;
@@ -44,9 +46,11 @@ void run_inside(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::
     const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
     value = call.inner(value, alias != nullptr && alias->isWrite());
   }
-  {
+  try {
     const at::AutoDispatchBelowADInplaceOrView below;
     op.redispatchBoxed(c10::DispatchKeySet(key), stack);
+  } catch (const c10::Error& error) {
+    call.rethrow(error);
   }
   call.write_back();
   for (size_t i = stack->size() - schema.returns().size(); i < stack->size(); ++i) {
@@ -138,6 +142,7 @@ at::Tensor empty_memory_format(at::IntArrayRef sizes, std::optional<at::ScalarTy
                                std::optional<bool> pinned, std::optional<at::MemoryFormat> format) {
   check_options(layout, pinned);
   name_all_kernels();
+  follow_backward();
   const at::AutoDispatchBelowADInplaceOrView below;
   return outer_of(empty_graft(sizes, wanted_or_default(dtype), device_for(device), format));
 }
@@ -147,6 +152,7 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
                          std::optional<at::Device> device, std::optional<bool> pinned) {
   check_options(layout, pinned);
   name_all_kernels();
+  follow_backward();
   const at::AutoDispatchBelowADInplaceOrView below;
   return outer_of(
       empty_strided_graft(sizes, strides, wanted_or_default(dtype), device_for(device)));
@@ -154,10 +160,15 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
 
 // Either may be of the slot, of the device type of ours, or on the CPU, each of any index.
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& to, bool non_blocking) {
+  follow_backward();
   Call from_call("aten::copy_"), to_call("aten::copy_");
   const at::Tensor source = from_call.inner(self, false), target = to_call.inner(to, true);
-  const at::AutoDispatchBelowADInplaceOrView below;
-  target.copy_(source, non_blocking);
+  try {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    target.copy_(source, non_blocking);
+  } catch (const c10::Error& error) {
+    (self.device().type() == kType ? from_call : to_call).rethrow(error);
+  }
   return to;
 }
 

@@ -43,6 +43,16 @@ void bind_ve(pybind11::module& module) {
       slot, "inner_index", +[](int64_t index) -> int {
         return ve::platform_index(static_cast<c10::DeviceIndex>(index));
       });
+  // The other way; -1 for a device that the slot has not or that is not open.
+  define(
+      slot, "index_of", +[](int64_t index) -> int {
+        check_index(index);
+        return ve::index_of(static_cast<int>(index));
+      });
+  // Makes a device of ours current again, also one that is not there.
+  define(
+      slot, "restore_inner",
+      +[](int64_t index) { set_current_device_unchecked(static_cast<c10::DeviceIndex>(index)); });
   define(
       slot, "default_generator",
       +[](int64_t index) { return ve::default_generator(static_cast<c10::DeviceIndex>(index)); });

@@ -46,4 +46,9 @@ c10::DeviceIndex index_of(int platform_index);
 inline c10::Device inner(c10::Device outer) { return device_of(platform_index(outer.index())); }
 inline c10::Device outer(c10::Device inner) { return {kType, index_of(inner.index())}; }
 
+// The platform's index of a device of ours or of the slot.
+inline c10::DeviceIndex carrier_index(c10::Device device) {
+  return device.type() == kType ? platform_index(device.index()) : device.index();
+}
+
 }  // namespace graft::binding::ve

@@ -59,6 +59,11 @@ c10::Storage inner_storage(const c10::Storage& outer) {
   return c10::Storage(storage_of(std::move(same), outer.nbytes(), &device_memory(), false));
 }
 
+const c10::DataPtr& inner_data(const c10::DataPtr& outer) {
+  if (outer.get_deleter() != &release_inner) return outer;
+  return static_cast<const c10::StorageImpl*>(outer.get_context())->data_ptr();
+}
+
 c10::Storage outer_storage(c10::Storage inner) {
   const size_t bytes = inner.nbytes();
   Impl impl = Impl::reclaim(inner.unsafeReleaseStorageImpl());

@@ -14,6 +14,9 @@ namespace graft::binding::ve {
 // put into it, a new one that keeps outer alive. Both have the same address.
 c10::Storage inner_storage(const c10::Storage& outer);
 
+// The data of the storage behind outer data; any other data is returned as it is.
+const c10::DataPtr& inner_data(const c10::DataPtr& outer);
+
 // A new storage of the slot in front of inner, which it keeps alive.
 c10::Storage outer_storage(c10::Storage inner);
 

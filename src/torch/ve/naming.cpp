@@ -1,0 +1,46 @@
+// src/torch/ve/naming.cpp: errors of the device behind the slot, told of the slot's device.
+#include "torch/ve/naming.h"
+
+#include <cctype>
+
+namespace graft::binding::ve {
+namespace {
+
+template <class Kind>
+void throw_if(const c10::Error& error, const std::string& text) {
+  if (dynamic_cast<const Kind*>(&error) != nullptr) throw Kind(text, error.backtrace());
+}
+
+template <class... Kinds>
+void throw_one_of(const c10::Error& error, const std::string& text) {
+  (throw_if<Kinds>(error, text), ...);
+}
+
+}  // namespace
+
+std::string renamed(std::string text, c10::DeviceIndex index) {
+  const std::string behind = inner({kType, index}).str(), name = c10::Device(kType, index).str();
+  for (size_t at = text.find(behind); at != std::string::npos; at = text.find(behind, at)) {
+    const size_t end = at + behind.size();
+    if (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) {
+      at = end;
+      continue;
+    }
+    text.replace(at, behind.size(), name);
+    at += name.size();
+  }
+  return text;
+}
+
+void throw_renamed(const c10::Error& error, c10::DeviceIndex index) {
+  const std::string text = renamed(error.what_without_backtrace(), index);
+  if (const auto* failed = dynamic_cast<const c10::AcceleratorError*>(&error)) {
+    const c10::SourceLocation here{__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
+    throw c10::AcceleratorError(here, failed->get_error_code(), text);
+  }
+  throw_one_of<c10::OutOfMemoryError, c10::IndexError, c10::ValueError, c10::TypeError,
+               c10::NotImplementedError, c10::BufferError, c10::LinAlgError>(error, text);
+  throw c10::Error(text, error.backtrace());
+}
+
+}  // namespace graft::binding::ve

@@ -1,0 +1,70 @@
+"""What stock PyTorch keeps from the slot: each row of docs/ve-limits.md, with its error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from sandbox import ROOT
+
+
+def _nested() -> Any:
+    return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device="ve")
+
+
+def _compiled_without_index() -> Any:
+    torch._dynamo.reset()
+    return torch.compile(lambda x: x + torch.ones(3, device="ve"))(torch.ones(3, device="ve"))
+
+
+def _stream_as_context() -> None:
+    stream = torch.Stream(device="ve")
+    with stream:
+        assert torch.ve.current_stream() == stream, "with torch.Stream is for the accelerator"
+
+
+def x() -> torch.Tensor:
+    return torch.ones(3, device="ve")
+
+
+LIMITS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    'torch.Generator(device="ve")': (
+        lambda: torch.Generator(device="ve"), RuntimeError, "not an accelerator"),
+    'torch.autocast("ve")': (lambda: torch.autocast("ve"), RuntimeError, "unsupported scalarType"),
+    'torch.UntypedStorage(n, device="ve")': (
+        lambda: torch.UntypedStorage(4, device="ve"), RuntimeError, "Storage device not recognized: ve"),
+    "storage.resize_()": (
+        lambda: x().untyped_storage().resize_(64), RuntimeError, "got unexpected device type ve"),
+    "nested tensors of the strided layout": (
+        _nested, RuntimeError, "NestedTensorImpl storage must be either"),
+    "compressed sparse tensors": (
+        lambda: x().diag().to_sparse_csr(), NotImplementedError, "SparseCsrTensorImpl lists"),
+    "DLPack": (lambda: torch.utils.dlpack.to_dlpack(x()), BufferError, "Cannot pack tensors on ve:0"),
+    "torch.accelerator": (
+        lambda: torch.accelerator.set_device_index("ve:0"), ValueError,
+        "ve doesn't match the current accelerator"),
+    "tensor.type()": (lambda: x().type(), RuntimeError, "Unimplemented backend VE"),
+    'with torch.Stream(device="ve")': (_stream_as_context, AssertionError, "for the accelerator"),
+    'device="ve" inside a compiled function': (
+        _compiled_without_index, Exception, "ve:0 and ve"),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", LIMITS)
+def test_the_error_of_each_limit(name: str) -> None:
+    use, error, text = LIMITS[name]
+    with pytest.raises(error, match=re.escape(text)):
+        use()
+    assert (x() + 1).tolist() == [2, 2, 2]
+
+
+def test_the_table_has_each_limit() -> None:
+    table = (ROOT / "docs" / "ve-limits.md").read_text()
+    rows = re.findall(r"^\| (.+?) \|", table, re.MULTILINE)
+    named = {row.replace("`", "") for row in rows[1:] if not row.startswith("-")}
+    assert named == {name.replace("`", "") for name in LIMITS}
