@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import torch
 
-from torch_graft import _C
+from torch_graft import _C, snapshots
 from torch_graft.indices import DeviceLike, device_index
 
 
@@ -172,17 +172,7 @@ def memory_snapshot(
 
     include_traces changes nothing: what happened to the memory is told by _snapshot.
     """
-    return segments_of(_snapshot(), mempool_id)
-
-
-def segments_of(
-    snapshot: dict[str, Any], mempool_id: tuple[int, int] | None
-) -> list[dict[str, Any]]:
-    """The segments of a snapshot, or those of one pool."""
-    segments: list[dict[str, Any]] = snapshot["segments"]
-    if mempool_id is None or tuple(mempool_id) == (0, 0):
-        return segments
-    return [one for one in segments if one["segment_pool_id"] == tuple(mempool_id)]
+    return snapshots.segments_of(_snapshot(), mempool_id)
 
 
 def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
@@ -191,29 +181,11 @@ def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -
     The form is that of torch.cuda.memory._snapshot(): its viewer and the functions of
     torch.cuda._memory_viz read it. Traces are listed by device; a device that was not used has none.
     """
-    found = _snapshot_of(_indices(device), augment_with_fx_traces)
+    found = snapshots.of(_indices(device), augment_with_fx_traces)
     if device is not None:
         before: list[Any] = [[] for _ in range(_index(device))]
         found["device_traces"] = before + found["device_traces"]
     return found
-
-
-def _snapshot_of(indices: list[int], augment_with_fx_traces: bool = False) -> dict[str, Any]:
-    """_snapshot of some devices, whose traces stand in their order."""
-    if augment_with_fx_traces:
-        raise NotImplementedError("a snapshot tells nothing of FX graphs")
-    segments: list[dict[str, Any]] = []
-    traces: list[list[dict[str, Any]]] = []
-    for index in indices:
-        more, events = _C.memory_snapshot(index)
-        segments += more
-        traces.append(events)
-    return {
-        "segments": segments,
-        "device_traces": traces,
-        "allocator_settings": {},
-        "external_annotations": [],
-    }
 
 
 def dump_memory_snapshot(path: str | os.PathLike[str] = "snapshot.pickle") -> None:

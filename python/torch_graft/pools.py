@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torch_graft import _C
+from torch_graft import _C, snapshots
 from torch_graft.indices import DeviceLike, device_index
-from torch_graft.memory import segments_of, snapshot_of
 
 
 class MemPool:
@@ -34,7 +33,7 @@ class MemPool:
     def snapshot(self) -> list[dict[str, Any]]:
         """The pool's segments on every device, as memory_snapshot lists them."""
         counted = range(_C.device_count())
-        return segments_of(snapshot_of(sorted({*counted, *self._devices})), self.id)
+        return snapshots.segments_of(snapshots.of(sorted({*counted, *self._devices})), self.id)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from torch_graft import _C, accelerator
+from torch_graft import _C, accelerator, snapshots
 from torch_graft import graphs as _graphs
 from torch_graft import memory as _memory
 from torch_graft import random as _random
@@ -257,12 +257,12 @@ _record_memory_history = record_memory_history
 
 def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
     """As torch.graft.memory's, with the slot's numbers of devices."""
-    whole = _memory._snapshot_of([], augment_with_fx_traces)
+    whole = snapshots.of([], augment_with_fx_traces)
     for index in range(device_count()):
         if device is not None and index != slot_index(device):
             whole["device_traces"].append([])
             continue
-        one = _memory._snapshot_of([inner_index(index)])
+        one = snapshots.of([inner_index(index)])
         whole["segments"] += [{**segment, "device": index} for segment in one["segments"]]
         whole["device_traces"] += one["device_traces"]
     return whole
@@ -272,7 +272,7 @@ def memory_snapshot(
     mempool_id: tuple[int, int] | None = None, include_traces: bool = True
 ) -> list[dict[str, Any]]:
     """As torch.graft.memory's, with the slot's numbers of devices."""
-    return _memory.segments_of(_snapshot(), mempool_id)
+    return snapshots.segments_of(_snapshot(), mempool_id)
 
 
 def _dump_snapshot(
