@@ -14,20 +14,21 @@
 
 namespace graft::ir {
 
-// A kernel compiled as dialect "c" and loaded; unloaded at the end of the scope.
+// A kernel compiled as dialect "c", with more of the compiler's options, and loaded; unloaded at
+// the end of the scope.
 class Compiled {
  public:
   using Function = void (*)(const graft_kernel_argument*, uint64_t begin, uint64_t end);
 
-  explicit Compiled(const Kernel& kernel) {
+  explicit Compiled(const Kernel& kernel, const std::string& options = "") {
     char folder[] = "/tmp/graft-compiled-XXXXXX";
     if (mkdtemp(folder) == nullptr) throw std::runtime_error("no temporary folder");
     const std::string path = folder, source = path + "/kernel.c", library = path + "/kernel.so";
     std::ofstream(source) << print(kernel, *find_dialect("c"));
     const std::string command =
         "cc -O3 -march=native -mprefer-vector-width=512 -fno-math-errno -fno-trapping-math "
-        "-fopenmp-simd -shared -fPIC -Wall -Wno-unused -Werror -o " +
-        library + " " + source + " -lm";
+        "-fopenmp-simd -shared -fPIC -Wall -Wno-unused -Werror " +
+        options + " -o " + library + " " + source + " -lm";
     if (std::system(command.c_str()) != 0) throw std::runtime_error("cc failed: " + source);
     handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) throw std::runtime_error(dlerror());

@@ -33,12 +33,14 @@ int64_t any(std::mt19937_64& random) {
   return static_cast<int64_t>(random() % 2 == 0 ? edge : 0 - edge);
 }
 
-TEST(Division, ByALoopsInvariantIsExact) {
+class Division : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Division, ByALoopsInvariantIsExact) {
   const Kernel kernel = divide();
   const std::string text = print(kernel, *find_dialect("c"));
   EXPECT_NE(text.find("= graft_quotient_i64("), std::string::npos);
   EXPECT_NE(text.find("= graft_remainder_i64("), std::string::npos);
-  const Compiled compiled(kernel);
+  const Compiled compiled(kernel, GetParam());
   std::mt19937_64 random(7);
   std::vector<int64_t> in(256), quotients(256), remainders(256);
   for (int round = 0; round < 2000; ++round) {
@@ -60,6 +62,9 @@ TEST(Division, ByALoopsInvariantIsExact) {
     }
   }
 }
+
+// With the processor's high half of a product, and as a Vector Engine's program computes it.
+INSTANTIATE_TEST_SUITE_P(HighHalf, Division, ::testing::Values("", "-D__ve__"));
 
 }  // namespace
 }  // namespace graft::ir
