@@ -14,6 +14,7 @@
 #include "torch/ve/backward.h"
 #include "torch/ve/call.h"
 #include "torch/ve/faces.h"
+#include "torch/ve/naming.h"
 #include "torch/ve/slot.h"
 
 namespace graft::binding::ve {
@@ -118,9 +119,18 @@ void name_all_kernels() {
   });
 }
 
-at::Tensor outer_of(const at::Tensor& inner) {
-  Call call("aten::empty");
-  return call.outer(inner);
+// What make returns of the device behind one of the slot, as the slot's.
+template <class Make>
+at::Tensor made_on(std::optional<at::Device> wanted, Make make) {
+  const c10::Device outer(kType, resolve(wanted.value_or(c10::Device(kType, -1)).index()));
+  name_all_kernels();
+  follow_backward();
+  try {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    return Call("aten::empty").outer(make(inner(outer)));
+  } catch (const c10::Error& error) {
+    throw_renamed(error, outer.index());
+  }
 }
 
 void check_options(std::optional<at::Layout> layout, std::optional<bool> pinned) {
@@ -133,29 +143,22 @@ at::ScalarType wanted_or_default(std::optional<at::ScalarType> dtype) {
   return dtype.has_value() ? *dtype : c10::get_default_dtype_as_scalartype();
 }
 
-c10::Device device_for(std::optional<at::Device> device) {
-  return inner(device.value_or(c10::Device(kType, -1)));
-}
-
 at::Tensor empty_memory_format(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype,
                                std::optional<at::Layout> layout, std::optional<at::Device> device,
                                std::optional<bool> pinned, std::optional<at::MemoryFormat> format) {
   check_options(layout, pinned);
-  name_all_kernels();
-  follow_backward();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return outer_of(empty_graft(sizes, wanted_or_default(dtype), device_for(device), format));
+  return made_on(device, [&](c10::Device inner) {
+    return empty_graft(sizes, wanted_or_default(dtype), inner, format);
+  });
 }
 
 at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
                          std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
                          std::optional<at::Device> device, std::optional<bool> pinned) {
   check_options(layout, pinned);
-  name_all_kernels();
-  follow_backward();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  return outer_of(
-      empty_strided_graft(sizes, strides, wanted_or_default(dtype), device_for(device)));
+  return made_on(device, [&](c10::Device inner) {
+    return empty_strided_graft(sizes, strides, wanted_or_default(dtype), inner);
+  });
 }
 
 // Either may be of the slot, of the device type of ours, or on the CPU, each of any index.

@@ -16,19 +16,24 @@ void throw_one_of(const c10::Error& error, const std::string& text) {
   (throw_if<Kinds>(error, text), ...);
 }
 
-}  // namespace
-
-std::string renamed(std::string text, c10::DeviceIndex index) {
-  const std::string behind = inner({kType, index}).str(), name = c10::Device(kType, index).str();
-  for (size_t at = text.find(behind); at != std::string::npos; at = text.find(behind, at)) {
-    const size_t end = at + behind.size();
+// Each name that no further digit follows: graft:1 is not the begin of graft:12.
+void replace(std::string& text, const std::string& name, const std::string& other) {
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+    const size_t end = at + name.size();
     if (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) {
       at = end;
       continue;
     }
-    text.replace(at, behind.size(), name);
-    at += name.size();
+    text.replace(at, name.size(), other);
+    at += other.size();
   }
+}
+
+}  // namespace
+
+std::string renamed(std::string text, c10::DeviceIndex index) {
+  replace(text, inner({kType, index}).str(), c10::Device(kType, index).str());
+  replace(text, "torch." + device_name() + ".", "torch.ve.");
   return text;
 }
 

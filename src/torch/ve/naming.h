@@ -9,7 +9,8 @@
 
 namespace graft::binding::ve {
 
-// text with the name of a device of the slot in the place of the name of the one behind it.
+// text with the name of a device of the slot in the place of the name of the one behind it, and
+// torch.ve in the place of the module of kDeviceType.
 std::string renamed(std::string text, c10::DeviceIndex index);
 
 // Throws an error of the same class and backtrace whose text is renamed.
