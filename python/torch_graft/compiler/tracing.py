@@ -57,11 +57,14 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
         def compiler(part: str) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]:
             return lambda graph, given: _built(build, part, graph, given, parameters)
 
-        compiled: Runnable = aot_autograd(
+        make = aot_autograd(
             fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
             inference_compiler=compiler("inference"), decompositions=decompositions.table(),
             partition_fn=partition, keep_inference_input_mutations=True,
-        )(module, examples)  # fmt: skip
+        )  # fmt: skip
+        # Fake tensors of the slot have no key for autocast, unlike the slot's own tensors.
+        with torch._C._IncludeDispatchKeyGuard(torch._C.DispatchKey.AutocastPrivateUse1):
+            compiled: Runnable = make(module, examples)
         return compiled
 
     return compile_graph
