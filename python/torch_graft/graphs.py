@@ -90,6 +90,8 @@ class _Part:
             raise TypeError("make_graphed_callables takes tensors, alone or in lists and dicts")
         self.allow_unused = allow_unused
         self.pool = pool
+        # For both captures: each node of a backward runs on the stream of its forward.
+        self.stream = torch.Stream(device=torch.accelerator.current_accelerator())
         module = isinstance(function, torch.nn.Module)
         self.module = cast(torch.nn.Module, function) if module else None
         if self.module is not None:
@@ -124,7 +126,7 @@ class _Part:
 
     def capture_forward(self) -> None:
         self.forward = Graph()
-        with graph(self.forward, pool=self.pool):
+        with graph(self.forward, self.pool, self.stream):
             outputs = self.function(*self.args)
         self.outputs, self.spec_out = _pytree.tree_flatten(outputs)
 
@@ -135,7 +137,7 @@ class _Part:
         self.backward = Graph()
         found: tuple[torch.Tensor | None, ...] = ()
         if self.roots and self.wanted:
-            with graph(self.backward, pool=self.pool):
+            with graph(self.backward, self.pool, self.stream):
                 found = torch.autograd.grad(
                     self.roots, self.wanted, [one for one in self.gradients_in if one is not None],
                     allow_unused=self.allow_unused,
