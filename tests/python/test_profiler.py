@@ -370,3 +370,16 @@ def test_a_driver_without_times_has_tables(tmp_path):
     ).value()  # fmt: skip
     assert all("Self CPU" in table for table in tables)
     assert "aten::mul" in tables[1]
+
+
+@pytest.mark.one_mode
+def test_without_a_device_the_cpu_is_profiled(python):
+    python(
+        """
+        from torch.profiler import profile
+        with profile() as profiler:
+            torch.ones(2) + 1
+        assert any(row.key == "aten::add" for row in profiler.key_averages())
+        """,
+        GRAFT_DEVICES="nothing",
+    ).good()
