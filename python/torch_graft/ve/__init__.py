@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 import warnings
+from importlib.metadata import entry_points
 from typing import Any
 
 NAME = "ve"
 VARIABLE = "GRAFT_VE"
+_OTHERS = "veda_pytorch"  # the entry point of NEC's package
 _PRIORITY = 40  # after the device types that torch.serialization knows itself
 
 
@@ -23,7 +25,7 @@ def attach() -> None:
 
     from torch_graft import _C
 
-    if _C.ve.taken() or hasattr(torch, NAME):
+    if _C.ve.taken() or hasattr(torch, NAME) or _another_will_come():
         warnings.warn(
             "Graft leaves torch.device('ve') alone: another package serves it. Uninstall one of "
             f"the two packages, or set {VARIABLE}=0 to keep Graft out of it without this warning.",
@@ -42,6 +44,12 @@ def attach() -> None:
     dynamo_interface.register(NAME, module)
     when_loaded("torch._decomp.decompositions", autograd_other.settle)
     torch.serialization.register_package(_PRIORITY, _tag, _restore)
+
+
+def _another_will_come() -> bool:
+    """Whether `import torch` loads NEC's package after this one, which would fail if the slot were
+    taken."""
+    return any(entry.name == _OTHERS for entry in entry_points(group="torch.backends"))
 
 
 def _add_methods() -> None:

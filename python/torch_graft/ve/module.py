@@ -55,7 +55,8 @@ def set_device(device: DeviceLike) -> None:
 
 def init() -> None:
     """Says so when there is no device, or when this is a forked child; nothing else is needed."""
-    inner_index()
+    with inner_current():
+        _C.init()
 
 
 def is_initialized() -> bool:
