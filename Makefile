@@ -101,6 +101,7 @@ test-python: test-python-async test-python-opencl test-python-inline
 test-python-async: .venv/graft.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
 	$(call share,1/6)GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
+	$(call share,1/3)GRAFT_DEVICES=nothing $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python/ve
 
 # Two devices of PoCL; the host's device beside PoCL's; the kernels of GPUs, which PoCL runs slowly; Intel's runtime where
 # it installs (tools/setup).

@@ -84,7 +84,7 @@ def same(*given: Any) -> Any:
 
 def scaled_in_place(tensor: torch.Tensor, factor: float) -> None:
     tensor.mul_(factor)
-    torch.accelerator.synchronize()
+    torch.get_device_module(tensor.device).synchronize()
 
 
 def hold(*given: Any) -> None:
@@ -102,7 +102,7 @@ def let_go() -> None:
 def write_through_views(one: torch.Tensor, two: torch.Tensor) -> bool:
     one.fill_(1)
     two.add_(1)
-    torch.accelerator.synchronize()
+    torch.get_device_module(two.device).synchronize()
     return one.untyped_storage().data_ptr() == two.untyped_storage().data_ptr()
 
 

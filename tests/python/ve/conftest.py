@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from sandbox import Ran, interpret
-
-# Where graft has no devices on purpose, it says so once in each process.
-_ALONE = os.environ.get("GRAFT_DEVICES") == "nothing"
 
 
 @pytest.fixture(scope="session")
@@ -35,9 +31,3 @@ def python() -> Any:
         return interpret(code, PYTHONWARNINGS="default", **environment)
 
     return run
-
-
-@pytest.fixture(scope="session")
-def alone() -> bool:
-    """Whether the slot alone has the devices."""
-    return _ALONE

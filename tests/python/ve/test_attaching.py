@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 # As veda-pytorch does: a guard, an allocator and kernels of C++, and the module torch.ve.
 STAND_IN = """
@@ -53,46 +55,46 @@ def start():
 
 
 @pytest.fixture(scope="module")
-def stand_in(tmp_path_factory: Any) -> Any:
+def stand_in(tmp_path_factory: Any) -> str:
     folder = tmp_path_factory.mktemp("stand_in")
     built = folder / "built"
     built.mkdir()
     (folder / "stand_in_package.py").write_text(STAND_IN.replace("FOLDER", repr(str(built))))
 
-    def entry(name: str) -> str:
-        info = folder / "stand_in_package-1.0.dist-info"
-        info.mkdir(exist_ok=True)
-        (info / "METADATA").write_text(
-            "Metadata-Version: 2.1\nName: stand-in-package\nVersion: 1.0\n"
-        )
-        (info / "entry_points.txt").write_text(
-            f"[torch.backends]\n{name} = stand_in_package:start\n"
-        )
-        return str(folder)
-
-    return entry
+    info = folder / "stand_in_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stand-in-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[torch.backends]\nveda_pytorch = stand_in_package:start\n"
+    )
+    return str(folder)
 
 
 @pytest.mark.one_mode
-def test_whoever_comes_second_steps_back(python: Any, stand_in: Any) -> None:
+@pytest.mark.parametrize("first", [True, False])
+def test_graft_steps_back_where_another_package_serves_the_slot(
+    python: Any, stand_in: str, first: bool
+) -> None:
+    installed = str(Path(torch.__file__).parents[1])
     ran = python(
         """
+        from importlib.metadata import entry_points
+        print([one.name for one in entry_points(group="torch.backends")])
         assert torch.ve.stands_in
         assert torch.empty(2, device="ve").device.type == "ve"
-        assert not hasattr(torch.Tensor, "ve")
+        assert not hasattr(torch.Tensor, "ve") and not hasattr(torch.UntypedStorage, "ve")
         if torch.graft.is_available(): assert (torch.ones(2, device="graft") + 1).tolist() == [2, 2]
         """,
-        PYTHONPATH=stand_in("aaa"),
+        PYTHONPATH=stand_in if first else f"{installed}:{stand_in}",
     ).good()
+    assert ("['veda_pytorch'" in ran.out) == first
     assert ran.err.count("Graft leaves torch.device('ve') alone") == 1
     assert "GRAFT_VE=0" in ran.err
     ran = python(
-        """
-        assert (torch.ones(2, device="ve") + 1).tolist() == [2, 2]
-        assert not hasattr(torch.ve, "stands_in")
-        """,
-        PYTHONPATH=stand_in("zzz"),
-    )
+        "assert torch.ve.stands_in",
+        PYTHONPATH=stand_in if first else f"{installed}:{stand_in}",
+        GRAFT_VE="0",
+    ).good()
     assert "Graft leaves" not in ran.err
 
 

@@ -155,7 +155,7 @@ def test_prologues_run_when_weights_change() -> None:
         ran.append(1)
         return [given[0] * 2]
 
-    prepared = _C.PreparedGraph(prologue, lambda given: [given[0] + given[1]], [1])
+    prepared = _C.PreparedGraph(prologue, lambda given: [given[0] + given[2]], [1])
     for device in ("ve:0", "ve:1"):
         ran.clear()
         x, w = torch.ones(3, device=device), torch.ones(3, device=device)
