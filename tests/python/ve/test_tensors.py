@@ -68,6 +68,8 @@ def test_copies_between_all_places() -> None:
             for non_blocking in (False, True):
                 there = x.to(source)
                 moved = there.t().to(target, non_blocking=non_blocking)
+                if source != "cpu":  # what comes to pinned memory may still be under way
+                    torch.get_device_module(torch.device(source)).synchronize()
                 assert moved.device == torch.device(target)
                 assert_close(moved.cpu(), x.t())
                 into = torch.zeros(4, 3, dtype=torch.float64, device=target)
