@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/device.h"
+#include "runtime/device_name.h"
 #include "torch/current.h"
 #include "torch/errors.h"
 #include "torch/task_queue.h"
@@ -16,7 +17,11 @@
 namespace graft::binding {
 namespace {
 
+// PyTorch's future counts the devices of a type, and writes beyond them for one that only
+// torch.device("ve") has: that gets a future without devices. Who gives it on (ve/collectives.cpp)
+// lets its stream wait.
 c10::intrusive_ptr<c10::ivalue::Future> future_of(std::vector<c10::Device> devices) {
+  std::erase_if(devices, [](c10::Device one) { return one.index() >= kFirstCarriedIndex; });
   return c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()),
                                                   std::move(devices));
 }

@@ -60,6 +60,11 @@ at::Generator Call::inner(const at::Generator& outer) const {
   return inner_generator(outer);
 }
 
+std::vector<c10::Device> Call::devices() const {
+  if (device_ < 0) return {};
+  return {c10::Device(kType, device_)};
+}
+
 void Call::rethrow(const c10::Error& error) const {
   if (device_ < 0 || leaves_ || mixed_) throw;
   throw_renamed(error, device_);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <unordered_map>
+#include <vector>
 
 #include "torch/ve/slot.h"
 
@@ -39,6 +40,9 @@ class Call {
 
   // Results go to this device if no argument has one.
   void place(c10::Device outer);
+
+  // The device of the call's tensors; empty where none of them is of the slot.
+  std::vector<c10::Device> devices() const;
 
   // Throws an error of the inner operator again, told of the slot's device where the call's tensors
   // and results are all on that.

@@ -46,24 +46,16 @@ class Work final : public c10d::Work {
   // Done when the backend's is, with the streams that are current then.
   c10::intrusive_ptr<Future> getFuture() override {
     const c10::intrusive_ptr<Future> inner = inner_->getFuture();
-    auto outer = c10::make_intrusive<Future>(inner->elementType(), devices_behind(*inner));
-    inner->addCallback([outer, call = call_](Future& done) {
+    auto outer = c10::make_intrusive<Future>(inner->elementType(), call_->devices());
+    inner->addCallback([outer, call = call_, work = inner_](Future& done) {
       if (done.hasError()) return outer->setError(done.exception_ptr());
+      work->synchronize();
       outer->markCompleted(call->outer(done.value()));
     });
     return outer;
   }
 
  private:
-  static std::vector<c10::Device> devices_behind(const Future& inner) {
-    std::vector<c10::Device> devices;
-    for (const c10::Device device : inner.devices()) {
-      devices.push_back(device.type() == kDeviceType ? outer(device) : device);
-    }
-    return devices;
-  }
-  static c10::Device outer(c10::Device device) { return ve::outer(device); }
-
   const WorkPtr inner_;
   const std::shared_ptr<Call> call_;
 };
