@@ -43,6 +43,8 @@ LIMITS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         _nested, RuntimeError, "NestedTensorImpl storage must be either"),
     "compressed sparse tensors": (
         lambda: x().diag().to_sparse_csr(), NotImplementedError, "SparseCsrTensorImpl lists"),
+    "new() of a sparse tensor": (
+        lambda: torch.eye(3, device="ve").to_sparse().new(), RuntimeError, "but got: SparseVE"),
     "DLPack": (lambda: torch.utils.dlpack.to_dlpack(x()), BufferError, "Cannot pack tensors on ve:0"),
     "torch.accelerator": (
         lambda: torch.accelerator.set_device_index("ve:0"), ValueError,

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import torch
 
+from torch_graft import _C
+
 PARTS = ["", "amp", "graphs", "memory", "random", "streams"]
 
 
@@ -77,11 +79,11 @@ def test_current_device(ve: Any) -> None:
 
 
 def test_the_current_device_of_graft_is_another(ve: Any) -> None:
-    before = torch._C._accelerator_getDeviceIndex()
+    before = _C.current_device()
     with ve.device(1):
-        assert torch._C._accelerator_getDeviceIndex() == before
+        assert _C.current_device() == before
         ve.memory_stats()
-        assert torch._C._accelerator_getDeviceIndex() == before
+        assert _C.current_device() == before
 
 
 @pytest.mark.parametrize("bad", ["cpu", "graft:0", torch.device("cpu")])
