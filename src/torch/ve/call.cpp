@@ -5,6 +5,8 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/TensorImpl.h>
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "torch/ve/faces.h"
@@ -14,6 +16,8 @@
 
 namespace graft::binding::ve {
 namespace {
+
+constexpr std::string_view kOfLists = "aten::_foreach_";
 
 // Beyond so many tensors a call is not searched for one that it was given before.
 constexpr size_t kSearched = 16;
@@ -33,6 +37,9 @@ c10::Stream inner_stream(const c10::Stream& stream) {
 
 }  // namespace
 
+Call::Call(const char* operation)
+    : operation_(operation), of_lists_(std::string_view(operation).starts_with(kOfLists)) {}
+
 Call::Pair* Call::met(const at::Tensor& outer) {
   if (pairs_.size() > kSearched) return nullptr;
   for (Pair& pair : pairs_) {
@@ -44,6 +51,7 @@ Call::Pair* Call::met(const at::Tensor& outer) {
 void Call::meet(const at::Tensor& outer) {
   const c10::DeviceIndex index = outer.device().index();
   if (device_ < 0) device_ = index;
+  if (of_lists_) return;  // each place in them is a call of its own
   TORCH_CHECK(index == device_, "Expected all tensors to be on the same device, but ", operation_,
               " got tensors on ve:", static_cast<int>(device_),
               " and on ve:", static_cast<int>(index));
@@ -61,13 +69,18 @@ at::Generator Call::inner(const at::Generator& outer) const {
 }
 
 std::vector<c10::Device> Call::devices() const {
-  if (device_ < 0) return {};
-  return {c10::Device(kType, device_)};
+  std::vector<c10::Device> devices;
+  if (device_ >= 0) devices.emplace_back(kType, device_);
+  for (const Pair& pair : pairs_) {
+    const c10::Device device = pair.outer.device();
+    if (std::ranges::find(devices, device) == devices.end()) devices.push_back(device);
+  }
+  return devices;
 }
 
 void Call::rethrow(const c10::Error& error) const {
   if (device_ < 0 || leaves_ || mixed_) throw;
-  throw_renamed(error, device_);
+  throw_renamed(error, devices());
 }
 
 at::Tensor Call::inner(const at::Tensor& outer, bool written) {
@@ -92,7 +105,7 @@ at::Tensor Call::inner_of(const at::Tensor& outer, bool written) {
   if (outer.layout() == at::kSparse) return sparse_face(outer, Face::kInner, part);
   c10::Storage storage = inner_storage(outer.storage());
   if (outer.is_quantized()) return quantized_face(outer, Face::kInner, std::move(storage), part);
-  return dense_face(outer, Face::kInner, std::move(storage), false);
+  return dense_face(outer, Face::kInner, std::move(storage), outer.is_inference());
 }
 
 const Call::Pair* Call::viewed(const c10::Storage& inner) {
@@ -203,6 +216,7 @@ void Call::write_back_dense(const Pair& pair) {
       outer.storage_offset() != inner.storage_offset()) {
     outer.set_sizes_and_strides(inner.sizes(), inner.strides(), inner.storage_offset());
   }
+  if (of_lists_ && !outer.is_inference()) outer.bump_version();  // as no kernel of PyTorch does
   if (inner.is_conj() != outer.is_conj()) outer._set_conj(inner.is_conj());
   if (inner.is_neg() != outer.is_neg()) outer._set_neg(inner.is_neg());
 }

@@ -18,12 +18,12 @@ namespace graft::binding::ve {
 class Call {
  public:
   // operation: for messages; lives as long as the call.
-  explicit Call(const char* operation) : operation_(operation) {}
+  explicit Call(const char* operation);
 
   // The inner tensor over the memory of an outer one: sizes, strides, lazy bits, quantizer and the
   // parts of sparse tensors are the outer's. Any other tensor is returned as it is. written: the
-  // operator may change the tensor. Throws RuntimeError if two devices of the slot meet, and for
-  // nested tensors, which PyTorch keeps from the slot.
+  // operator may change the tensor. Throws RuntimeError if two devices of the slot meet in
+  // another operator than one of lists, and for nested tensors, which PyTorch keeps from the slot.
   at::Tensor inner(const at::Tensor& outer, bool written);
 
   // The outer tensor of what the operator returned: an argument itself if that came back, over an
@@ -41,7 +41,7 @@ class Call {
   // Results go to this device if no argument has one.
   void place(c10::Device outer);
 
-  // The device of the call's tensors; empty where none of them is of the slot.
+  // The devices of the call's tensors; empty where none of them is of the slot.
   std::vector<c10::Device> devices() const;
 
   // Throws an error of the inner operator again, told of the slot's device where the call's tensors
@@ -63,7 +63,8 @@ class Call {
   void write_back_dense(const Pair& pair);
   void write_back_sparse(const Pair& pair);
 
-  const char* operation_;
+  const char* const operation_;
+  const bool of_lists_;  // a tensor at a time
   c10::SmallVector<Pair, 6> pairs_;
   std::unordered_map<const c10::StorageImpl*, size_t> by_storage_;  // of long lists of pairs
   size_t listed_ = 0;                                               // of pairs_, in by_storage_

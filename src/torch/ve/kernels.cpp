@@ -129,7 +129,7 @@ at::Tensor made_on(std::optional<at::Device> wanted, Make make) {
     const at::AutoDispatchBelowADInplaceOrView below;
     return Call("aten::empty").outer(make(inner(outer)));
   } catch (const c10::Error& error) {
-    throw_renamed(error, outer.index());
+    throw_renamed(error, outer);
   }
 }
 

@@ -31,14 +31,14 @@ void replace(std::string& text, const std::string& name, const std::string& othe
 
 }  // namespace
 
-std::string renamed(std::string text, c10::DeviceIndex index) {
-  replace(text, inner({kType, index}).str(), c10::Device(kType, index).str());
+std::string renamed(std::string text, c10::ArrayRef<c10::Device> devices) {
+  for (const c10::Device device : devices) replace(text, inner(device).str(), device.str());
   replace(text, "torch." + device_name() + ".", "torch.ve.");
   return text;
 }
 
-void throw_renamed(const c10::Error& error, c10::DeviceIndex index) {
-  const std::string text = renamed(error.what_without_backtrace(), index);
+void throw_renamed(const c10::Error& error, c10::ArrayRef<c10::Device> devices) {
+  const std::string text = renamed(error.what_without_backtrace(), devices);
   if (const auto* failed = dynamic_cast<const c10::AcceleratorError*>(&error)) {
     const c10::SourceLocation here{__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
     throw c10::AcceleratorError(here, failed->get_error_code(), text);
