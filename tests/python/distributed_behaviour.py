@@ -263,7 +263,7 @@ def split_and_mesh(rank: int) -> None:
 
 def every_way_in(rank: int, backend: str | None) -> str:
     dist.init_process_group(backend, timeout=TIMEOUT)
-    for tensor in (torch.ones(3, device=D), torch.ones(3)):
+    for tensor in (torch.ones(3, device=D), torch.ones(3, device="ve"), torch.ones(3)):
         dist.all_reduce(tensor)
         assert_close(tensor.cpu(), torch.full((3,), 2.0))
     group = dist.group.WORLD

@@ -47,7 +47,7 @@ def test_group(behaviours, name):
 
 @pytest.mark.parametrize("backend", [None, NAME, f"cpu:gloo,{NAME}:{NAME}"])
 def test_groups_take_tensors_of_the_cpu_and_of_the_device(backend):
-    assert values(run_ranks(2, behaviour.every_way_in, backend)) == [f"cpu,{NAME}"] * 2
+    assert values(run_ranks(2, behaviour.every_way_in, backend)) == [f"cpu,{NAME},ve"] * 2
 
 
 def test_a_bound_group_splits_and_makes_meshes():

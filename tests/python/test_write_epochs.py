@@ -241,7 +241,7 @@ def test_memory_sent_to_another_process_is_not_trusted() -> None:
     later.look()
     assert not later.trusted()
     assert beside.unchanged()
-    _C.receive_storage(sent[1])
+    _C.receive_storage(sent[1], False)
 
 
 def test_saving_reads() -> None:

@@ -358,7 +358,8 @@ def _complete() -> None:
     # PyTorch has no autocast key for the slot: torch.autocast of torch.graft's type holds for it.
     for name in ("autocast", "custom_bwd", "custom_fwd"):
         vars(globals()["amp"])[name] = getattr(accelerator.amp, name)
-    own = {"_type": staticmethod(lambda: NAME), "__doc__": accelerator.amp.GradScaler.__doc__}
+    own = {"_type": staticmethod(lambda: NAME), "__doc__": accelerator.amp.GradScaler.__doc__,
+           "__module__": f"torch.{NAME}.amp"}  # fmt: skip
     vars(globals()["amp"])["GradScaler"] = type("GradScaler", (accelerator.amp.GradScaler,), own)
 
 

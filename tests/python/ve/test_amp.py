@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -64,6 +65,7 @@ def test_a_scaled_step(ve: Any) -> None:
     optimizer = torch.optim.SGD(net.parameters(), 0.1)
     scaler = ve.amp.GradScaler(init_scale=8.0)
     assert isinstance(scaler, torch.amp.GradScaler)
+    assert pickle.loads(pickle.dumps(scaler)).get_scale() == 8.0
     before = net.weight.detach().clone()
     with ve.amp.autocast():
         loss = net(torch.rand(3, 3, device="ve")).float().mean()

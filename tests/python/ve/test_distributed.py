@@ -16,9 +16,15 @@ from distributed_ranks import run_ranks, values
 pytestmark = pytest.mark.one_mode
 
 
+def on_the_slot(rank: int) -> dict[str, str | None]:
+    checks.D = "ve"
+    torch.ve.set_device(rank)
+    return checks.collectives(rank, 2)
+
+
 @pytest.fixture(scope="module")
 def collectives() -> Any:
-    return values(run_ranks(2, checks.collectives, 2, timeout=280, DEVICE="ve"))
+    return values(run_ranks(2, on_the_slot, timeout=280))
 
 
 @pytest.mark.parametrize("case", checks.CASES)

@@ -27,6 +27,12 @@ def _stream_as_context() -> None:
         assert torch.ve.current_stream() == stream, "with torch.Stream is for the accelerator"
 
 
+def stepped(**options: Any) -> None:
+    parameter = torch.nn.Parameter(x())
+    parameter.grad = x()
+    torch.optim.Adam([parameter], **options).step()
+
+
 def x() -> torch.Tensor:
     return torch.ones(3, device="ve")
 
@@ -45,6 +51,13 @@ LIMITS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: x().diag().to_sparse_csr(), NotImplementedError, "SparseCsrTensorImpl lists"),
     "new() of a sparse tensor": (
         lambda: torch.eye(3, device="ve").to_sparse().new(), RuntimeError, "but got: SparseVE"),
+    "parameter.data = x.ve() of a parameter elsewhere": (
+        lambda: setattr(torch.nn.Parameter(torch.ones(3)), "data", x()), RuntimeError,
+        "incompatible tensor type"),
+    "optimizers with fused=True": (
+        lambda: stepped(fused=True), RuntimeError, "requires all the params to be floating point"),
+    "optimizers with capturable=True": (
+        lambda: stepped(capturable=True), AssertionError, "must be on supported devices"),
     "DLPack": (lambda: torch.utils.dlpack.to_dlpack(x()), BufferError, "Cannot pack tensors on ve:0"),
     "torch.accelerator": (
         lambda: torch.accelerator.set_device_index("ve:0"), ValueError,
@@ -63,6 +76,20 @@ def test_the_error_of_each_limit(name: str) -> None:
     with pytest.raises(error, match=re.escape(text)):
         use()
     assert (x() + 1).tolist() == [2, 2, 2]
+
+
+def test_a_moved_module_has_new_parameters_unless_they_are_swapped() -> None:
+    def kept() -> bool:
+        module = torch.nn.Linear(2, 2)
+        before = module.weight
+        return module.to("ve").weight is before
+
+    assert not kept()
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        assert kept()
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
 
 
 def test_the_table_has_each_limit() -> None:

@@ -108,6 +108,27 @@ def test_many_views_of_one_tensor_stay_views() -> None:
     assert total.sum() == 160
 
 
+def test_writes_to_lists_are_counted() -> None:
+    x = torch.ones(3, device="ve", requires_grad=True)
+    y = x.exp()  # whose gradient is made of y itself
+    with torch.no_grad():
+        torch._foreach_add_([y, torch.ones(3, device="ve:1")], 1)
+    assert y._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    with torch.inference_mode():
+        frozen = torch.ones(2, device="ve")
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        torch._foreach_add_([frozen], 1)
+
+
+def test_lists_of_several_devices() -> None:
+    pair = [torch.ones(2, device="ve:0"), torch.ones(2, device="ve:1")]
+    assert [str(one.device) for one in torch._foreach_add(pair, pair)] == ["ve:0", "ve:1"]
+    torch._foreach_copy_(pair, [torch.zeros(2, device="ve:1"), torch.zeros(2, device="ve:0")])
+    assert [one.tolist() for one in pair] == [[0, 0], [0, 0]]
+
+
 def test_lists_that_are_returned() -> None:
     parts = [torch.full((2,), float(i), device="ve") for i in range(20)]
     assert [one.tolist() for one in torch._foreach_add(parts, 1)] == [
