@@ -37,6 +37,9 @@ c10::intrusive_ptr<c10d::Backend> ProcessGroup::split(const c10::intrusive_ptr<c
                                                       const c10::intrusive_ptr<Options>& options) {
   const auto found = std::find(ranks.begin(), ranks.end(), getRank());
   if (found == ranks.end()) return nullptr;
+  if (split_name_ == options->group_name) {
+    if (auto known = split_.lock()) return known;
+  }
   auto mine =
       c10::make_intrusive<GroupOptions>(options_->backend, options->timeout, options_->engine);
   mine->group_name = options->group_name;
@@ -50,10 +53,13 @@ c10::intrusive_ptr<c10d::Backend> ProcessGroup::split(const c10::intrusive_ptr<c
   plain->group_name = options->group_name;
   auto part =
       staged_->host().split(c10::make_intrusive<c10d::PrefixStore>("staging", store), ranks, plain);
-  return c10::make_intrusive<ProcessGroup>(c10::make_intrusive<c10d::PrefixStore>("device", store),
-                                           static_cast<int>(found - ranks.begin()),
-                                           static_cast<int>(ranks.size()), std::move(part),
-                                           std::move(mine));
+  auto made = c10::make_intrusive<ProcessGroup>(
+      c10::make_intrusive<c10d::PrefixStore>("device", store),
+      static_cast<int>(found - ranks.begin()), static_cast<int>(ranks.size()), std::move(part),
+      std::move(mine));
+  split_name_ = options->group_name;
+  split_ = c10::weak_intrusive_ptr<c10d::Backend>(c10::intrusive_ptr<c10d::Backend>(made));
+  return made;
 }
 
 void ProcessGroup::abort() {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
@@ -54,7 +55,8 @@ class ProcessGroup final : public c10d::Backend {
   // Remembers the device, and tells on_bound.
   void eagerConnectSingleDevice(at::Device device) override;
   // A group of some ranks of this one, with this engine and these names; null where this rank is
-  // not of them. Every rank of the part calls it.
+  // not of them. Every rank of the part calls it. PyTorch asks once for each device type that the
+  // group serves: while the part lives, its name gives the same one.
   c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
                                           const std::vector<int>& ranks,
                                           const c10::intrusive_ptr<Options>& options) override;
@@ -154,6 +156,8 @@ class ProcessGroup final : public c10d::Backend {
   std::function<void(at::Device)> on_bound_;
   uint64_t sequence_ = 0;
   std::optional<std::vector<WorkPtr>> coalescing_;
+  std::string split_name_;  // of the last part
+  c10::weak_intrusive_ptr<c10d::Backend> split_{c10::intrusive_ptr<c10d::Backend>()};
 };
 
 }  // namespace graft::binding

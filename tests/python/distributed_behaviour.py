@@ -252,6 +252,8 @@ def split_and_mesh(rank: int) -> None:
     dist.init_process_group(device_id=torch.device(D, 0), timeout=TIMEOUT)
     assert dist.group.WORLD.bound_device_id == torch.device(D, 0)
     half = dist.split_group(split_ranks=[[0, 1], [2, 3]])
+    # Two parts would meet under the same keys of the store, and could wait for each other.
+    assert half._get_backend(torch.device(D)) is half._get_backend(torch.device("ve"))
     tensor = torch.full((4,), float(rank + 1), device=D)
     dist.all_reduce(tensor, group=half)
     assert_close(tensor.cpu(), torch.full((4,), 3.0 if rank < 2 else 7.0))
