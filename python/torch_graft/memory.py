@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -197,8 +196,7 @@ def _dump_snapshot(
     filename: str | os.PathLike[str] = "dump_snapshot.pickle", augment_with_fx_traces: bool = False
 ) -> None:
     """dump_memory_snapshot under the name and with the parameters of torch.cuda.memory."""
-    with open(filename, "wb") as file:
-        pickle.dump(_snapshot(augment_with_fx_traces=augment_with_fx_traces), file)
+    snapshots.write(_snapshot(augment_with_fx_traces=augment_with_fx_traces), filename)
 
 
 def attach_out_of_memory_observer(observer: Callable[[int, int, int, int], None]) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from typing import Any
 
 from torch_graft import _C
@@ -34,3 +36,9 @@ def segments_of(
     if mempool_id is None or tuple(mempool_id) == (0, 0):
         return segments
     return [one for one in segments if one["segment_pool_id"] == tuple(mempool_id)]
+
+
+def write(snapshot: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """As torch's memory viewer takes it, a pickle."""
+    with open(path, "wb") as file:
+        pickle.dump(snapshot, file)

@@ -27,7 +27,24 @@ at::Tensor finished(at::Tensor tensor) {
   return tensor;
 }
 
-void check_options(std::optional<at::Layout> layout, std::optional<bool> pinned) {
+at::Tensor empty_memory_format(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype,
+                               std::optional<at::Layout> layout, std::optional<at::Device> device,
+                               std::optional<bool> pinned, std::optional<at::MemoryFormat> format) {
+  check_empty_options(layout, pinned);
+  return empty_graft(sizes, wanted_or_default(dtype), device.value_or(device_of(-1)), format);
+}
+
+at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
+                         std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                         std::optional<at::Device> device, std::optional<bool> pinned) {
+  check_empty_options(layout, pinned);
+  return empty_strided_graft(sizes, strides, wanted_or_default(dtype),
+                             device.value_or(device_of(-1)));
+}
+
+}  // namespace
+
+void check_empty_options(std::optional<at::Layout> layout, std::optional<bool> pinned) {
   TORCH_CHECK(layout.value_or(at::kStrided) == at::kStrided, "expected a strided layout, not ",
               *layout);
   TORCH_CHECK(!pinned.value_or(false), "only dense CPU tensors can be pinned");
@@ -36,23 +53,6 @@ void check_options(std::optional<at::Layout> layout, std::optional<bool> pinned)
 at::ScalarType wanted_or_default(std::optional<at::ScalarType> dtype) {
   return dtype.has_value() ? *dtype : c10::get_default_dtype_as_scalartype();
 }
-
-at::Tensor empty_memory_format(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype,
-                               std::optional<at::Layout> layout, std::optional<at::Device> device,
-                               std::optional<bool> pinned, std::optional<at::MemoryFormat> format) {
-  check_options(layout, pinned);
-  return empty_graft(sizes, wanted_or_default(dtype), device.value_or(device_of(-1)), format);
-}
-
-at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
-                         std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
-                         std::optional<at::Device> device, std::optional<bool> pinned) {
-  check_options(layout, pinned);
-  return empty_strided_graft(sizes, strides, wanted_or_default(dtype),
-                             device.value_or(device_of(-1)));
-}
-
-}  // namespace
 
 bool asks_for_fill() {
   const auto& context = at::globalContext();

@@ -25,6 +25,13 @@ at::Tensor empty_strided_graft(at::IntArrayRef sizes, at::IntArrayRef strides, a
 at::Tensor empty_strided_graft(at::IntArrayRef sizes, at::IntArrayRef strides,
                                const at::TensorOptions& options);
 
+// What torch.empty's options come to. Throws RuntimeError for a layout that is not strided, and for
+// memory that shall be pinned.
+void check_empty_options(std::optional<at::Layout> layout, std::optional<bool> pinned);
+
+// The dtype that was asked for, else PyTorch's default one.
+at::ScalarType wanted_or_default(std::optional<at::ScalarType> dtype);
+
 // Whether the user asked for values in new memory: torch.use_deterministic_algorithms and
 // torch.utils.deterministic.fill_uninitialized_memory.
 bool asks_for_fill();

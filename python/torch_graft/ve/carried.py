@@ -14,8 +14,7 @@ import torch
 
 from torch_graft import _C
 from torch_graft.indices import DeviceLike
-
-NAME = "ve"
+from torch_graft.ve import NAME
 
 
 def slot_index(device: DeviceLike, optional: bool = True) -> int:

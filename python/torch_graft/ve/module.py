@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FunctionType, ModuleType, SimpleNamespace, TracebackType
@@ -204,17 +203,9 @@ def seed_all() -> None:
     manual_seed_all(torch.Generator().seed())
 
 
-def initial_seed() -> int:
-    return _get_generator().initial_seed()
-
-
-def get_rng_state(device: DeviceLike = None) -> torch.Tensor:
-    """The state of a device's default generator, as bytes on the CPU."""
-    return _get_generator(device).get_state()
-
-
-def set_rng_state(new_state: torch.Tensor, device: DeviceLike = None) -> None:
-    _get_generator(device).set_state(new_state)
+initial_seed = carried(_random.initial_seed)
+get_rng_state = carried(_random.get_rng_state)
+set_rng_state = carried(_random.set_rng_state)
 
 
 def get_rng_state_all() -> list[torch.Tensor]:
@@ -279,8 +270,7 @@ def memory_snapshot(
 def _dump_snapshot(
     filename: str | os.PathLike[str] = "dump_snapshot.pickle", augment_with_fx_traces: bool = False
 ) -> None:
-    with open(filename, "wb") as file:
-        pickle.dump(_snapshot(augment_with_fx_traces=augment_with_fx_traces), file)
+    snapshots.write(_snapshot(augment_with_fx_traces=augment_with_fx_traces), filename)
 
 
 def dump_memory_snapshot(path: str | os.PathLike[str] = "snapshot.pickle") -> None:

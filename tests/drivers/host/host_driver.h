@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/driver.h"
+#include "tests/drivers/driver_session.h"
 
 namespace graft::host_test {
 
@@ -16,26 +16,12 @@ namespace graft::host_test {
 const graft_driver_table& driver();
 
 // Device 0 and a stream of it, for one test.
-struct Session {
+struct Session : driver_test::DriverSession {
   explicit Session(uint32_t ordinal = 0);
-  ~Session();
-
-  graft_address allocate(uint64_t bytes);
-  graft_stream new_stream();
   // Compiles C, loads it and finds one kernel; the program is unloaded at the end of the test.
   graft_kernel kernel(const std::string& source, const char* name);
-  graft_status launch(graft_kernel kernel, uint64_t grid, std::vector<graft_argument> arguments,
-                      uint32_t tag = 0);
-  graft_status upload(graft_address to, const void* from, uint64_t bytes);
-  graft_status download(void* to, graft_address from, uint64_t bytes);  // synchronises
-
-  graft_device device = nullptr;
-  graft_stream stream = nullptr;
-
- private:
-  std::vector<graft_address> allocations_;
-  std::vector<graft_stream> streams_;
-  std::vector<graft_program> programs_;
+  graft_status launch(graft_kernel kernel, uint64_t grid,
+                      const std::vector<graft_argument>& arguments, uint32_t tag = 0);
 };
 
 // Small float32 numbers whose products and short sums are exact, and their way to a session's
@@ -52,7 +38,7 @@ class Data {
   std::mt19937 random_;
 };
 
-graft_argument address(graft_address value, uint64_t bytes);
+using driver_test::address;
 graft_argument scalar_u64(uint64_t value);
 std::string last_message();
 

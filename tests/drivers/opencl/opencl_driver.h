@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/driver.h"
+#include "tests/drivers/driver_session.h"
 
 namespace graft::opencl_test {
 
@@ -21,31 +21,14 @@ std::string old_loader(const std::string& plan);
 std::vector<std::string> every_memory();
 
 // Device 0 and a stream of it, for one test. Without a device the test fails and says what to do.
-struct Session {
+struct Session : driver_test::DriverSession {
   explicit Session(uint32_t ordinal = 0);
-  ~Session();
-
-  graft_address allocate(uint64_t bytes);
-  graft_stream new_stream();
-  graft_event new_event(bool timed = false);
   std::string compile(const std::string& source, graft_status expected = GRAFT_OK);
-  // Of kernels(), or of another source.
+  // Of kKernels, or of another source.
   graft_kernel kernel(const char* name, const std::string& source = "");
-  graft_status launch(graft_kernel kernel, uint64_t grid, std::vector<graft_argument> arguments,
-                      uint32_t group = 1, uint32_t tag = 0);
-  graft_status upload(graft_address to, const void* from, uint64_t bytes, uint32_t tag = 0);
-  graft_status download(void* to, graft_address from, uint64_t bytes);  // synchronises
-  graft_address put(const std::vector<int>& values);
-  std::vector<int> get(graft_address address, uint64_t count);
-
-  graft_device device = nullptr;
-  graft_stream stream = nullptr;
-
- private:
-  std::vector<graft_address> allocations_;
-  std::vector<graft_stream> streams_;
-  std::vector<graft_event> events_;
-  std::vector<graft_program> programs_;
+  graft_status launch(graft_kernel kernel, uint64_t grid,
+                      const std::vector<graft_argument>& arguments, uint32_t group = 1,
+                      uint32_t tag = 0);
 };
 
 // OpenCL C of the kernels below, for memory with addresses and without:
@@ -54,7 +37,7 @@ struct Session {
 //   spin(int* x, int rounds)            takes long
 extern const char kKernels[];
 
-graft_argument address(graft_address value, uint64_t bytes);
+using driver_test::address;
 graft_argument scalar(int value);
 graft_argument local(uint64_t bytes);
 

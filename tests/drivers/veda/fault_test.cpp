@@ -114,7 +114,7 @@ TEST(VedaFault, AnErrorOfAnyCallIsToldAndTheNextDeviceWorks) {
   // VEDA stays initialised while a device is open.
   const Session other(1);
   std::string blob, text;
-  ASSERT_EQ(compile(other.device, kKernels, &blob), GRAFT_OK) << last_message();
+  ASSERT_EQ(other.compile(kKernels, &blob), GRAFT_OK) << last_message();
   std::set<std::string> told;
   for (const std::string name : kFunctions) {
     if (name == "ArgsDestroy") continue;  // what it does not free, nobody can
@@ -152,7 +152,7 @@ void expect_lost(Session& s, graft_address x) {
   EXPECT_EQ(driver().stream_create(s.device, 0, &stream), GRAFT_DEVICE_LOST);
   EXPECT_EQ(driver().event_create(s.device, 0, &event), GRAFT_DEVICE_LOST);
   EXPECT_EQ(driver().memory_info(s.device, &left, &total), GRAFT_DEVICE_LOST);
-  EXPECT_EQ(compile(s.device, kKernels, &blob), GRAFT_DEVICE_LOST);
+  EXPECT_EQ(s.compile(kKernels, &blob), GRAFT_DEVICE_LOST);
   EXPECT_NE(last_message().find("is lost (VEDA_ERROR_"), std::string::npos) << last_message();
 }
 

@@ -32,7 +32,7 @@ std::string fingerprint(graft_device device) {
 void expect_compile(graft_status status, const std::vector<std::string>& words) {
   Session s;
   std::string blob;
-  EXPECT_EQ(compile(s.device, kKernels, &blob), status) << last_message();
+  EXPECT_EQ(s.compile(kKernels, &blob), status) << last_message();
   EXPECT_EQ(blob, "");
   for (const std::string& word : words) {
     EXPECT_NE(last_message().find(word), std::string::npos) << word << "\n" << last_message();
@@ -109,7 +109,7 @@ TEST(VedaProgram, ARejectedSourceIsQuoted) {
   if (reran({emulated()})) return;
   Session s;
   std::string blob;
-  EXPECT_EQ(compile(s.device, "int wrong(", &blob), GRAFT_COMPILE_ERROR);
+  EXPECT_EQ(s.compile("int wrong(", &blob), GRAFT_COMPILE_ERROR);
   EXPECT_NE(last_message().find("kernel.c:1"), std::string::npos) << last_message();
   EXPECT_EQ(blob, "");
   EXPECT_NE(s.kernel("add_n"), nullptr);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graft/driver.h"
+#include "tests/drivers/driver_session.h"
 
 namespace graft::veda_test {
 
@@ -24,34 +24,13 @@ int device_process();
 // Plants faults into the emulated libveda: "MemAlloc:2:UNKNOWN" and "exception:*:1"; "": none.
 void plant(const std::string& calls, const std::string& device = "");
 
-// Device 0 and a stream of it, for one test. Its calls expect success unless they give a status.
-struct Session {
+// Device 0 and a stream of it, for one test.
+struct Session : driver_test::DriverSession {
   explicit Session(uint32_t ordinal = 0);
-  ~Session();
-
-  graft_address allocate(uint64_t bytes);
-  graft_stream new_stream();
-  graft_event new_event(bool timed = false);
   graft_kernel kernel(const char* name, const std::string& source = "");  // of kKernels or source
-  graft_status launch(graft_kernel kernel, uint64_t grid, std::vector<graft_argument> arguments,
-                      uint32_t tag = 0);
-  graft_status upload(graft_address to, const void* from, uint64_t bytes, uint32_t tag = 0);
-  graft_status download(void* to, graft_address from, uint64_t bytes);  // synchronises
-  graft_address put(const std::vector<int>& values);
-  std::vector<int> get(graft_address address, uint64_t count);
-
-  graft_device device = nullptr;
-  graft_stream stream = nullptr;
-
- private:
-  std::vector<graft_address> allocations_;
-  std::vector<graft_stream> streams_;
-  std::vector<graft_event> events_;
-  std::vector<graft_program> programs_;
+  graft_status launch(graft_kernel kernel, uint64_t grid,
+                      const std::vector<graft_argument>& arguments, uint32_t tag = 0);
 };
-
-// What program_compile says of a source, and the blob.
-graft_status compile(graft_device device, const std::string& source, std::string* out_blob);
 
 // Dialect "c":
 //   add_n(int* x, i64 n)        x[i] += n
@@ -59,7 +38,7 @@ graft_status compile(graft_device device, const std::string& source, std::string
 //   crash(int* x)               writes to address 8
 extern const char kKernels[];
 
-graft_argument address(graft_address value, uint64_t bytes);
+using driver_test::address;
 graft_argument scalar(int64_t value);
 
 }  // namespace graft::veda_test

@@ -105,36 +105,21 @@ VEDAresult vedaArgsDestroy(VEDAargs args) {
   });
 }
 
-VEDAresult vedaArgsSetI8(VEDAargs args, const int index, const int8_t value) {
-  return set_integer("ArgsSetI8", args, index, value);
-}
-VEDAresult vedaArgsSetI16(VEDAargs args, const int index, const int16_t value) {
-  return set_integer("ArgsSetI16", args, index, value);
-}
-VEDAresult vedaArgsSetI32(VEDAargs args, const int index, const int32_t value) {
-  return set_integer("ArgsSetI32", args, index, value);
-}
-VEDAresult vedaArgsSetI64(VEDAargs args, const int index, const int64_t value) {
-  return set_integer("ArgsSetI64", args, index, value);
-}
-VEDAresult vedaArgsSetU8(VEDAargs args, const int index, const uint8_t value) {
-  return set_integer("ArgsSetU8", args, index, value);
-}
-VEDAresult vedaArgsSetU16(VEDAargs args, const int index, const uint16_t value) {
-  return set_integer("ArgsSetU16", args, index, value);
-}
-VEDAresult vedaArgsSetU32(VEDAargs args, const int index, const uint32_t value) {
-  return set_integer("ArgsSetU32", args, index, value);
-}
-VEDAresult vedaArgsSetU64(VEDAargs args, const int index, const uint64_t value) {
-  return set_integer("ArgsSetU64", args, index, value);
-}
-VEDAresult vedaArgsSetF32(VEDAargs args, const int index, const float value) {
-  return set_real("ArgsSetF32", args, index, value);
-}
-VEDAresult vedaArgsSetF64(VEDAargs args, const int index, const double value) {
-  return set_real("ArgsSetF64", args, index, value);
-}
+#define EMULATED_VEDA_SET(suffix, type, set)                                         \
+  VEDAresult vedaArgsSet##suffix(VEDAargs args, const int index, const type value) { \
+    return set("ArgsSet" #suffix, args, index, value);                               \
+  }
+EMULATED_VEDA_SET(I8, int8_t, set_integer)
+EMULATED_VEDA_SET(I16, int16_t, set_integer)
+EMULATED_VEDA_SET(I32, int32_t, set_integer)
+EMULATED_VEDA_SET(I64, int64_t, set_integer)
+EMULATED_VEDA_SET(U8, uint8_t, set_integer)
+EMULATED_VEDA_SET(U16, uint16_t, set_integer)
+EMULATED_VEDA_SET(U32, uint32_t, set_integer)
+EMULATED_VEDA_SET(U64, uint64_t, set_integer)
+EMULATED_VEDA_SET(F32, float, set_real)
+EMULATED_VEDA_SET(F64, double, set_real)
+#undef EMULATED_VEDA_SET
 
 VEDAresult vedaArgsSetVPtr(VEDAargs args, const int index, const VEDAdeviceptr value) {
   return set_integer("ArgsSetVPtr", args, index, reinterpret_cast<std::uint64_t>(value));
