@@ -92,11 +92,12 @@ uint32_t features_of(cl_device_id device, const Capabilities& known) {
   return features;
 }
 
-// In arguments of 8 bytes, as addresses are; a buffer comes with its offset.
-uint32_t most_arguments(cl_device_id device, MemoryKind memory) {
+// In arguments of 8 bytes. A buffer with its offset takes two: the bytes limit such launches
+// earlier.
+uint32_t most_arguments(cl_device_id device) {
   constexpr size_t kLeast = 1024;  // what OpenCL promises
   const size_t bytes = std::max(kLeast, ask<size_t>(device, CL_DEVICE_MAX_PARAMETER_SIZE, kLeast));
-  return uint32_t(std::min<size_t>(bytes / (memory == MemoryKind::kBuffer ? 16 : 8), 1u << 20));
+  return uint32_t(std::min<size_t>(bytes / 8, 1u << 20));
 }
 
 graft_device_properties describe(cl_device_id device, const Capabilities& known, Version version) {
@@ -128,7 +129,7 @@ graft_device_properties describe(cl_device_id device, const Capabilities& known,
   const bool own = known.memory == MemoryKind::kBuffer || known.memory == MemoryKind::kAddress;
   p.allocation_alignment = own ? std::clamp<uint64_t>(base, 1, 4096) : kLargestType;
   p.max_allocation_bytes = std::min(p.max_allocation_bytes, p.memory_bytes);
-  p.max_arguments = most_arguments(device, known.memory);
+  p.max_arguments = most_arguments(device);
   p.priority_lowest = known.priorities ? 1 : 0;
   p.priority_highest = known.priorities ? -1 : 0;
   copy_text(known.name, p.name, sizeof p.name);
