@@ -117,12 +117,23 @@ void GRAFT_STRUCTURED(index_add_out)(const at::Tensor& self, int64_t dim, const 
           ScatterMode::kAdd);
 }
 
-at::Tensor GRAFT_OPERATOR(masked_select)(const at::Tensor& self, const at::Tensor& mask) {
+at::Tensor& GRAFT_OPERATOR(masked_select_out)(const at::Tensor& self, const at::Tensor& mask,
+                                              at::Tensor& out) {
   TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
+  TORCH_CHECK(self.scalar_type() == out.scalar_type(),
+              "masked_select(): self and result must have the same scalar type");
+  at::assert_no_internal_overlap(out);
+  at::assert_no_overlap(out, self);
+  at::assert_no_overlap(out, mask);
   const auto [values, places] = at::expand_outplace(self, mask);
   const at::Tensor one = values->dim() == 0 ? values->unsqueeze(0) : *values;
   const at::Tensor where = places->dim() == 0 ? places->unsqueeze(0) : *places;
-  return at::index(one, {where});
+  return at::index_out(out, one, {where});
+}
+
+at::Tensor GRAFT_OPERATOR(masked_select)(const at::Tensor& self, const at::Tensor& mask) {
+  at::Tensor out = at::empty({0}, self.options());
+  return GRAFT_OPERATOR(masked_select_out)(self, mask, out);
 }
 
 }  // namespace graft::binding

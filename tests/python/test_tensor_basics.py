@@ -172,6 +172,7 @@ INDEXINGS = {
     "nonzero": lambda x, i, m: m.nonzero(), "take": lambda x, i, m: x.take(i),
     "select": lambda x, i, m: x.index_select(1, i), "gather": lambda x, i, m: x.gather(0, i[None]),
     "masked_select": lambda x, i, m: x.masked_select(m),
+    "masked_select out": lambda x, i, m: torch.masked_select(x, m, out=x.new_empty(20)[::2]),
 }  # fmt: skip
 ASSIGNMENTS = {
     "row": lambda x, i, m: x.__setitem__(1, 7.0), "range": lambda x, i, m: x[1:3].fill_(2.0),
