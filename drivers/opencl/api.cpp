@@ -16,7 +16,8 @@ std::string load() {
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = dlerror();
-    return "no OpenCL here: " + std::string(why != nullptr ? why : name);
+    return "no OpenCL here: " + std::string(why != nullptr ? why : name) +
+           ": install an OpenCL runtime, or set GRAFT_OPENCL_LIBRARY to its loader";
   }
   std::string missing;
 #define GRAFT_CL_OPTIONAL(name) \

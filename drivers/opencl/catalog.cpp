@@ -95,6 +95,7 @@ Catalog choose(const std::vector<Listed>& all, const std::string& list) {
     if (!any) unmatched += (unmatched.empty() ? "" : ", ") + word;
   }
   if (!unmatched.empty() || chosen.devices.empty()) {
+    chosen.status = GRAFT_NOT_FOUND;
     chosen.problem = "GRAFT_OPENCL_DEVICES=" + list + ": " +
                      (unmatched.empty() ? list : unmatched) + " names none of the OpenCL devices:";
     for (size_t i = 0; i < all.size(); ++i) {
@@ -108,18 +109,17 @@ Catalog choose(const std::vector<Listed>& all, const std::string& list) {
 
 Catalog make() {
   const std::string& list = settings().devices;
-  Catalog found;
   std::string problem;
   if (!load_api(&problem)) {
-    if (!list.empty()) found.problem = problem + "; GRAFT_OPENCL_DEVICES asks for " + list;
-    return found;
+    if (list.empty()) return {{}, GRAFT_OK, problem};
+    return {{}, GRAFT_NOT_FOUND, problem + "; GRAFT_OPENCL_DEVICES asks for " + list};
   }
   if (pthread_atfork(nullptr, nullptr, [] { in_forked_child.store(true); }) != 0) {
-    found.problem = "pthread_atfork failed: out of memory";
-    return found;
+    return {{}, GRAFT_OUT_OF_MEMORY, "pthread_atfork failed: out of memory"};
   }
-  found.devices = find_all();
-  return list.empty() ? found : choose(found.devices, list);
+  const std::vector<Listed> all = find_all();
+  if (!list.empty()) return choose(all, list);
+  return {all, GRAFT_OK, all.empty() ? "no OpenCL platform here has a device" : ""};
 }
 
 }  // namespace

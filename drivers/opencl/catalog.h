@@ -19,8 +19,8 @@ struct Listed {
 struct Catalog {
   // GPUs, then accelerators, then CPUs; or as GRAFT_OPENCL_DEVICES orders them.
   std::vector<Listed> devices;
-  // Why there is none although one was asked for; "" otherwise.
-  std::string problem;
+  graft_status status = GRAFT_OK;
+  std::string problem;  // why status is not OK, or why there is no device
 };
 
 // Made at the first call: loads OpenCL and asks every platform, which opens no device. Thread-safe.

@@ -64,9 +64,10 @@ graft_status check_device(graft_device device) {
 
 graft_status device_count(uint32_t* out_count) {
   if (out_count == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_count: no place given");
-  if (!catalog().problem.empty()) return fail(GRAFT_NOT_FOUND, catalog().problem);
-  *out_count = uint32_t(catalog().devices.size());
-  return GRAFT_OK;
+  const Catalog& known = catalog();
+  if (known.status != GRAFT_OK) return fail(known.status, known.problem);
+  *out_count = uint32_t(known.devices.size());
+  return known.devices.empty() ? fail(GRAFT_OK, known.problem) : GRAFT_OK;
 }
 
 graft_status device_properties(uint32_t ordinal, graft_device_properties* properties) {

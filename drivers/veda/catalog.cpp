@@ -49,10 +49,16 @@ bool is_without_devices(VEDAresult result) {
          result == VEDA_ERROR_UNKNOWN_VEDA_ARCHITECTURE;
 }
 
+Catalog without_devices(const std::string& why) {
+  return {{}, GRAFT_OK, settings().library + " lists no Vector Engine" + why};
+}
+
 Catalog make() {
   Catalog found;
   found.status = load_library(&found.problem);
-  if (found.status == GRAFT_NOT_FOUND && !settings().library_is_named) return {};
+  if (found.status == GRAFT_NOT_FOUND && !settings().library_is_named) {
+    return {{}, GRAFT_OK, found.problem};
+  }
   if (found.status != GRAFT_OK) return found;
   if (settings().mode != "omp" && settings().mode != "scalar") {
     return {{},
@@ -63,7 +69,7 @@ Catalog make() {
     return {{}, GRAFT_OUT_OF_MEMORY, "pthread_atfork failed: out of memory"};
   }
   Called called = initialise();
-  if (is_without_devices(called.result)) return {};
+  if (is_without_devices(called.result)) return without_devices(": " + called.text());
   int count = 0;
   if (called.ok()) called = GRAFT_VEDA_CALL(DeviceGetCount, &count);
   for (int i = 0; called.ok() && i < count; ++i) {
@@ -71,7 +77,7 @@ Catalog make() {
     called = describe_one(i, &one);
     if (called.ok()) found.devices.push_back(one);
   }
-  if (called.ok()) return found;
+  if (called.ok()) return found.devices.empty() ? without_devices("") : found;
   return {{}, called.status(GRAFT_INTERNAL), called.text() + ": counting the Vector Engines"};
 }
 

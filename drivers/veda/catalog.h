@@ -19,10 +19,10 @@ struct Listed {
 struct Catalog {
   std::vector<Listed> devices;  // those that VEDA_VISIBLE_DEVICES leaves, in VEDA's order
   graft_status status = GRAFT_OK;
-  std::string problem;  // why status is not OK
+  std::string problem;  // why status is not OK, or why there is no device
 };
 
-// Opens no device. A missing libveda is a problem only if GRAFT_VEDA_LIBRARY names it. Thread-safe.
+// Opens no device. A missing libveda is a failure only if GRAFT_VEDA_LIBRARY names it. Thread-safe.
 const Catalog& catalog();
 
 // Whether this process was forked after the catalog was made.

@@ -101,7 +101,7 @@ graft_status device_count(uint32_t* out_count) {
   const Catalog& known = catalog();
   if (known.status != GRAFT_OK) return fail(known.status, known.problem);
   *out_count = uint32_t(known.devices.size());
-  return GRAFT_OK;
+  return known.devices.empty() ? fail(GRAFT_OK, known.problem) : GRAFT_OK;
 }
 
 graft_status device_properties(uint32_t ordinal, graft_device_properties* properties) {

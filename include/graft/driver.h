@@ -204,7 +204,8 @@ typedef struct graft_sink {
  * layout of the table and never changes. An OPTIONAL slot may be left NULL; Default: says what
  * Graft does then. Parameters named out_ are written on GRAFT_OK alone. */
 #define GRAFT_DRIVER_SLOTS(SLOT)                                                                \
-  /* Number of devices; 0 is a fine answer. Opens nothing and starts no thread. */              \
+  /* Number of devices. Opens nothing and starts no thread. 0 is a fine answer: last_message    \
+   * may then say what was not found, and where it was looked for. */                           \
   SLOT(REQUIRED, device_count, (uint32_t * out_count))                                          \
   /* Fills in what device ordinal is, without opening it. NOT_FOUND past the last one. */       \
   SLOT(REQUIRED, device_properties, (uint32_t ordinal, graft_device_properties * properties))   \

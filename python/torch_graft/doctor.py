@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import shutil
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
 import torch_graft
-from torch_graft import attaching, drivers, naming
+from torch_graft import attaching, drivers, naming, ve
 
 if TYPE_CHECKING:
     from torch_graft import fallback
@@ -30,6 +32,8 @@ SETTINGS = {
     "GRAFT_NO_CACHING": "1: no caching of device memory",
     "GRAFT_HOST_DEVICES": "number of devices of the host driver",
     "GRAFT_OPENCL_DEVICES": "which OpenCL devices the opencl driver lists",
+    "GRAFT_VE": "0: torch.device('ve') is left to others",
+    "GRAFT_VE_DEVICES": "the devices of torch.device('ve'), as GRAFT_DEVICES (not set: veda)",
     "GRAFT_VEDA_LIBRARY": "the veda driver's libveda (not set: libveda.so.0)",
     "GRAFT_VE_CC": "the command that compiles kernels for Vector Engines (not set: ncc)",
     "GRAFT_VE_LINK": "how their programs are linked, with {cc}, {inputs} and {output}",
@@ -102,21 +106,34 @@ def _drivers(report: Report) -> None:
         report.problem(text, remedy)
     for offer in offers:
         report.say(f"  offered  {offer.path} (by the package entry '{offer.entry}')")
-    listed = os.environ.get("GRAFT_DEVICES", "")
-    named = {item.split(":")[0].strip() for item in listed.split(",")} - {""}
+    absences = dict(_C.absences())
+    asked = {device[0] for device in _C.found_devices()} | set(absences)
+    refusals = _C.refusals()
     for name, path in _C.drivers():
         report.good(f"'{name}' loaded from {path}")
-        if named and name not in named:
+        if name in absences:
+            report.say(f"           it finds no device on this machine{_because(absences[name])}")
+        elif name not in asked and path not in [refused for refused, _ in refusals]:
             report.say("           not asked for devices: GRAFT_DEVICES does not name it")
-            continue
-        found = [device for device in _C.found_devices() if device[0] == name]
-        if not found:
-            report.say("           it finds no device on this machine")
-        for driver, ordinal, device, index in found:
-            state = "not used; GRAFT_DEVICES may name it" if index < 0 else f"number {index}"
-            report.say(f"           {driver}:{ordinal} is '{device}' ({state})")
-    for path, reason in _C.refusals():
+        for driver, ordinal, device, index in _C.found_devices():
+            if driver == name:
+                report.say(f"           {driver}:{ordinal} is '{device}' ({_use_of(index)})")
+    for path, reason in refusals:
         report.problem(f"{path} was refused", reason)
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+def _use_of(index: int) -> str:
+    from torch_graft import accelerator
+
+    if index < 0:
+        return "not used; GRAFT_DEVICES may name it"
+    if index < accelerator.device_count():
+        return f"number {index}"
+    return "carries a device of torch.device('ve')"
 
 
 def _devices(report: Report, name: str) -> None:
@@ -192,6 +209,46 @@ def _limits(facts: DeviceProperties) -> list[str]:
     return limits
 
 
+def _slot(report: Report) -> None:
+    """The devices of torch.device("ve"), and what their driver needs of the machine."""
+    report.say("torch.device('ve')")
+    if not ve.attached():
+        report.say(f"  left to others: {ve.VARIABLE}=0, or another package serves it")
+        return
+    count = torch.ve.device_count()
+    if count == 0:
+        report.say("  no device. What the drivers above say is why; GRAFT_VE_DEVICES names them")
+    served = set()
+    for index in range(count):
+        where = f"ve:{index}"
+        try:
+            facts = torch.ve.get_device_properties(index)
+        except RuntimeError as error:
+            report.problem(f"{where} does not open", str(error))
+            continue
+        served.add(facts.driver)
+        _device(report, where, facts)
+    _veda(report, needed="veda" in served)
+
+
+def _veda(report: Report, needed: bool) -> None:
+    """libveda and the compiler of the veda driver. What is missing is a problem if it is needed."""
+    name = Path(os.environ.get("GRAFT_VEDA_LIBRARY") or "libveda.so.0").name
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    loaded = {line.split(maxsplit=5)[5] for line in maps if line.endswith(f"/{name}")}
+    report.say(f"  libveda: {', '.join(sorted(loaded)) or f'{name} is not loaded'}")
+    compiler = shlex.split(os.environ.get("GRAFT_VE_CC") or "ncc")[0]
+    found = shutil.which(compiler)
+    if found is None and needed:
+        report.problem(
+            f"there is no compiler '{compiler}' for Vector Engines",
+            "Operators run on the CPU instead. Install NEC's ncc, or name a compiler in "
+            "GRAFT_VE_CC (drivers/veda/README.md).",
+        )
+    else:
+        report.say(f"  compiler: {found or f'{compiler} is not in PATH'}")
+
+
 def _compiler(report: Report) -> None:
     report.say("Compiler of the host driver")
     compiler = os.environ.get("GRAFT_CC", "cc")
@@ -214,8 +271,11 @@ def examine() -> int:
         _versions(report)
         name = _attached(report)
         if name is not None:
+            if ve.attached():
+                torch.ve.device_count()  # asks its drivers
             _drivers(report)
             _devices(report, name)
+            _slot(report)
             _compiler(report)
     report.say("Nothing to do." if report.problems == 0 else f"{report.problems} problem(s).")
     return 1 if report.problems else 0

@@ -48,6 +48,12 @@ void DeviceNumbers::clear() {
   carried_.clear();
 }
 
+int DeviceNumbers::index_of(const DeviceDescription& device) const {
+  const Entry* entry = find_same(counted_, device);
+  if (entry == nullptr) entry = find_same(carried_, device);
+  return entry == nullptr ? -1 : (*entry)->description.index;
+}
+
 const Entry* DeviceNumbers::find(int index) const {
   const bool beyond = index >= kFirstCarried;
   const auto& among = beyond ? carried_ : counted_;

@@ -40,6 +40,9 @@ class DeviceNumbers {
   const std::vector<Entry>& counted() const { return counted_; }
   const std::vector<Entry>& carried() const { return carried_; }  // by the number in the slot
 
+  // A device's index; -1 if it has none.
+  int index_of(const DeviceDescription& device) const;
+
   // The device of an index; null if it is no device's.
   const Entry* find(int index) const;
 

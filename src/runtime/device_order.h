@@ -17,6 +17,12 @@ struct Refusal {
   std::string reason;  // with the remedy
 };
 
+// A driver that has no device here.
+struct Absence {
+  const Driver* driver;
+  std::string reason;  // the driver's words; may be ""
+};
+
 // A device as its driver describes it, without opening it.
 struct DeviceDescription {
   int index;

@@ -207,13 +207,18 @@ std::string Driver::current_op() { return op_name(current_tag()); }
 
 std::string Driver::message(graft_status status) const {
   if (status == GRAFT_INTERNAL && !thrown.empty()) return std::exchange(thrown, {});
+  std::string words = last_words();
+  return words.empty() ? status_text(status) : words;
+}
+
+std::string Driver::last_words() const {
   std::vector<char> text(16384, '\0');
-  if (table_.last_message != nullptr &&
-      call_locked(table_.last_message, text.data(), text.size()) == GRAFT_OK) {
-    text.back() = '\0';
-    if (text[0] != '\0') return readable(text.data());
+  if (table_.last_message == nullptr ||
+      call_locked(table_.last_message, text.data(), text.size()) != GRAFT_OK) {
+    return "";
   }
-  return status_text(status);
+  text.back() = '\0';
+  return readable(text.data());
 }
 
 void Driver::fail(graft_status status, std::string_view what, std::string_view device,

@@ -66,6 +66,9 @@ class GRAFT_EXPORT Driver {
   // The last message of the calling thread after a failed call, or the text of the status.
   std::string message(graft_status status) const;
 
+  // What last_message says to the calling thread; "" if it says nothing.
+  std::string last_words() const;
+
   // The table of an extension, null when the driver has none of this name and version. It lives as
   // long as the driver. REQUIRES: Table belongs to the name.
   template <class Table>

@@ -96,6 +96,7 @@ void Platform::describe(Driver& driver) {
                                             std::to_string(count) +
                                             " devices, so it is not used. Ask its vendor.");
   }
+  if (count == 0) absences_.push_back({&driver, driver.last_words()});
   for (uint32_t ordinal = 0; ordinal < count; ++ordinal) {
     try {
       found_.push_back({-1, &driver, ordinal, read_properties(driver, ordinal)});
@@ -315,6 +316,12 @@ std::vector<Refusal> Platform::refusals() {
   return refusals_;
 }
 
+std::vector<Absence> Platform::absences() {
+  std::lock_guard lock(mutex_);
+  discover();
+  return absences_;
+}
+
 std::vector<DeviceDescription> Platform::descriptions() {
   std::lock_guard lock(mutex_);
   discover();
@@ -335,12 +342,7 @@ std::vector<DeviceDescription> Platform::found() {
   std::lock_guard lock(mutex_);
   discover();
   std::vector<DeviceDescription> devices = found_;
-  for (DeviceDescription& device : devices) {
-    for (const auto& entry : numbers_.counted()) {
-      const DeviceDescription& one = entry->description;
-      if (one.driver == device.driver && one.ordinal == device.ordinal) device.index = one.index;
-    }
-  }
+  for (DeviceDescription& device : devices) device.index = numbers_.index_of(device);
   return devices;
 }
 

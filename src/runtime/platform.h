@@ -66,12 +66,14 @@ class GRAFT_EXPORT Platform {
   // Valid for as long as the process lives.
   std::vector<const Driver*> drivers();
   std::vector<Refusal> refusals();
+  std::vector<Absence> absences();  // of the drivers that were asked
   std::vector<DeviceDescription> descriptions();
 
   // That of one device, counted or carried. Throws Error as device() does, and opens nothing.
   DeviceDescription description(int index);
 
-  // Every device of the drivers that were asked, also those that do not count, whose index is -1.
+  // Every device of the drivers that were asked; the index is -1 if it is neither counted nor
+  // carried.
   std::vector<DeviceDescription> found();
 
   // The device if it is open, else null. Opens and loads nothing.
@@ -117,6 +119,7 @@ class GRAFT_EXPORT Platform {
   std::vector<Refusal> refusals_;
   std::vector<DeviceDescription> found_;  // every device of every driver
   std::vector<Driver*> described_;        // those that were asked
+  std::vector<Absence> absences_;
   DeviceNumbers numbers_;
   bool carries_ = false;                       // somebody asked for the slot's devices
   bool opening_ = false;                       // a device was asked for: numbers stay

@@ -150,6 +150,15 @@ std::vector<std::tuple<std::string, std::string>> refused_drivers() {
   return found;
 }
 
+// Drivers without a device here, and why.
+std::vector<std::tuple<std::string, std::string>> absences() {
+  std::vector<std::tuple<std::string, std::string>> found;
+  for (const Absence& absence : platform().absences()) {
+    found.emplace_back(absence.driver->name(), absence.reason);
+  }
+  return found;
+}
+
 std::map<std::string, uint64_t> statistics(int64_t index) {
   const CommandCounts from = device_at(index).counts();
   return {{"launches", from.launches},           {"copies", from.copies},
@@ -229,6 +238,7 @@ void bind_devices(py::module& module) {
       module, "load_driver", +[](const std::string& path) { load_driver(path); });
   define(module, "drivers", &driver_names);
   define(module, "refusals", &refused_drivers);
+  define(module, "absences", &absences);
   define(module, "found_devices", &found_devices);
   define(
       module, "seed_all", +[](uint64_t seed) { seed_all(seed); });

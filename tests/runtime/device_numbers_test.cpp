@@ -31,6 +31,9 @@ TEST(DeviceNumbers, CarriedDevicesKeepTheIndexThatTheyHave) {
   EXPECT_EQ(numbers.carried()[1]->description.index, DeviceNumbers::kFirstCarried + 1);
   EXPECT_EQ(numbers.find(DeviceNumbers::kFirstCarried), nullptr) << "it is counted";
   EXPECT_EQ((*numbers.find(DeviceNumbers::kFirstCarried + 1))->description.ordinal, 1u);
+  EXPECT_EQ(numbers.index_of(described(0)), 0);
+  EXPECT_EQ(numbers.index_of(described(1)), DeviceNumbers::kFirstCarried + 1);
+  EXPECT_EQ(numbers.index_of(described(2)), -1);
 }
 
 TEST(DeviceNumbers, CarriedDevicesAreNotCountedLater) {

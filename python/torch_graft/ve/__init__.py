@@ -11,11 +11,18 @@ from typing import Any
 NAME = "ve"
 VARIABLE = "GRAFT_VE"
 _OTHERS = "veda_pytorch"  # the entry point of NEC's package
+_attached = False
 _PRIORITY = 40  # after the device types that torch.serialization knows itself
+
+
+def attached() -> bool:
+    """Whether Graft serves torch.device("ve") in this process."""
+    return _attached
 
 
 def attach() -> None:
     """Does nothing with GRAFT_VE=0, or, with a warning, where another package serves the slot."""
+    global _attached
     chosen = os.environ.get(VARIABLE, "1")
     if chosen not in ("0", "1"):
         warnings.warn(f"{VARIABLE}={chosen}: expected 0 or 1, took 1", stacklevel=3)
@@ -44,6 +51,7 @@ def attach() -> None:
     dynamo_interface.register(NAME, module)
     when_loaded("torch._decomp.decompositions", autograd_other.settle)
     torch.serialization.register_package(_PRIORITY, _tag, _restore)
+    _attached = True
 
 
 def _another_will_come() -> bool:

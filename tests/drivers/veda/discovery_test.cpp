@@ -43,6 +43,11 @@ TEST(VedaDiscovery, NothingThereIsNoError) {
     return;
   }
   EXPECT_EQ(count(), 0u);
+  const std::string why = last_message();
+  EXPECT_NE(why.find("libveda.so.0"), std::string::npos) << why;
+  EXPECT_TRUE(why.find("install NEC's VEDA") != std::string::npos ||
+              why.find("lists no Vector Engine") != std::string::npos)
+      << why;
   graft_device device = nullptr;
   EXPECT_EQ(driver().device_open(0, &device), GRAFT_NOT_FOUND);
   EXPECT_EQ(device, nullptr);

@@ -33,7 +33,7 @@ void expect_compile(graft_status status, const std::vector<std::string>& words) 
   Session s;
   std::string blob;
   EXPECT_EQ(s.compile(kKernels, &blob), status) << last_message();
-  EXPECT_EQ(blob, "");
+  EXPECT_TRUE(blob.empty());
   for (const std::string& word : words) {
     EXPECT_NE(last_message().find(word), std::string::npos) << word << "\n" << last_message();
   }

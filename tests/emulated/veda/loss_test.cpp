@@ -129,6 +129,13 @@ TEST_F(LossTest, PlantedExceptionAndRefusedLaunch) {
   EXPECT_CODE(VEDA_ERROR_VEO_COMMAND_EXCEPTION, veda().CtxSynchronize());
 }
 
+TEST_F(LossTest, ADroppedLaunchCountsAsDone) {
+  start({{"FAULT", "drop:nap:2"}});
+  EXPECT_EQ(run("nap", {7}), 7u);
+  EXPECT_EQ(run("nap", {7}), 0u);
+  EXPECT_EQ(run("nap", {7}), 7u);
+}
+
 TEST_F(LossTest, FailsTheNthCallOfAFunction) {
   start({{"FAIL", "vedaMemAlloc:2:OUT_OF_MEMORY,CtxGetDevice:1:VEDA_ERROR_TODO,MemFree:*:48"}});
   VEDAdeviceptr pointer = nullptr;

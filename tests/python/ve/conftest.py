@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import fcntl
+import os
+import subprocess
+import textwrap
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from sandbox import Ran, interpret
+from sandbox import ROOT, Ran, interpret
+
+TOLD = """
+def told(work):
+    try:
+        return repr(work())
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+"""
 
 
 @pytest.fixture(scope="session")
@@ -29,5 +41,28 @@ def first_device() -> Iterator[None]:
 def python() -> Any:
     def run(code: str, **environment: str | None) -> Ran:
         return interpret(code, PYTHONWARNINGS="default", **environment)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def card(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What tools/emulated-ve sets. It builds the card; one process at a time does."""
+    lock = tmp_path_factory.getbasetemp().parent / "emulated_card"
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        told = subprocess.run(
+            [ROOT / "tools/emulated-ve", "env", "-0"], check=True, capture_output=True, text=True,
+            env=os.environ | {"VEDA_VISIBLE_DEVICES": ""},
+        ).stdout  # fmt: skip
+    pairs = (line.strip().partition("=") for line in told.replace("\n", "\0").split("\0"))
+    return {name: value for name, _, value in pairs
+            if name.startswith(("GRAFT_VE", "EMULATED_VEDA_"))}  # fmt: skip
+
+
+@pytest.fixture
+def on_card(card: dict[str, str]) -> Callable[..., Ran]:
+    def run(code: str, **more: str) -> Ran:
+        return interpret(TOLD + textwrap.dedent(code), **card | {"GRAFT_DEVICES": "nothing"} | more)
 
     return run

@@ -104,3 +104,8 @@ def test_fsdp_fails_where_it_gives_memory_back() -> None:
 @pytest.mark.parametrize("task", [futures, replicated], ids=lambda task: task.__name__)
 def test_two_ranks(task: Any) -> None:
     assert values(run_ranks(2, task)) == [None, None]
+
+
+def test_ddp_with_a_rank_on_each_card(card: dict[str, str]) -> None:
+    ranks = run_ranks(2, replicated, EMULATED_VEDA_DEVICES="2", **card)
+    assert values(ranks) == [None, None]

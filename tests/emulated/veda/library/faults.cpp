@@ -48,6 +48,13 @@ bool is_function(const std::string& name) {
   return false;
 }
 
+bool is_kind(const std::string& kind) {
+  for (const char* known : {"drop", "exception", "hang", "launch", "oom"}) {
+    if (kind == known) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void Faults::set(const std::string& calls, const std::string& device) {
@@ -66,9 +73,7 @@ void Faults::set(const std::string& calls, const std::string& device) {
     const auto parts = split(text, ':');
     if (parts.size() != 3) refuse(text, "kind:kernel:nth");
     const std::string& kind = parts[0];
-    if (kind != "exception" && kind != "hang" && kind != "launch" && kind != "oom") {
-      refuse(text, "exception, hang, launch or oom");
-    }
+    if (!is_kind(kind)) refuse(text, "drop, exception, hang, launch or oom");
     new_device.push_back({parts[1], kind, nth(parts[2]), 0, VEDA_SUCCESS});
   }
   const std::lock_guard lock(mutex_);

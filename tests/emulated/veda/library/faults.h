@@ -19,8 +19,9 @@ class Faults {
   // without VEDA_ERROR_ or as a number; that call does nothing and gives the code;
   // vedaGetErrorName and vedaGetErrorString never fail.
   // device: "kind:kernel:nth,...": exception and hang happen to the kernel instead of its work,
-  // launch is a request that the device refuses; oom is an allocation that fails late (its kernel
-  // is "*"). Throws Failure(INVALID_VALUE) and prints the rule. Replaces all rules.
+  // with drop nothing happens, and it counts as done; launch is a request that the device refuses;
+  // oom is an allocation that fails late (its kernel is "*"). Throws Failure(INVALID_VALUE) and
+  // prints the rule. Replaces all rules.
   void set(const std::string& calls, const std::string& device);
 
   VEDAresult call(const std::string& function);                     // SUCCESS: none

@@ -46,6 +46,7 @@ Outcome run_kernel(Link& link, Faults& faults, VEDAfunction function,
   if (buffer_bytes(arguments) > kMostBufferBytes) return {VEDA_ERROR_VEO_COMMAND_ERROR, 0};
   if (faults.device("exception", name)) link.ask(Command::kCrash, {});
   if (faults.device("hang", name)) link.ask(Command::kHang, {});
+  if (faults.device("drop", name)) return {VEDA_SUCCESS, 0};
   return {VEDA_SUCCESS, call_device(link, function.ptr, arguments)};
 }
 
