@@ -1,7 +1,7 @@
 # Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile conformance limits lint format test-cpp test-sanitizers test-python \
+.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile bench-ve conformance limits lint format test-cpp test-sanitizers test-python \
   test-python-async test-python-opencl test-python-inline clean
 
 BIN := .venv/bin
@@ -29,6 +29,7 @@ help:
 	@echo 'make bench   measure against torch on the CPU, write bench/results.json'
 	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
 	@echo 'make bench-distributed  several processes beside Gloo, into docs/distributed-speed.md'
+	@echo 'make bench-ve  torch.device("ve") beside the device that carries it, into docs/ve-speed.md'
 	@echo 'make bench-opencl  the OpenCL driver beside the CPU, into docs/opencl-speed.md'
 	@echo 'make bench-compile  compiled models beside torch.compile, into docs/compile-speed.md'
 	@echo 'make conformance  every operator in every dtype, for hours; goes on where it was stopped'
@@ -63,6 +64,9 @@ bench-opencl: .venv/graft.stamp
 
 bench-compile: .venv/graft.stamp
 	$(BIN)/python bench/compile.py --publish
+
+bench-ve: .venv/graft.stamp
+	$(BIN)/python bench/run.py --ve --publish
 
 bench-distributed: .venv/graft.stamp
 	$(BIN)/python bench/run.py --distributed --publish

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
 from statistics import median
+
+Sampler = Callable[[], float]
+
+
+def interleave(count: int, device: Sampler, against: Sampler) -> tuple[list[float], list[float]]:
+    """Takes pairs in turn, the order within a pair changing, so that drift hits both alike."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    for i in range(count):
+        halves = [(ours, device), (theirs, against)]
+        for samples, take in halves if i % 2 else reversed(halves):
+            samples.append(take())
+    return ours, theirs
 
 
 def median_interval(values: list[float], confidence: float = 0.95) -> tuple[float, float]:

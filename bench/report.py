@@ -15,7 +15,16 @@ import torch
 
 from pairs import Row
 
-TITLES = ("case", "goal", "measured", "95 % interval", "device (min)", "CPU (min)", "verdict")
+TITLES = (
+    "case",
+    "goal",
+    "measured",
+    "95 % interval",
+    "{device} (min)",
+    "{against} (min)",
+    "verdict",
+)
+NAMES = {"cpu": "CPU", "graft": "device"}
 
 
 def quantity(value: float, unit: str) -> str:
@@ -57,7 +66,8 @@ def mean_ratio(rows: list[Row]) -> float:
 
 
 def markdown(rows: list[Row], facts: dict[str, Any]) -> str:
-    lines = ["| " + " | ".join(TITLES) + " |", "|" + "---|" * len(TITLES)]
+    sides = {side: NAMES.get(facts[side], facts[side]) for side in ("device", "against")}
+    lines = ["| " + " | ".join(TITLES).format(**sides) + " |", "|" + "---|" * len(TITLES)]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
     held = sum(row.verdict == "holds" for row in rows)
     near = sum(row.verdict != "holds" and row.low <= row.goal for row in rows)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -29,11 +30,11 @@ import loading  # noqa: E402
 import opencl_cases  # noqa: E402
 import opencl_rows  # noqa: E402
 import report  # noqa: E402
+import ve_rows  # noqa: E402
 import worker  # noqa: E402
-from pairs import Row, difference_row, ratio_row  # noqa: E402
+from pairs import Row, Sampler, difference_row, interleave, ratio_row  # noqa: E402
 from record import Side, default_device  # noqa: E402
 
-Sampler = Callable[[], float]
 Wanted = Callable[[str], object]
 IMPORT_GOAL = 0.15
 # Where the rows of a table go, and the page that shows them.
@@ -42,19 +43,10 @@ TABLES = {
     "kernels": ("kernels.json", "docs/kernel-speed.md"),
     "distributed": ("distributed.json", "docs/distributed-speed.md"),
     "opencl": ("opencl.json", "docs/opencl-speed.md"),
+    "ve": ("ve.json", "docs/ve-speed.md"),
 }
+SETTINGS = {"opencl": opencl_rows.DEVICES, "ve": ve_rows.DEVICES}
 PROFILED, PROFILER_ROW, PROFILER_GOAL = "digits training epoch", "profiling the digits training", 10
-
-
-def interleave(count: int, device: Sampler, against: Sampler) -> tuple[list[float], list[float]]:
-    """Takes pairs in turn, the order within a pair changing, so that drift hits both alike."""
-    ours: list[float] = []
-    theirs: list[float] = []
-    for i in range(count):
-        halves = [(ours, device), (theirs, against)]
-        for samples, take in halves if i % 2 else reversed(halves):
-            samples.append(take())
-    return ours, theirs
 
 
 class Bench:
@@ -179,6 +171,12 @@ def measure(bench: Bench, kind: str, wanted: Wanted, show: Callable[[Row], None]
     elif kind == "opencl":
         measure_cases(bench, opencl_cases.OPENCL, wanted, show)
         opencl_rows.measure(bench.device, bench.against, bench.threads, bench.quick, wanted, show)
+    elif kind == "ve":
+        chosen = {
+            name: replace(cases.CASES[name], goal=ve_rows.COMPILED_GOAL) for name in ve_rows.EAGER
+        }
+        measure_cases(bench, chosen, wanted, show)
+        ve_rows.measure((bench.device, bench.against), bench.threads, bench.quick, wanted, show)
     else:
         measure_cases(bench, cases.CASES, wanted, show)
         measure_rest(bench, wanted, show)
@@ -187,14 +185,15 @@ def measure(bench: Bench, kind: str, wanted: Wanted, show: Callable[[Row], None]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("pattern", nargs="?", default="", help="regular expression on case names")
-    parser.add_argument("--device", default=default_device())
-    parser.add_argument("--against", default="cpu")
+    parser.add_argument("--device", help="default: the accelerator, or ve:0 with --ve")
+    parser.add_argument("--against", help="default: cpu, or graft:0 with --ve")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--quick", action="store_true", help="3 pairs per case")
     parser.add_argument("--tiny", action="store_true", help="break the one-element call down")
     parser.add_argument("--kernels", action="store_true", help="kernel by kernel, for docs/")
     parser.add_argument("--distributed", action="store_true", help="several processes, for docs/")
     parser.add_argument("--opencl", action="store_true", help="the OpenCL driver, for docs/")
+    parser.add_argument("--ve", action="store_true", help="ve beside what carries it, for docs/")
     parser.add_argument("--publish", action="store_true", help="put the table where readers look")
     parser.add_argument(
         "--out", type=Path, help="the rows as JSON; default with --publish: beside this"
@@ -210,9 +209,10 @@ def main() -> int:
         print(f"{name:<36} {goal:>9} {value:>8} [{interval}] {ours:>9} {theirs:>9} "
               f"{verdict}{noise}", flush=True)  # fmt: skip
 
-    facts = report.machine(options.threads, options.device, options.against)
-    environment = opencl_rows.DEVICES if kind == "opencl" else {}
-    with Side(options.device, environment) as device, Side(options.against) as against:
+    ours, theirs = ve_rows.SIDES if kind == "ve" else (default_device(), "cpu")
+    ours, theirs = options.device or ours, options.against or theirs
+    facts = report.machine(options.threads, ours, theirs)
+    with Side(ours, SETTINGS.get(kind)) as device, Side(theirs) as against:
         bench = Bench(device, against, options.threads, options.quick)
         if options.tiny:
             print(breakdown(bench))

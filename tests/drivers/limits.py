@@ -152,6 +152,8 @@ def judge(verdict: Verdict, allowed: list[dict[str, Any]], refused: list[dict[st
         name, message = name_of(cell), str(cell["message"])
         if name in counted and cell["status"] == "pass":
             verdict.findings.append(f"{name}: fell back although it is forbidden")
+        elif FORBIDDEN in message and name not in counted:
+            verdict.findings.append(f"{name}: fell back uncounted: {message[:300]!r}")
         elif cell["status"] not in ("pass", "skip") and FORBIDDEN not in message:
             verdict.findings.append(f"{name}: forbidden, but the error says {message[:300]!r}")
 
