@@ -37,8 +37,8 @@ c10::Stream inner_stream(const c10::Stream& stream) {
 
 }  // namespace
 
-Call::Call(const char* operation)
-    : operation_(operation), of_lists_(std::string_view(operation).starts_with(kOfLists)) {}
+Call::Call(std::string_view operation)
+    : operation_(operation), of_lists_(operation.starts_with(kOfLists)) {}
 
 Call::Pair* Call::met(const at::Tensor& outer) {
   if (pairs_.size() > kSearched) return nullptr;
@@ -83,7 +83,7 @@ void Call::rethrow(const c10::Error& error) const {
   throw_renamed(error, devices());
 }
 
-at::Tensor Call::inner(const at::Tensor& outer, bool written) {
+at::Tensor Call::inner(at::Tensor outer, bool written) {
   if (!is_outer(outer)) {
     mixed_ |= is_inner(outer);
     return outer;
@@ -94,7 +94,7 @@ at::Tensor Call::inner(const at::Tensor& outer, bool written) {
   }
   meet(outer);
   at::Tensor inner = inner_of(outer, written);
-  pairs_.push_back({outer, inner, written});
+  pairs_.push_back({std::move(outer), inner, written});
   return inner;
 }
 
@@ -118,12 +118,13 @@ const Call::Pair* Call::viewed(const c10::Storage& inner) {
     }
     return nullptr;
   }
+  if (by_storage_ == nullptr) by_storage_ = std::make_unique<Index>();
   for (; listed_ < pairs_.size(); ++listed_) {
     const at::Tensor& one = pairs_[listed_].inner;
-    if (one.has_storage()) by_storage_.try_emplace(one.storage().unsafeGetStorageImpl(), listed_);
+    if (one.has_storage()) by_storage_->try_emplace(one.storage().unsafeGetStorageImpl(), listed_);
   }
-  const auto found = by_storage_.find(wanted);
-  return found == by_storage_.end() ? nullptr : &pairs_[found->second];
+  const auto found = by_storage_->find(wanted);
+  return found == by_storage_->end() ? nullptr : &pairs_[found->second];
 }
 
 at::Tensor Call::outer_dense(const at::Tensor& inner) {
@@ -153,8 +154,8 @@ at::Tensor Call::outer(const at::Tensor& inner) {
   return outer_dense(inner);
 }
 
-c10::IValue Call::inner(const c10::IValue& outer, bool written) {
-  if (outer.isTensor()) return inner(outer.toTensor(), written);
+c10::IValue Call::inner(c10::IValue outer, bool written) {
+  if (outer.isTensor()) return inner(std::move(outer).toTensor(), written);
   if (outer.isTensorList()) {
     c10::List<at::Tensor> list;
     for (const at::Tensor& one : outer.toTensorVector()) list.push_back(inner(one, written));
@@ -228,8 +229,8 @@ void Call::write_back_sparse(const Pair& pair) {
 
 void Call::write_back() {
   for (size_t i = 0; i < pairs_.size(); ++i) {  // parts of sparse results join the list
+    if (!pairs_[i].written) continue;
     const Pair pair = pairs_[i];
-    if (!pair.written) continue;
     if (pair.outer.layout() == at::kStrided) {
       write_back_dense(pair);
     } else {

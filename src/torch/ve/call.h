@@ -6,6 +6,8 @@
 #include <c10/util/SmallVector.h>
 
 #include <cstddef>
+#include <memory>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -18,13 +20,13 @@ namespace graft::binding::ve {
 class Call {
  public:
   // operation: for messages; lives as long as the call.
-  explicit Call(const char* operation);
+  explicit Call(std::string_view operation);
 
   // The inner tensor over the memory of an outer one: sizes, strides, lazy bits, quantizer and the
   // parts of sparse tensors are the outer's. Any other tensor is returned as it is. written: the
   // operator may change the tensor. Throws RuntimeError if two devices of the slot meet in
   // another operator than one of lists, and for nested tensors, which PyTorch keeps from the slot.
-  at::Tensor inner(const at::Tensor& outer, bool written);
+  at::Tensor inner(at::Tensor outer, bool written);
 
   // The outer tensor of what the operator returned: an argument itself if that came back, over an
   // argument's storage if it is a view, else over a new one. Any other tensor is returned as it is.
@@ -32,7 +34,7 @@ class Call {
 
   // The same for an argument and a result of any type: tensors, lists, generators, devices, streams
   // and storages.
-  c10::IValue inner(const c10::IValue& outer, bool written);
+  c10::IValue inner(c10::IValue outer, bool written);
   c10::IValue outer(const c10::IValue& inner);
 
   // Brings sizes, storages and lazy bits of the arguments that may have been written back.
@@ -54,6 +56,8 @@ class Call {
     bool written;
   };
 
+  using Index = std::unordered_map<const c10::StorageImpl*, size_t>;
+
   Pair* met(const at::Tensor& outer);
   void meet(const at::Tensor& outer);
   at::Generator inner(const at::Generator& outer) const;
@@ -63,12 +67,12 @@ class Call {
   void write_back_dense(const Pair& pair);
   void write_back_sparse(const Pair& pair);
 
-  const char* const operation_;
+  const std::string_view operation_;
   const bool of_lists_;  // a tensor at a time
   c10::SmallVector<Pair, 6> pairs_;
-  std::unordered_map<const c10::StorageImpl*, size_t> by_storage_;  // of long lists of pairs
-  size_t listed_ = 0;                                               // of pairs_, in by_storage_
-  c10::DeviceIndex device_ = -1;                                    // of the slot
+  std::unique_ptr<Index> by_storage_;  // of long lists of pairs
+  size_t listed_ = 0;                  // of pairs_, in by_storage_
+  c10::DeviceIndex device_ = -1;       // of the slot
   bool leaves_ = false;  // results are the inner device's own
   bool mixed_ = false;   // an argument is on a device of kDeviceType
 };

@@ -102,7 +102,7 @@ void take_parts(const at::Tensor& to, const at::Tensor& from, Part part) {
   take_coordinates(coo(to), coo(from), part);
 }
 
-void refuse_compressed(const char* operation) {
+void refuse_compressed(std::string_view operation) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       false, operation, ": PyTorch keeps compressed sparse tensors (CSR, CSC, BSR, BSC) from ve ",
       "devices: its SparseCsrTensorImpl lists the devices that it takes. Use torch.sparse_coo");

@@ -6,6 +6,8 @@
 #include <c10/core/Storage.h>
 #include <c10/util/FunctionRef.h>
 
+#include <string_view>
+
 #include "torch/ve/slot.h"
 
 namespace graft::binding::ve {
@@ -27,7 +29,7 @@ at::Tensor quantized_face(const at::Tensor& of, Face face, c10::Storage storage,
 at::Tensor sparse_face(const at::Tensor& of, Face face, Part part);
 
 // Throws NotImplementedError: PyTorch has no CSR, CSC, BSR or BSC tensors of the slot.
-[[noreturn]] void refuse_compressed(const char* operation);
+[[noreturn]] void refuse_compressed(std::string_view operation);
 
 // Gives a COO tensor the sizes and the faces of the parts that another has.
 void take_parts(const at::Tensor& to, const at::Tensor& from, Part part);

@@ -39,13 +39,13 @@ template <DispatchKey key>
 void run_inside(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
   follow_backward();
   const c10::FunctionSchema& schema = op.schema();
-  Call call(schema.name().c_str());
+  Call call(schema.name());
   const size_t count = schema.arguments().size(), first = stack->size() - count;
   for (size_t i = 0; i < count; ++i) {
     c10::IValue& value = (*stack)[first + i];
     if (!may_hold_tensors(value)) continue;
     const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
-    value = call.inner(value, alias != nullptr && alias->isWrite());
+    value = call.inner(std::move(value), alias != nullptr && alias->isWrite());
   }
   try {
     const at::AutoDispatchBelowADInplaceOrView below;
@@ -88,7 +88,7 @@ constexpr std::array kCompressedMakers{
     "_sparse_bsr_tensor_unsafe",        "_sparse_bsc_tensor_unsafe"};
 
 void refuse_maker(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
-  ve::refuse_compressed(op.schema().name().c_str());
+  ve::refuse_compressed(op.schema().name());
 }
 
 void attach_refusals() {
