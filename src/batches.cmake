@@ -15,7 +15,7 @@ set(core_batches
   "compiler parser pass printer product_joining prologue reduction replacement row_use"
   "compiler scheduling size sized_run step_memory stretch symbol_values ungrouping units"
   "compiler value_numbering value_places verifier view_sinking views"
-  "kernels advanced_index assertion attention attention_kernel attention_operands attention_plan attention_tile axes"
+  "kernels advanced_index assertion attention attention_kernel attention_mask attention_operands attention_plan attention_tile axes"
   "kernels batch_norm batch_norm_programs blocked_matmul cholesky compaction complex_matmul complex_matmul_kernel convolution"
   "kernels cat complex_reduce convolution_products copy device_table embedding_bag error_record"
   "kernels channel_affine complex_scan convolution_kernel distance extremum_program fft fft_butterfly fft_plan"

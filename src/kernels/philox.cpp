@@ -51,6 +51,20 @@ std::vector<PhiloxWords> PhiloxWriter::words(const std::vector<Value>& blocks,
   return states;
 }
 
+std::array<uint32_t, 4> philox_words(Philox philox, uint64_t block) {
+  const uint64_t counter = philox.offset + block;
+  std::array<uint32_t, 4> c = {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32),
+                               0, 0};
+  uint32_t key[2] = {static_cast<uint32_t>(philox.seed), static_cast<uint32_t>(philox.seed >> 32)};
+  for (int round = 0; round < kRounds; ++round) {
+    const uint64_t a = uint64_t{c[0]} * kMultiplier[0], d = uint64_t{c[2]} * kMultiplier[1];
+    c = {static_cast<uint32_t>(d >> 32) ^ c[1] ^ key[0], static_cast<uint32_t>(d),
+         static_cast<uint32_t>(a >> 32) ^ c[3] ^ key[1], static_cast<uint32_t>(a)};
+    for (int k = 0; k < 2; ++k) key[k] += kWeyl[k];
+  }
+  return c;
+}
+
 std::array<Value, 2> wide_words(const PhiloxWords& words) {
   auto joined = [](Value low, Value high) {
     return cast(Type::kU64, low) | (cast(Type::kU64, high) << 32);

@@ -10,9 +10,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 
 #include "kernels/attention.h"
+#include "kernels/attention_mask.h"
 #include "kernels/tiled_attention.h"
 #include "operators.h"
 #include "torch/composed_attention.h"
@@ -141,6 +143,18 @@ at::Tensor saved(uint64_t number) {
   return tensor;
 }
 
+// The weights that the forward kernel kept, drawn again by the host: a fallback, counted as one.
+at::Tensor kept_weights(const Attention& call, at::Device device) {
+  const auto begun = std::chrono::steady_clock::now();
+  const TensorView &query = call.query, &key = call.key;
+  const at::Tensor kept =
+      at::empty({query.sizes[0], query.sizes[1], query.sizes[2], key.sizes[2]}, at::kBool);
+  attention_mask(call, kept.mutable_data_ptr<bool>());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  count_fallback("aten::native_dropout", kept.nbytes(), took.count());
+  return kept.to(device);
+}
+
 // The call where its kernels are missing.
 ComposedAttention composed(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const Optional& bias, const Attention& call) {
@@ -212,13 +226,13 @@ Gradients GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable_backwa
     const at::Tensor& philox_offset, std::optional<double> scale) {
   Operands operands(query, key, value, attn_bias, dropout_p, is_causal, scale);
   const bool drawn = philox_seed.defined() && philox_seed.scalar_type() == at::kBool;
-  const auto compose = [&]() -> Gradients {
+  const auto compose = [&](const at::Tensor& kept) -> Gradients {
     ComposedAttention call = composed(query, key, value, attn_bias, operands.call);
-    if (drawn) call.kept = philox_seed;
+    call.kept = kept;
     const auto [to_query, to_key, to_value] = call.backward(grad_out);
     return {to_query, to_key, to_value, at::Tensor()};
   };
-  if (drawn) return compose();
+  if (drawn) return compose(philox_seed);
   if (dropout_p > 0) {
     const auto [seed, offset] =
         repeated_philox(restored(philox_seed), restored(philox_offset), query.device());
@@ -236,10 +250,7 @@ Gradients GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable_backwa
   } catch (const Error& error) {
     if (!error.lacks_kernel()) throw;
     explain_fallback(error);
-    TORCH_CHECK(dropout_p == 0, "The gradient of attention with dropout has no kernel on ",
-                query.device(), ", which drew the dropout by another kernel (", error.what(),
-                "). Set dropout to 0, or torch.nn.attention.sdpa_kernel(SDPBackend.MATH).");
-    return compose();
+    return compose(dropout_p > 0 ? kept_weights(operands.call, query.device()) : at::Tensor());
   }
   return {grad_query.to(query.scalar_type()), grad_key.to(key.scalar_type()),
           grad_value.to(value.scalar_type()), at::Tensor()};

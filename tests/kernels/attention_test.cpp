@@ -1,8 +1,11 @@
 // tests/kernels/attention_test.cpp: attention and its gradients against loops in double.
 #include "kernels/attention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "kernels/attention_mask.h"
 #include "runtime/dtype.h"
 #include "tests/kernels/attention_reference.h"
 #include "tests/kernels/device_tensor.h"
@@ -110,6 +113,15 @@ TEST(Attention, DropsTheSameWeightsInBothDirections) {
   EXPECT_NEAR(forward, backward, 1e-2);
   EXPECT_NEAR(forward / static_cast<double>(2 * rows), 1, 0.02);
   EXPECT_GT(attention_increment(call), static_cast<uint64_t>(2 * rows * columns / 4));
+  // The host draws the same: the share of each row's weights that it keeps is the output.
+  std::vector<char> kept(static_cast<size_t>(2 * rows * columns));
+  attention_mask(call, reinterpret_cast<bool*>(kept.data()));
+  const Numbers shares = o.get();
+  for (int64_t row = 0; row < 2 * rows; ++row) {
+    const auto line = kept.begin() + row * columns;
+    const double share = std::count(line, line + columns, 1) / (0.75 * columns);
+    ASSERT_NEAR(shares[static_cast<size_t>(row)], share, 1e-4) << row;
+  }
   const Numbers once = o.get();
   attention(stream(), o, sums, call);
   EXPECT_EQ(o.get(), once);
