@@ -48,6 +48,12 @@ void check_index(int64_t index) {
               "`python -m torch_graft doctor` tells more.");
 }
 
+c10::DeviceIndex usable_device() {
+  const bool counted = platform().device_count() > 0 || platform().carried_count() == 0;
+  if (counted || current_device() >= Platform::kFirstCarried) return current_device();
+  return static_cast<c10::DeviceIndex>(platform().carried_index(0));
+}
+
 void set_current_device_unchecked(c10::DeviceIndex index) noexcept {
   if (index >= 0) detail::current.device = index;
 }

@@ -30,6 +30,9 @@ Stream& open_current_stream(c10::DeviceIndex index);
 inline c10::DeviceIndex current_device() noexcept { return detail::current.device; }
 void set_current_device_unchecked(c10::DeviceIndex index) noexcept;
 
+// The current device; where no device is counted, the first of torch.device("ve"), if it has any.
+c10::DeviceIndex usable_device();
+
 // As above, but throws RuntimeError out of range, with the index and the number of devices. An
 // index below 0 means the current device and changes nothing.
 void set_current_device(c10::DeviceIndex index);

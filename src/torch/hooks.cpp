@@ -25,7 +25,7 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   void init() const override {
     translate([] {
       refuse_forked_child();
-      check_index(current_device());
+      check_index(usable_device());
     });
   }
 

@@ -50,7 +50,7 @@ class PinnedMemory final : public at::HostAllocator {
     const c10::Device cpu(c10::DeviceType::CPU);
     if (bytes == 0) return {nullptr, cpu};
     return translate([&]() -> c10::DataPtr {
-      auto& owner = current_stream(current_device()).device().pinned_allocator();
+      auto& owner = current_stream(usable_device()).device().pinned_allocator();
       PinnedBlock* block = owner.allocate(bytes);
       return {block->pointer, block, &free_pinned, cpu};
     });

@@ -210,7 +210,7 @@ void bind_devices(py::module& module) {
         return before;
       });
   define(
-      module, "init", +[] { current_stream(current_device()); });
+      module, "init", +[] { current_stream(usable_device()); });
   define(
       module, "is_initialized", +[] { return platform().any_device_open() && !forked_child(); });
   define(

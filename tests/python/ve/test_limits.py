@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
+import tempfile
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,7 +41,62 @@ def x() -> torch.Tensor:
     return torch.ones(3, device="ve")
 
 
-LIMITS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+def _shuffled() -> list[int]:
+    """As for torch.cuda, a loader that shuffles needs the default device's generator."""
+    torch.set_default_device("ve")
+    try:
+        loader = torch.utils.data.DataLoader(
+            range(4),
+            shuffle=True,
+            generator=torch.ve.Generator(),  # type: ignore[arg-type]
+        )
+        return [one.item() for one in loader]
+    finally:
+        torch.set_default_device(None)
+
+
+def _clipped(**options: bool) -> None:
+    parameter = torch.nn.Parameter(x())
+    parameter.grad = x() * 9
+    torch.nn.utils.clip_grad_norm_([parameter], 1.0, **options)
+    torch.testing.assert_close(parameter.grad.norm(), torch.ones((), device="ve"))
+
+
+def _scripted(place: str) -> torch.Tensor:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        traced = torch.jit.trace(torch.nn.Linear(3, 2), torch.ones(3))
+        file = io.BytesIO()
+        torch.jit.save(traced, file)
+        file.seek(0)
+        loaded = torch.jit.load(file, map_location=place)
+    for name, value in loaded.named_parameters():
+        setattr(loaded, name, torch.nn.Parameter(value.to("ve")))
+    result: torch.Tensor = loaded(x())
+    return result
+
+
+def _saved(**options: int) -> torch.Tensor:
+    from torch.distributed import checkpoint
+
+    with tempfile.TemporaryDirectory() as folder:
+        writer = checkpoint.FileSystemWriter(folder, **options)
+        checkpoint.save({"x": x()}, storage_writer=writer, no_dist=True)
+        found = {"x": torch.zeros(3, device="ve")}
+        checkpoint.load(found, checkpoint_id=folder, no_dist=True)
+    return found["x"]
+
+
+def _loaded(place: str) -> torch.Tensor:
+    import safetensors.torch
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "x"
+        safetensors.torch.save_file({"x": x()}, file)
+        return safetensors.torch.load_file(file, device=place)["x"]
+
+
+LIMITS: dict[str, tuple[Callable[[], Any], type[BaseException], str]] = {
     'torch.Generator(device="ve")': (
         lambda: torch.Generator(device="ve"), RuntimeError, "not an accelerator"),
     'torch.autocast("ve")': (lambda: torch.autocast("ve"), RuntimeError, "unsupported scalarType"),
@@ -49,6 +108,7 @@ LIMITS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         _nested, RuntimeError, "NestedTensorImpl storage must be either"),
     "compressed sparse tensors": (
         lambda: x().diag().to_sparse_csr(), NotImplementedError, "SparseCsrTensorImpl lists"),
+    "tensor.new(sizes)": (lambda: x().new(3), RuntimeError, "but got: VE"),
     "new() of a sparse tensor": (
         lambda: torch.eye(3, device="ve").to_sparse().new(), RuntimeError, "but got: SparseVE"),
     "parameter.data = x.ve() of a parameter elsewhere": (
@@ -58,6 +118,14 @@ LIMITS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: stepped(fused=True), RuntimeError, "requires all the params to be floating point"),
     "optimizers with capturable=True": (
         lambda: stepped(capturable=True), AssertionError, "must be on supported devices"),
+    "clip_grad_norm_(foreach=True)": (
+        lambda: _clipped(foreach=True), RuntimeError, "can't use the foreach API on ve tensors"),
+    'torch.jit.load(map_location="ve")': (
+        lambda: _scripted("ve"), RuntimeError, "supported devices include CPU, CUDA, HPU"),
+    "torch.distributed.checkpoint.save while graft has devices, too": (
+        _saved, BaseException, "Tensor must be on CPU"),
+    'safetensors\' load_file(file, device="ve")': (
+        lambda: _loaded("ve"), Exception, "device ve is invalid"),
     "DLPack": (lambda: torch.utils.dlpack.to_dlpack(x()), BufferError, "Cannot pack tensors on ve:0"),
     "torch.accelerator": (
         lambda: torch.accelerator.set_device_index("ve:0"), ValueError,
@@ -76,6 +144,15 @@ def test_the_error_of_each_limit(name: str) -> None:
     with pytest.raises(error, match=re.escape(text)):
         use()
     assert (x() + 1).tolist() == [2, 2, 2]
+
+
+def test_the_ways_round() -> None:
+    assert x().new_empty(3).device == x().new_tensor([1.0]).device == x().device
+    _clipped()
+    assert _scripted("cpu").device == x().device
+    assert _saved(per_thread_copy_ahead=0).tolist() == [1, 1, 1]
+    assert _loaded("cpu").ve().tolist() == [1, 1, 1]
+    assert sorted(_shuffled()) == [0, 1, 2, 3]
 
 
 def test_a_moved_module_has_new_parameters_unless_they_are_swapped() -> None:

@@ -107,6 +107,14 @@ def test_memory_for_other_libraries(ve: Any) -> None:
     assert ve.memory_allocated(1) == before
 
 
+def test_pinned_memory_where_no_other_device_is_counted(python: Any) -> None:
+    code = """
+x = torch.arange(4.0).pin_memory()
+print(json.dumps([x.is_pinned(), x.to("ve", non_blocking=True).tolist(), torch.ve.is_available()]))
+"""
+    assert python(code, GRAFT_DEVICES="nothing").value() == [True, [0, 1, 2, 3], True]
+
+
 def test_memory_of_another_stream_waits(ve: Any) -> None:
     side = ve.Stream()
     a = torch.rand(600, 600, device="ve")
