@@ -13,6 +13,7 @@ void attach() {
   attach_guard();
   attach_memory();
   attach_kernels();
+  attach_composites();
 }
 
 }  // namespace graft::binding::ve

@@ -7,6 +7,7 @@ namespace graft::binding::ve {
 void attach_guard();
 void attach_memory();
 void attach_kernels();
+void attach_composites();
 
 // torch.distributed's operators. Called once, before the first tensor of the slot exists.
 void attach_collectives();
