@@ -75,6 +75,18 @@ def test_an_error_in_large_elements_excuses_none_in_small_ones():
     assert far(torch.tensor([1.5, 1e8]), cpu, exact)
 
 
+def test_the_cpu_s_errors_for_other_numbers_count():
+    """A sum of 200 terms of up to 80: the CPU's error at one of a few elements is small by luck."""
+    exact = torch.tensor([3.0, 100.0], dtype=torch.float64)
+    cpu, ours = torch.tensor([3.0, 100.0]), torch.tensor([3.0 + 2e-5, 100.0])
+    other = torch.tensor([4.0, 90.0], dtype=torch.float64)
+    assert far(ours, cpu, exact)
+    assert compare.no_farther(ours, cpu, exact, {}, [(other.float() + 1e-5, other)])
+    large = [(other.float() + torch.tensor([0.0, 1e-2]), other)]
+    assert not compare.no_farther(ours, cpu, exact, {}, large)
+    assert not compare.no_farther(ours, cpu, exact, {}, [(other.float(), other)] * 3)
+
+
 def test_shapes_and_dtypes_alone():
     assert compare.metadata_difference(torch.ones(2), torch.zeros(2)) is None
     assert "shape" in (compare.metadata_difference(torch.ones(2), torch.zeros(3)) or "")

@@ -130,6 +130,7 @@ def test_what_one_side_keeps_the_other_reads(python, library, part):
     assert ran > 100
     assert {k: v for k, v in failed.items() if not any(name in k for name in NOT_COMPARED)} == {}
 
+
 DROPPED = """
 import ctypes
 from torch.nn.functional import scaled_dot_product_attention as attention

@@ -214,17 +214,18 @@ def zero_dim(case: Case) -> None:
 
 
 def gradients(
-    call: Callable[[Any], Any], inputs: Any, process: Callable[[Any], Any], given: Any = None
-) -> Any:
+    call: Callable[[Any], Any], inputs: Any, process: Callable[[Any], Any], given: Any = None,
+    seed: int = SEED,
+) -> Any:  # fmt: skip
     """Gradients of all differentiable inputs, and those of the outputs behind them.
 
-    given: the outputs' gradients; fixed numbers when None.
+    given: the outputs' gradients; numbers that the seed fixes when None.
     """
     outputs = [t for t in compare.leaves(process(call(inputs))) if t.requires_grad]
     wanted = [t for t in {id(t): t for t in compare.leaves(inputs)}.values() if t.requires_grad]
     if not outputs or not wanted:
         raise NotApplicable("nothing of this sample is differentiable")
-    source = torch.Generator().manual_seed(SEED)
+    source = torch.Generator().manual_seed(seed)
     if given is None:
         given = [_gradient_like(t, source) for t in outputs]
     else:
@@ -241,8 +242,16 @@ def _gradient_like(tensor: torch.Tensor, source: torch.Generator) -> torch.Tenso
 
 
 def backward(case: Case) -> None:
-    def grads_of(sample: Any, inputs: Any, given: Any = None) -> Any:
-        return gradients(case.call, inputs, sample.output_process_fn_grad, given)
+    def grads_of(sample: Any, inputs: Any, given: Any = None, **seed: int) -> Any:
+        return gradients(case.call, inputs, sample.output_process_fn_grad, given, **seed)
+
+    def others(sample: Any) -> list[tuple[Any, Any]]:
+        """The CPU's gradients and float64's for other gradients of the outputs."""
+        found = []
+        for number in range(1, 4):
+            cpu, given = grads_of(sample, HOME(arguments(sample)), seed=SEED + number)
+            found.append((cpu, grads_of(sample, samples.upcast(arguments(sample)), given)[0]))
+        return found
 
     def check(place: Place, number: int, sample: Any) -> None:
         expected, given = at_home(lambda: grads_of(sample, HOME(arguments(sample)))).get()
@@ -264,7 +273,13 @@ def backward(case: Case) -> None:
         seed()
         # The same numbers as in the narrow type: they were rounded to it.
         exact = at_home(lambda: grads_of(sample, samples.upcast(arguments(sample)), given))
-        if exact.error or not compare.no_farther(actual, expected, exact.value[0], case.allowed):
+        if exact.error:
+            require(text)
+        truth = exact.value[0]
+        if compare.no_farther(actual, expected, truth, case.allowed):
+            return
+        more = at_home(lambda: others(sample))
+        if more.error or not compare.no_farther(actual, expected, truth, case.allowed, more.value):
             require(text)
 
     all_samples(case.session, case.cell, case.samples(True), check, Carrier(case.session.device))
