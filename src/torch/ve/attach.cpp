@@ -14,6 +14,7 @@ void attach() {
   attach_memory();
   attach_kernels();
   attach_composites();
+  attach_recurrent();
 }
 
 }  // namespace graft::binding::ve

@@ -73,8 +73,8 @@ class Call {
   std::unique_ptr<Index> by_storage_;  // of long lists of pairs
   size_t listed_ = 0;                  // of pairs_, in by_storage_
   c10::DeviceIndex device_ = -1;       // of the slot
-  bool leaves_ = false;  // results are the inner device's own
-  bool mixed_ = false;   // an argument is on a device of kDeviceType
+  bool leaves_ = false;                // results are the inner device's own
+  bool mixed_ = false;                 // an argument is on a device of kDeviceType
 };
 
 }  // namespace graft::binding::ve

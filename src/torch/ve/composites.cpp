@@ -67,9 +67,7 @@ at::Tensor scaled_dot_product_attention(const at::Tensor& query, const at::Tenso
 }  // namespace
 
 void attach_composites() {
-  // Tensors of the slot have the autograd key that devices without one of their own share;
-  // InferenceMode's have none.
-  for (const c10::DispatchKey key : {c10::DispatchKey::AutogradOther, kKey}) {
+  for (const c10::DispatchKey key : kComposedKeys) {
     auto* const library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
     library->impl("dropout", &dropout);
     library->impl("scaled_dot_product_attention", &scaled_dot_product_attention);

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
+from torch.utils._pytree import tree_leaves
 
 
 def tokens(device: str, *sizes: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -32,6 +35,28 @@ def dropped(device: str) -> torch.Tensor:
     return torch.cat([result, gradient])
 
 
+def recurrent(device: str, kind: str, **options: Any) -> torch.Tensor:
+    torch.manual_seed(2)
+    model = getattr(nn, kind)(4, 5, **options).to(device)
+    x = tokens(device, 3, 4) if kind.endswith("Cell") else tokens(device, 6, 3, 4)
+    x.requires_grad_()
+    result = torch.cat([t.reshape(-1) for t in tree_leaves(model(x))])
+    gradients = torch.autograd.grad(result.square().sum(), [x, *model.parameters()])
+    return torch.cat([result, *(t.reshape(-1) for t in gradients)])
+
+
+def packed(device: str, kind: str) -> torch.Tensor:
+    torch.manual_seed(2)
+    model = getattr(nn, kind)(4, 5).to(device)
+    x = nn.utils.rnn.pack_padded_sequence(tokens(device, 6, 3, 4), torch.tensor([6, 4, 2]))
+    return torch.cat([t.reshape(-1) for t in tree_leaves(model(x)[1])])
+
+
+RECURRENT: dict[str, dict[str, Any]] = {
+    "plain": {}, "layers": {"num_layers": 3}, "both ways": {"bidirectional": True},
+    "batch first": {"batch_first": True, "num_layers": 2, "bidirectional": True},
+    "no bias": {"bias": False},
+}  # fmt: skip
 WORK: dict[str, Callable[[str], torch.Tensor]] = {
     "dropout": dropped,
     "attention": attention,
@@ -40,7 +65,18 @@ WORK: dict[str, Callable[[str], torch.Tensor]] = {
     "mask of bool": lambda d: attention(d, mask=torch.ones(5, 5).tril().bool()),
     "mask of float": lambda d: attention(d, mask=tokens("cpu", 2, 1, 5, 5)),
     "dropout in attention": lambda d: attention(d, dropout_p=0.4),
+    "LSTM with dropout": lambda d: recurrent(d, "LSTM", num_layers=2, dropout=0.5),
 }
+CELLS: dict[str, Callable[[str], torch.Tensor]] = {
+    **{f"{kind}, {name}": partial(recurrent, kind=kind, **options)
+       for kind in ("LSTM", "GRU") for name, options in RECURRENT.items()},
+    **{f"{kind}, bias {bias}": partial(recurrent, kind=kind, bias=bias)
+       for kind in ("LSTMCell", "GRUCell") for bias in (True, False)},
+    "LSTM, projected": partial(recurrent, kind="LSTM", proj_size=2),
+    **{f"{kind}, packed": partial(packed, kind=kind) for kind in ("LSTM", "GRU")},
+}  # fmt: skip
+WORK_AND_CELLS = WORK | CELLS
+COMPOSED = ("projected", "packed")  # what PyTorch's composition does
 
 
 @pytest.mark.parametrize("name", WORK)
@@ -53,13 +89,40 @@ def test_one_seed_gives_what_the_carrying_device_gives(name: str) -> None:
         found.append(WORK[name](device).cpu())
         module.synchronize()
         launches.append(module.statistics()["launches"] - before)
-    assert torch.equal(found[0], found[1])
+    assert_close(found[0], found[1], rtol=1e-5, atol=1e-6)
     assert launches[1] <= launches[0]
 
 
-@pytest.mark.parametrize("name", [name for name in WORK if "dropout" not in name])
+@pytest.mark.parametrize("name", [name for name in WORK_AND_CELLS if "dropout" not in name])
 def test_as_on_the_cpu(name: str) -> None:
-    assert_close(WORK[name]("ve").cpu(), WORK[name]("cpu"), rtol=1e-4, atol=1e-5)
+    work = WORK_AND_CELLS[name]
+    assert_close(work("ve").cpu(), work("cpu"), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in CELLS if not name.endswith(COMPOSED)])
+def test_no_more_launches_than_on_the_carrying_device(name: str) -> None:
+    launches = []
+    for device, module in (("graft:0", torch.graft), ("ve:0", torch.ve)):
+        CELLS[name](device)
+        before = module.statistics()["launches"]
+        CELLS[name](device)
+        module.synchronize()
+        launches.append(module.statistics()["launches"] - before)
+    assert launches[1] <= launches[0]
+
+
+def test_what_is_wrong_with_cells_is_said() -> None:
+    x, hidden = tokens("ve", 6, 3, 4), tokens("ve", 1, 3, 5)
+    weights = [tokens("ve", 15, 4), tokens("ve", 15, 5)]
+    for bad in ([*weights, weights[0]], [weights[0], tokens("ve", 15, 6)], [weights[0].cpu(), weights[1]],
+                [weights[0].half(), weights[1]]):  # fmt: skip
+        with pytest.raises(RuntimeError):
+            torch.gru(x, hidden, bad, False, 1, 0.0, False, False, False)
+    with pytest.raises(RuntimeError):
+        torch.gru_cell(x[0], hidden[0, :2], weights[0], weights[1])
+    with pytest.raises(RuntimeError):
+        torch.lstm_cell(x[0], [hidden[0]], weights[0], weights[1])
+    assert (x + 1).device == x.device
 
 
 def test_inference_mode() -> None:
