@@ -21,7 +21,12 @@ RELATIVE, OF_LARGEST = 0.05, 0.03  # bfloat16 keeps 8 bits; sums lose some more
 
 
 def under(device: torch.device) -> contextlib.AbstractContextManager[Any]:
-    return torch.autocast(device.type, dtype=DTYPE)
+    """torch.autocast; for a device type that it does not know, what the device's module offers."""
+    if torch.amp.is_autocast_available(device.type):
+        return torch.autocast(device.type, dtype=DTYPE)
+    manager: contextlib.AbstractContextManager[Any]
+    manager = torch.get_device_module(device).amp.autocast(dtype=DTYPE)
+    return manager
 
 
 def _near(actual: torch.Tensor, expected: torch.Tensor) -> bool:
