@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shlex
 import shutil
 import warnings
 from pathlib import Path
@@ -237,7 +236,7 @@ def _veda(report: Report, needed: bool) -> None:
     maps = Path("/proc/self/maps").read_text().splitlines()
     loaded = {line.split(maxsplit=5)[5] for line in maps if line.endswith(f"/{name}")}
     report.say(f"  libveda: {', '.join(sorted(loaded)) or f'{name} is not loaded'}")
-    compiler = shlex.split(os.environ.get("GRAFT_VE_CC") or "ncc")[0]
+    compiler = (os.environ.get("GRAFT_VE_CC", "").split() or ["ncc"])[0]
     found = shutil.which(compiler)
     if found is None and needed:
         report.problem(
