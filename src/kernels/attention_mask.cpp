@@ -13,9 +13,9 @@ namespace {
 int64_t place(const Attention& call, const AttentionPlan& plan, const RowBlock& block, int64_t head,
               int64_t row) {
   const int64_t number = block.head + head, heads = call.query.sizes[1];
-  const int64_t line = block.slab.whole ? number
-                                        : block.slab.batch * heads + number * plan.members() +
-                                              block.slab.member;
+  const int64_t line = block.slab.whole
+                           ? number
+                           : block.slab.batch * heads + number * plan.members() + block.slab.member;
   return (line * call.query.sizes[2] + block.row + row) * call.key.sizes[2];
 }
 
@@ -43,9 +43,8 @@ class Words {
 
 void attention_mask(const Attention& call, bool* kept) {
   const int64_t lines = call.query.sizes[0] * call.query.sizes[1] * call.query.sizes[2];
-  std::fill_n(kept, lines * call.key.sizes[2], call.dropout < 1);
-  if (call.dropout >= 1) return;
-  const uint32_t threshold = dropout_threshold(call.dropout);
+  std::fill_n(kept, lines * call.key.sizes[2], true);
+  const uint64_t threshold = dropout_threshold(call.dropout);
   const AttentionPlan plan(call);
   plan.each(plan.whole({}), [&](const RowBlock& block) {
     Words words({call.philox.seed, block.philox_offset});

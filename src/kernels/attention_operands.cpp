@@ -48,7 +48,7 @@ void AttentionDropout::append(Arguments& arguments, const Attention& call, bool 
   arguments.index(whole ? 1 : 0).index(plan.block_rows()).index(heads).index(slab);
   arguments.index(static_cast<int64_t>(static_cast<uint64_t>(slab / heads) * group + rest));
   arguments.index(static_cast<int64_t>(group));
-  arguments.index(int64_t{dropout_threshold(call.dropout)});
+  arguments.index(static_cast<int64_t>(dropout_threshold(call.dropout)));
   arguments.scalar(Scalar::of(call.dropout < 1 ? 1 / (1 - call.dropout) : 0), sizeof(double));
 }
 

@@ -115,7 +115,7 @@ void dropout(Stream& stream, const TensorView& output, const TensorView& mask,
   Arguments arguments;
   arguments.write(to.view()).write(kept.view()).read(from.view());
   const int64_t grid = append_philox(arguments, philox, count, kPerBlock);
-  const uint32_t threshold = dropout_threshold(p);
+  const auto threshold = static_cast<uint32_t>(dropout_threshold(p));
   arguments.scalar(Scalar::of(static_cast<int32_t>(threshold)), sizeof(threshold));
   arguments.scalar(Scalar::of(scale), sizeof(scale));
   stream.launch(get_kernel(stream.device(), key,

@@ -24,8 +24,8 @@ struct Philox {
 // The four words of the block with counter offset + block, by the host.
 GRAFT_EXPORT std::array<uint32_t, 4> philox_words(Philox philox, uint64_t block);
 
-// Dropout keeps an element whose word is not below this. p in [0, 1).
-constexpr uint32_t dropout_threshold(double p) { return static_cast<uint32_t>(p * 0x1p32); }
+// Dropout keeps an element whose word is not below this; with p = 1 no word is.
+constexpr uint64_t dropout_threshold(double p) { return static_cast<uint64_t>(p * 0x1p32); }
 
 // How far the caller advances offset after drawing count elements of any kind.
 constexpr uint64_t philox_increment(uint64_t count) { return count / 2 + 1; }

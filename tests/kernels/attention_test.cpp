@@ -127,4 +127,19 @@ TEST(Attention, DropsTheSameWeightsInBothDirections) {
   EXPECT_EQ(o.get(), once);
 }
 
+TEST(Attention, DroppingAllGivesZeros) {
+  DeviceTensor q({1, 2, 64, 32}, GRAFT_FLOAT32), k({1, 2, 64, 32}, GRAFT_FLOAT32),
+      v({1, 2, 64, 32}, GRAFT_FLOAT32), o({1, 2, 64, 32}, GRAFT_FLOAT32),
+      sums({1, 2, 64}, GRAFT_FLOAT32);
+  for (DeviceTensor* one : {&q, &k, &v}) one->set(Numbers(size_t{2 * 64 * 32}, 1.0));
+  Attention call;
+  call.query = q, call.key = k, call.value = v;
+  call.dropout = 1;
+  attention(stream(), o, sums, call);
+  EXPECT_EQ(o.get(), Numbers(size_t{2 * 64 * 32}, 0.0));
+  std::vector<char> kept(size_t{2 * 64 * 64}, 1);
+  attention_mask(call, reinterpret_cast<bool*>(kept.data()));
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), 0), 2 * 64 * 64);
+}
+
 }  // namespace
