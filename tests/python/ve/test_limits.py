@@ -141,6 +141,9 @@ LIMITS: dict[str, tuple[Callable[[], Any], type[BaseException], str]] = {
 @pytest.mark.parametrize("name", LIMITS)
 def test_the_error_of_each_limit(name: str) -> None:
     use, error, text = LIMITS[name]
+    if "while graft has devices" in name and not torch.graft.device_count():
+        use()
+        return
     with pytest.raises(error, match=re.escape(text)):
         use()
     assert (x() + 1).tolist() == [2, 2, 2]

@@ -76,9 +76,7 @@ def test_streams_wait_for_streams(ve: Any, square: torch.Tensor) -> None:
 
 
 def test_copies_to_the_host_can_be_late(ve: Any, square: torch.Tensor) -> None:
-    target = (
-        torch.empty(500, 500).pin_memory() if torch.graft.device_count() else torch.empty(500, 500)
-    )
+    target = torch.empty(500, 500).pin_memory()
     x = slow(square)
     target.copy_(x, non_blocking=True)
     ve.synchronize()
