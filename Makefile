@@ -75,7 +75,7 @@ bench-distributed: .venv/graft.stamp
 conformance: .venv/graft.stamp
 	$(BIN)/torch-conformance --device graft --prove-native --resume --out build/conformance
 
-# An hour: each driver of tests/drivers/limited.cpp (ONLY=memory_only,small: these).
+# Two hours: each driver of tests/drivers/limited.cpp (ONLY=memory_only,small: these).
 limits: .venv/graft.stamp
 	$(BIN)/python tests/drivers/limits.py $(if $(ONLY),--only $(ONLY))
 

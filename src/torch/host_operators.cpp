@@ -29,6 +29,14 @@ using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
+// The gates of a cell, or what its forward pass kept, which lie side by side in each row.
+std::vector<Tensor> parts(const Tensor& rows, int64_t count) {
+  TORCH_CHECK(rows.layout() == at::kStrided && rows.dim() == 2 && rows.size(1) % count == 0 &&
+                  rows.size(1) > 0,
+              "expected dense rows of ", count, " parts, got ", rows.sizes());
+  return rows.chunk(count, 1);
+}
+
 Tensor with_bias(const Tensor& gates, const Optional& bias) {
   const Tensor given = or_undefined(bias);
   return given.defined() ? widened(gates) + widened(given) : widened(gates);
@@ -41,7 +49,7 @@ Tensor tanh_slope(const Tensor& y) { return 1 - y * y; }
 Three lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx,
                 const Optional& input_bias, const Optional& hidden_bias) {
   const auto gates =
-      (with_bias(input_gates, input_bias) + with_bias(hidden_gates, hidden_bias)).chunk(4, 1);
+      parts(with_bias(input_gates, input_bias) + with_bias(hidden_gates, hidden_bias), 4);
   const Tensor in = at::sigmoid(gates[0]), forget = at::sigmoid(gates[1]);
   const Tensor cell = at::tanh(gates[2]), out = at::sigmoid(gates[3]);
   const Tensor cy = forget * widened(cx) + in * cell, hy = out * at::tanh(cy);
@@ -51,7 +59,7 @@ Three lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Ten
 
 Three lstm_cell_backward(const Optional& grad_hy, const Optional& grad_cy, const Tensor& cx,
                          const Tensor& cy, const Tensor& workspace, bool has_bias) {
-  const auto gates = widened(workspace).chunk(4, 1);
+  const auto gates = parts(widened(workspace), 4);
   const Tensor &in = gates[0], &forget = gates[1], &cell = gates[2], &out = gates[3];
   const Tensor squashed = at::tanh(widened(cy));
   const Tensor from_hidden = or_undefined(grad_hy), from_cell = or_undefined(grad_cy);
@@ -69,8 +77,8 @@ Three lstm_cell_backward(const Optional& grad_hy, const Optional& grad_cy, const
 
 Two gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx,
              const Optional& input_bias, const Optional& hidden_bias) {
-  const auto inputs = with_bias(input_gates, input_bias).chunk(3, 1);
-  const auto hiddens = with_bias(hidden_gates, hidden_bias).chunk(3, 1);
+  const auto inputs = parts(with_bias(input_gates, input_bias), 3);
+  const auto hiddens = parts(with_bias(hidden_gates, hidden_bias), 3);
   const Tensor reset = at::sigmoid(inputs[0] + hiddens[0]);
   const Tensor update = at::sigmoid(inputs[1] + hiddens[1]);
   const Tensor fresh = at::tanh(inputs[2] + reset * hiddens[2]), before = widened(hx);
@@ -80,7 +88,7 @@ Two gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor
 }
 
 Five gru_cell_backward(const Tensor& grad_hy, const Tensor& workspace, bool has_bias) {
-  const auto kept = widened(workspace).chunk(5, 1);
+  const auto kept = parts(widened(workspace), 5);
   const Tensor &reset = kept[0], &update = kept[1], &fresh = kept[2], &before = kept[3];
   const Tensor above = widened(grad_hy);
   const Tensor to_update = above * (before - fresh) * sigmoid_slope(update);
@@ -112,6 +120,7 @@ std::vector<int64_t> around_channels(const Tensor& input) {
 
 // One number for each channel, to be broadcast over images [n, c, ...].
 Tensor by_channel(const Tensor& numbers, const Tensor& input) {
+  TORCH_CHECK_INDEX(input.dim() >= 2, "expected images of 2 dimensions or more, got ", input.dim());
   std::vector<int64_t> shape(static_cast<size_t>(input.dim()), 1);
   shape[1] = input.size(1);
   return widened(numbers).view(shape);

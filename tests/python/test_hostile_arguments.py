@@ -52,6 +52,12 @@ def sampled(mode=0, padding=0, grad_output=None):
 
 
 REFUSED = {
+    "a GRU cell's gradient of one part": lambda: aten._thnn_fused_gru_cell_backward(
+        ones(0, 3).to_sparse(), ones(40, 1), True
+    ),
+    "an LSTM cell's gradient of one part": lambda: aten._thnn_fused_lstm_cell_backward_impl(
+        ones(4, 3).to_sparse(), None, ones(4, 3), ones(4, 3), ones(4, 1), True
+    ),
     "convolution of a vector": lambda: convolution(weight=ones(3)),
     "convolution without dilation": lambda: convolution(dilation=(1, 0)),
     "convolution with a negative stride": lambda: convolution(stride=(-1, 1)),
