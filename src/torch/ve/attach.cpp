@@ -13,8 +13,6 @@ void attach() {
   attach_guard();
   attach_memory();
   attach_kernels();
-  attach_composites();
-  attach_recurrent();
 }
 
 }  // namespace graft::binding::ve

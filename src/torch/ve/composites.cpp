@@ -6,13 +6,13 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/scaled_dot_product_attention_native.h>
 #include <ATen/ops/where.h>
-#include <torch/library.h>
 
 #include <limits>
 
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/ve/attach.h"
+#include "torch/ve/composed.h"
 #include "torch/ve/slot.h"
 
 namespace graft::binding::ve {
@@ -67,11 +67,8 @@ at::Tensor scaled_dot_product_attention(const at::Tensor& query, const at::Tenso
 }  // namespace
 
 void attach_composites() {
-  for (const c10::DispatchKey key : kComposedKeys) {
-    auto* const library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
-    library->impl("dropout", &dropout);
-    library->impl("scaled_dot_product_attention", &scaled_dot_product_attention);
-  }
+  replace_composed("dropout", &dropout);
+  replace_composed("scaled_dot_product_attention", &scaled_dot_product_attention);
 }
 
 }  // namespace graft::binding::ve

@@ -116,6 +116,8 @@ void name_all_kernels() {
     attach_refusals();
     attach_key<2>({});
     attach_collectives();
+    attach_composites();
+    attach_recurrent();
   });
 }
 

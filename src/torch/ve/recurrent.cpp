@@ -10,12 +10,12 @@
 #include <ATen/ops/lstm_native.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/stack.h>
-#include <torch/library.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "torch/ve/attach.h"
+#include "torch/ve/composed.h"
 #include "torch/ve/slot.h"
 
 namespace graft::binding::ve {
@@ -202,13 +202,10 @@ at::Tensor gru_cell(const at::Tensor& input, const at::Tensor& hx, const at::Ten
 }  // namespace
 
 void attach_recurrent() {
-  for (const c10::DispatchKey key : kComposedKeys) {
-    auto* const library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
-    library->impl("lstm.input", &lstm);
-    library->impl("gru.input", &gru);
-    library->impl("lstm_cell", &lstm_cell);
-    library->impl("gru_cell", &gru_cell);
-  }
+  replace_composed("lstm.input", &lstm);
+  replace_composed("gru.input", &gru);
+  replace_composed("lstm_cell", &lstm_cell);
+  replace_composed("gru_cell", &gru_cell);
 }
 
 }  // namespace graft::binding::ve
