@@ -49,6 +49,7 @@ void check_index(int64_t index) {
 }
 
 c10::DeviceIndex usable_device() {
+  if (detail::current.streams[current_device()] != nullptr) return current_device();
   const bool counted = platform().device_count() > 0 || platform().carried_count() == 0;
   if (counted || current_device() >= Platform::kFirstCarried) return current_device();
   return static_cast<c10::DeviceIndex>(platform().carried_index(0));
