@@ -176,7 +176,7 @@ def measure(bench: Bench, kind: str, wanted: Wanted, show: Callable[[Row], None]
             name: replace(cases.CASES[name], goal=ve_rows.COMPILED_GOAL) for name in ve_rows.EAGER
         }
         measure_cases(bench, chosen, wanted, show)
-        ve_rows.measure((bench.device, bench.against), bench.threads, bench.quick, wanted, show)
+        ve_rows.measure(bench.pairs, bench.threads, bench.quick, wanted, show)
     else:
         measure_cases(bench, cases.CASES, wanted, show)
         measure_rest(bench, wanted, show)
