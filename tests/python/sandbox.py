@@ -13,6 +13,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = os.environ.get("GRAFT_TEST_DEVICE", "graft")
+# For code of interpret: the result of work, or its error with the class, as text.
+TOLD = """
+def told(work):
+    try:
+        return repr(work())
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+"""
 
 
 @dataclass

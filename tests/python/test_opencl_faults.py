@@ -7,18 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sandbox import ROOT
+from sandbox import ROOT, TOLD
 from test_parity_memory import BACKWARD
 
 pytestmark = pytest.mark.one_mode
-
-TOLD = """
-def told(work):
-    try:
-        return repr(work())
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-"""
 
 # Two steps of a model with convolution, normalisation, pooling and indices, and a sort.
 MODEL = """

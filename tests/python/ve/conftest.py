@@ -11,15 +11,7 @@ from typing import Any
 
 import pytest
 
-from sandbox import ROOT, Ran, interpret
-
-TOLD = """
-def told(work):
-    try:
-        return repr(work())
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-"""
+from sandbox import ROOT, TOLD, Ran, interpret
 
 
 @pytest.fixture(scope="session")
