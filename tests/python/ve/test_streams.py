@@ -53,14 +53,31 @@ def test_events_follow_the_order_of_streams(ve: Any, square: torch.Tensor) -> No
         first.record()
         x = slow(square)
         last.record()
-    assert not last.query()
-    assert not side.query()
     ve.current_stream().wait_event(last)
     total = x.sum() * 1
     last.synchronize()
     assert last.query()
     assert first.elapsed_time(last) > 0
     assert_close(total.cpu(), slow(square.cpu()).sum())
+
+
+def test_work_is_behind_the_caller(python: Any) -> None:
+    found = python(
+        """
+        import json, torch
+        x, side = torch.rand(1500, 1500, device="ve"), torch.ve.Stream()
+        torch.ve.synchronize()
+        with torch.ve.stream(side):
+            for _ in range(12):
+                y = x @ x
+            done = side.record_event()
+        behind = [done.query(), side.query(), torch.ve.current_stream().query()]
+        done.synchronize()
+        print(json.dumps([*behind, done.query(), side.query()]))
+        """,
+        GRAFT_HOST_MODE="async",
+    ).value()
+    assert found == [False, False, True, True, True]
 
 
 def test_streams_wait_for_streams(ve: Any, square: torch.Tensor) -> None:
