@@ -1,7 +1,7 @@
 # Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile bench-ve conformance limits lint format test-cpp test-sanitizers test-python \
+.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile bench-ve bench-before conformance limits lint format test-cpp test-sanitizers test-python \
   test-python-async test-python-opencl test-python-inline clean
 
 BIN := .venv/bin
@@ -30,6 +30,7 @@ help:
 	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
 	@echo 'make bench-distributed  several processes beside Gloo, into docs/distributed-speed.md'
 	@echo 'make bench-ve  torch.device("ve") beside the device that carries it, into docs/ve-speed.md'
+	@echo 'make bench-before TREE=folder  every row beside another built tree, slower rows looked at twice'
 	@echo 'make bench-opencl  the OpenCL driver beside the CPU, into docs/opencl-speed.md'
 	@echo 'make bench-compile  compiled models beside torch.compile, into docs/compile-speed.md'
 	@echo 'make conformance  every operator in every dtype, for hours; goes on where it was stopped'
@@ -58,6 +59,10 @@ bench: .venv/graft.stamp
 
 bench-kernels: .venv/graft.stamp
 	$(BIN)/python bench/run.py --kernels --publish
+
+bench-before: .venv/graft.stamp
+	for table in all kernels opencl compile; do \
+	  $(BIN)/python bench/before.py $(TREE) --table $$table || slower=1; done; exit $${slower:-0}
 
 bench-opencl: .venv/graft.stamp
 	$(BIN)/python bench/run.py --opencl --publish

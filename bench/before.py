@@ -1,0 +1,152 @@
+"""Measures this tree beside another one that is built, say the commit before a change, row by row.
+
+A row that looks slower is measured again in new processes, because where a process lies in memory
+can cost it a few hundredths. The exit status is 1 if a row stays slower by more than its interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "examples")]
+
+import torch  # noqa: E402
+
+import cases  # noqa: E402
+import compile_cases  # noqa: E402
+import compile_worker  # noqa: E402
+import kernel_cases  # noqa: E402
+import opencl_cases  # noqa: E402
+import opencl_rows  # noqa: E402
+import worker  # noqa: E402
+from other_tree import OtherTree  # noqa: E402
+from pairs import Row, Sampler, interleave, ratio_row  # noqa: E402
+from record import Side, default_device  # noqa: E402
+
+ROUNDS = 4  # of new processes for a row that looks slower
+Prepare = Callable[[Side], object]
+Samples = tuple[list[float], list[float]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a table of the bench: how a side prepares each, and what it then samples."""
+
+    prepare: dict[str, Prepare]
+    sample: Callable[[str], float]
+    environment: dict[str, str] | None = None
+
+
+def calling(function: Callable[..., Any], *arguments: Any) -> Prepare:
+    return lambda side: side.call(function, *arguments)
+
+
+def sampling(side: Side, function: Callable[[str], float]) -> Sampler:
+    return lambda: float(side.call(function))
+
+
+def eager(chosen: Iterable[str], threads: int) -> dict[str, Prepare]:
+    return {name: calling(worker.prepare, name, threads) for name in chosen}
+
+
+def compiled(threads: int) -> dict[str, Prepare]:
+    kinds = {
+        name: "graft compile" if case.training else "optimize"
+        for name, case in compile_cases.CASES.items()
+    }
+    return {
+        name: calling(compile_worker.prepare, kind, name, threads) for name, kind in kinds.items()
+    }
+
+
+def tables(threads: int) -> dict[str, Table]:
+    tiny = [f"tiny {name}" for name in cases.TINY]
+    return {
+        "all": Table(eager(cases.CASES, threads), worker.sample),
+        "kernels": Table(eager(kernel_cases.KERNELS, threads), worker.sample),
+        "opencl": Table(eager([*opencl_cases.OPENCL, *tiny], threads), worker.sample, opencl_rows.DEVICES),
+        "compile": Table(compiled(threads), compile_worker.sample),
+    }  # fmt: skip
+
+
+class Trees:
+    """This tree and the other one: fresh processes of both whenever asked."""
+
+    def __init__(self, other: Path, device: str, table: Table, pairs: int) -> None:
+        self.other, self.device, self.table, self.pairs = other, device, table, pairs
+
+    def samples(self, name: str, sides: tuple[Side, Side]) -> Samples:
+        for side in sides:
+            self.table.prepare[name](side)
+        return interleave(self.pairs, *(sampling(side, self.table.sample) for side in sides))
+
+    def opened(self, stack: ExitStack) -> tuple[Side, Side]:
+        here = Side(self.device, self.table.environment)
+        there = OtherTree(self.other, self.device, self.table.environment)
+        return stack.enter_context(here), stack.enter_context(there)
+
+    def again(self, name: str) -> Samples:
+        ours: list[float] = []
+        theirs: list[float] = []
+        for _ in range(ROUNDS):
+            with ExitStack() as stack:
+                here, there = self.samples(name, self.opened(stack))
+            ours, theirs = ours + here, theirs + there
+        return ours, theirs
+
+
+def slower(row: Row) -> bool:
+    """Whether the whole interval of a row lies above what it took before."""
+    return row.low > 1
+
+
+def show(row: Row, mark: str) -> None:
+    print(f"{row.name:<36} {row.value:6.3f} [{row.low:.3f} - {row.high:.3f}] {mark}", flush=True)
+
+
+def compare(trees: Trees, names: list[str]) -> list[Row]:
+    """Shows the row of each name. Returns those that are slower, looked at twice."""
+    suspects: list[Row] = []
+    with ExitStack() as stack:
+        sides = trees.opened(stack)
+        for name in names:
+            row = ratio_row(name, 1.0, *trees.samples(name, sides))
+            show(row, "again" if slower(row) else "")
+            suspects += [row] if slower(row) else []
+    rows = []
+    for suspect in suspects:
+        row = ratio_row(suspect.name, 1.0, *trees.again(suspect.name))
+        show(row, "slower" if slower(row) else "not slower")
+        rows += [row] if slower(row) else []
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("tree", type=Path, help="the other tree, built: it has a .venv")
+    parser.add_argument("pattern", nargs="?", default="", help="regular expression on case names")
+    parser.add_argument("--table", choices=("all", "kernels", "opencl", "compile"), default="all")
+    parser.add_argument("--device", default=default_device())
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--pairs", type=int, default=11)
+    options = parser.parse_args()
+    table = tables(options.threads)[options.table]
+    names = [name for name in table.prepare if re.search(options.pattern, name)]
+    trees = Trees(options.tree.resolve(), options.device, table, options.pairs)
+    found = compare(trees, names)
+    print(f"{len(found)} of {len(names)} rows slower than before by more than their interval")
+    for row in found:
+        show(row, "slower")
+    return 1 if found or not names else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,62 @@
+"""This tree beside another one: the other's process, and when a row counts as slower."""
+
+import os
+from importlib.util import find_spec
+
+import pytest
+
+import before
+import worker
+from other_tree import OtherTree
+from pairs import ratio_row
+from sandbox import ROOT
+
+
+def test_the_other_trees_process_computes_and_raises():
+    with OtherTree(ROOT, "torch_graft", {"GRAFT_BENCH_TEST": "there"}) as side:
+        assert side.call(find_spec).origin.startswith(str(ROOT / ".venv"))
+        side.device = "GRAFT_BENCH_TEST"
+        assert side.call(os.getenv) == "there"
+        with pytest.raises(KeyError, match="no case"):
+            side.call(worker.prepare, "no case", 1)
+        side.device = "cpu"
+        side.call(worker.prepare, "tiny add", 1)
+        assert side.call(worker.sample) > 0
+        side.device = 3
+        with pytest.raises(EOFError):
+            side.call(os._exit)
+
+
+def test_a_tree_that_is_not_built_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="make setup"):
+        OtherTree(tmp_path, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("ours", "slower"),
+    [([1.1, 1.2, 1.1], True), ([0.9, 1.2, 1.1], False), ([0.9, 0.8, 0.9], False)],
+)
+def test_a_row_is_slower_if_its_interval_is(ours, slower):
+    assert before.slower(ratio_row("x", 1.0, ours, [1.0] * 3)) == slower
+
+
+class Planted(before.Trees):
+    """Samples that make the first look wrong where `lucky`, and right elsewhere."""
+
+    def __init__(self, lucky):
+        self.lucky = lucky
+
+    def opened(self, stack):
+        return ()
+
+    def samples(self, name, sides):
+        return [1.1] * 5, [1.0] * 5
+
+    def again(self, name):
+        return [1.0 if name in self.lucky else 1.1] * 20, [1.0] * 20
+
+
+def test_what_only_looked_slower_is_not(capsys):
+    rows = before.compare(Planted({"b"}), ["a", "b"])
+    assert [row.name for row in rows] == ["a"]
+    assert "b " in capsys.readouterr().out
