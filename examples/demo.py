@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import digits
@@ -10,7 +12,7 @@ import embeddings
 import resnet50
 from record import Record, side_options
 
-EXAMPLES = {"digits": digits.run, "resnet50": resnet50.run, "embeddings": embeddings.run}
+NAMES = ("digits", "resnet50", "embeddings")
 TITLES = ("example", "result", "time", "native ops", "fallbacks", "peak memory", "checks")
 
 
@@ -33,10 +35,18 @@ def table(rows: list[tuple[str, ...]]) -> str:
     return "\n".join(lines)
 
 
-def attempt(name: str, device: str, against: str, out: Path) -> Record:
+def examples(samples: int) -> dict[str, Callable[[str, str, Path], Record]]:
+    """The examples, those that time calls with so many samples of each."""
+    timed = partial(resnet50.run, pairs=samples), partial(embeddings.run, repeats=samples)
+    return dict(zip(NAMES, (digits.run, *timed), strict=True))
+
+
+def attempt(
+    name: str, run: Callable[[str, str, Path], Record], device: str, against: str, out: Path
+) -> Record:
     """The example's record; an exception is a check that fails, so that the others still run."""
     try:
-        return EXAMPLES[name](device, against, out)
+        return run(device, against, out)
     except Exception as error:
         failed = {f"{type(error).__name__}: {error}": False}
         return Record(name, "did not finish", 0.0, 0.0, 0, {}, 0, failed)
@@ -44,12 +54,14 @@ def attempt(name: str, device: str, against: str, out: Path) -> Record:
 
 def main() -> int:
     parser = side_options(__doc__)
-    parser.add_argument("names", nargs="*", choices=[[], *EXAMPLES], default=[])
+    parser.add_argument("names", nargs="*", choices=[[], *NAMES], default=[])
+    parser.add_argument("--samples", type=int, default=5, help="of each timed call")
     parser.add_argument("--out", type=Path, default=Path("build/demo"))
     options = parser.parse_args()
     records = []
-    for name in options.names or EXAMPLES:
-        records.append(attempt(name, options.device, options.against, options.out))
+    runs = examples(options.samples)
+    for name in options.names or NAMES:
+        records.append(attempt(name, runs[name], options.device, options.against, options.out))
         print(*records[-1].lines(), "", sep="\n", flush=True)
     print(table([TITLES, *(row(r, options.against) for r in records)]))
     for record in records:
