@@ -93,14 +93,16 @@ class Trees:
         there = OtherTree(self.other, self.device, self.table.environment)
         return stack.enter_context(here), stack.enter_context(there)
 
-    def again(self, name: str) -> Samples:
-        ours: list[float] = []
-        theirs: list[float] = []
-        for _ in range(ROUNDS):
+    def again(self, names: list[str]) -> dict[str, Samples]:
+        """Samples of each name out of several pairs of new processes."""
+        found: dict[str, Samples] = {name: ([], []) for name in names}
+        for _ in range(ROUNDS if names else 0):
             with ExitStack() as stack:
-                here, there = self.samples(name, self.opened(stack))
-            ours, theirs = ours + here, theirs + there
-        return ours, theirs
+                sides = self.opened(stack)
+                for name in names:
+                    for kept, new in zip(found[name], self.samples(name, sides), strict=True):
+                        kept += new
+        return found
 
 
 def slower(row: Row) -> bool:
@@ -114,16 +116,16 @@ def show(row: Row, mark: str) -> None:
 
 def compare(trees: Trees, names: list[str]) -> list[Row]:
     """Shows the row of each name. Returns those that are slower, looked at twice."""
-    suspects: list[Row] = []
+    suspects: list[str] = []
     with ExitStack() as stack:
         sides = trees.opened(stack)
         for name in names:
             row = ratio_row(name, 1.0, *trees.samples(name, sides))
             show(row, "again" if slower(row) else "")
-            suspects += [row] if slower(row) else []
+            suspects += [name] if slower(row) else []
     rows = []
-    for suspect in suspects:
-        row = ratio_row(suspect.name, 1.0, *trees.again(suspect.name))
+    for name, samples in trees.again(suspects).items():
+        row = ratio_row(name, 1.0, *samples)
         show(row, "slower" if slower(row) else "not slower")
         rows += [row] if slower(row) else []
     return rows
