@@ -57,7 +57,9 @@ Value exp2_bounded(Value x);
 Value exp2m1_bounded(Value x);
 Value expm1_of_double(Value x);
 
-// f32: P(X > t) for a standard normal X and t >= 0; 0 where it is below 1.1e-8. NaN gives 0.
+// f32: P(X > t) for a standard normal X and 0 <= t <= kTailEnd, any value beyond, where it is below
+// 1.1e-8.
+inline constexpr double kTailEnd = 5.6;
 Value upper_tail(Value t);
 
 // f64: exp(x) and exp(x) - 1 within 2^-38 of the result for |x| < 700; log(x) for x >= 0 within

@@ -18,15 +18,14 @@ constexpr double kSqrtHalf = 0.70710678118654752;
 const double kGaussScale = 1 / std::sqrt(2 * std::numbers::pi);
 const double kTanhScale = std::sqrt(2 / std::numbers::pi);
 constexpr double kTanhCubic = 0.044715;
-constexpr double kNoTail = 20;  // float32: the tail's product is below half a unit of a long before
 
-// f32: max(a, 0) less what the tail takes, which is nothing from kNoTail on. Infinity stays and
-// -infinity gives NaN, as in the formula.
+// f32: max(a, 0) less what the tail takes. Infinity stays and -infinity gives NaN, as in the
+// formula, because max(a, 0) is the sum of two halves.
 Value gelu(Value a) {
   if (a.type() == ir::Type::kF64) return 0.5 * a * (1 + erf(a * kSqrtHalf));
-  const Value magnitude = abs(a);
-  const Value rest = select(a < 0, 0, a) - magnitude * ir::upper_tail(magnitude);
-  return select(a > kNoTail, a, rest);
+  const Value magnitude = abs(a), positive = 0.5 * a + 0.5 * magnitude;
+  return select(magnitude <= ir::kTailEnd, positive - magnitude * ir::upper_tail(magnitude),
+                positive);
 }
 
 Value gelu_backward(Value grad, Value a) {

@@ -13,6 +13,7 @@ using ir::Value;
 FoldPass adding_pass(Type type, size_t accumulators,
                      std::function<Values(const FoldContext&)> elements) {
   FoldPass pass;
+  pass.rounds = true;
   pass.first = [=](Builder& b) { return Values(accumulators, b.constant(type, 0.0)); };
   pass.combine = [](const Values& a, const Values& b) {
     Values sums;

@@ -13,6 +13,9 @@ using ir::Lanes;
 using ir::Value;
 using ir::Variable;
 
+// Elements of a column that are combined before they join the rest.
+constexpr int64_t kFoldRows = 64;
+
 class FoldWriter {
  public:
   FoldWriter(const std::string& name, const FoldProgram& program, bool unit, ir::Family family)
@@ -51,7 +54,8 @@ class FoldWriter {
     for (const FoldPass& pass : program_.passes) {
       std::vector<ir::Type> types;
       for (const Value& value : pass.first(b_)) types.push_back(value.type());
-      folds.emplace_back(b_, pass.once ? std::vector<ir::Type>() : types, deal);
+      const bool alone = pass.take == FoldTake::kFirst;
+      folds.emplace_back(b_, alone ? std::vector<ir::Type>() : types, deal);
     }
     const Values place = begin_line(b_.item() / kLanes);
     for (size_t i = 0; i < program_.passes.size(); ++i) {
@@ -80,6 +84,9 @@ class FoldWriter {
       end_[i] = ir::minimum(begin_[i] + chunk_size_[i], steps_[i]);
     }
     context_.count = (end_[0] - begin_[0]) * (end_[1] - begin_[1]);
+    const Value width = end_[1] - begin_[1];
+    context_.sampled = ir::minimum(width, b_.i64(kFoldSample));
+    sample_step_ = ir::maximum(width / kFoldSample, b_.i64(1));
   }
 
   void load(Value element) {
@@ -122,8 +129,7 @@ class FoldWriter {
     return base + begin_[0] * stride_[0] + begin_[1] * stride_[1];
   }
 
-  // A pass over the first element alone.
-  void write_once(const FoldPass& pass, Value base) {
+  void write_first(const FoldPass& pass, Value base) {
     load(first_element(base));
     context_.position = begin_[0] * steps_[1] + begin_[1];
     keep(pass, pass.step(pass.first(b_), context_));
@@ -138,6 +144,26 @@ class FoldWriter {
     context_.before.insert(context_.before.end(), results.begin(), results.end());
   }
 
+  // The loop over the rows of a pass: none if nothing is taken.
+  template <class Body>
+  void rows(Value end, Value base, Body body) {
+    b_.loop(begin_[0], end, [&](Value i) { body(base + i * stride_[0], i * steps_[1]); });
+  }
+
+  Value row_end(const FoldPass& pass) const {
+    if (pass.take == FoldTake::kSample) return ir::minimum(begin_[0] + 1, end_[0]);
+    return pass.needed ? select(pass.needed(context_), end_[0], begin_[0]) : end_[0];
+  }
+
+  // The loop over the elements of a row that a pass takes: every share-th one from the first on.
+  template <class Body>
+  void elements(const FoldPass& pass, Value first, int64_t share, Body body) {
+    const bool sample = pass.take == FoldTake::kSample;
+    const Value step = sample ? sample_step_ : b_.i64(1);
+    const Value end = sample ? begin_[1] + sample_step_ * context_.sampled : end_[1];
+    b_.loop(begin_[1] + first * step, end, body, step * share);
+  }
+
   void take(const FoldPass& pass, Value element, Value position, std::vector<Variable>& totals) {
     load(element);
     context_.position = position;
@@ -146,15 +172,13 @@ class FoldWriter {
   }
 
   void write_shared_pass(const FoldPass& pass, GroupFold& fold, Value base) {
-    if (pass.once) return write_once(pass, base);
+    if (pass.take == FoldTake::kFirst) return write_first(pass, base);
     const Values first = pass.first(b_);
     std::vector<Variable> totals(first.begin(), first.end());
-    b_.loop(begin_[0], end_[0], [&](Value i) {
-      const Value row = base + i * stride_[0];
-      const auto element = [&](Value j) {
-        take(pass, unit_ ? row + j : row + j * stride_[1], i * steps_[1] + j, totals);
-      };
-      b_.loop(begin_[1] + fold.lane(), end_[1], element, b_.i64(kLanes));
+    rows(row_end(pass), base, [&](Value row, Value position) {
+      elements(pass, fold.lane(), kLanes, [&](Value j) {
+        take(pass, unit_ ? row + j : row + j * stride_[1], position + j, totals);
+      });
     });
     keep(pass, fold.fold({totals.begin(), totals.end()}, pass.combine));
   }
@@ -167,34 +191,31 @@ class FoldWriter {
     cut(chunk);
     load_kept(outer * columns_ + column);
     context_.before.clear();
-    for (const FoldPass& pass : program_.passes) {
-      if (pass.once) {
-        write_once(pass, base);
-        continue;
-      }
-      const Values first = pass.first(b_);
-      std::vector<Variable> totals(first.begin(), first.end());
-      b_.loop(begin_[0], end_[0], [&](Value i) {
-        b_.loop(begin_[1], end_[1], [&](Value j) {
-          take(pass, base + i * stride_[0] + j * stride_[1], i * steps_[1] + j, totals);
-        });
-      });
-      keep(pass, {totals.begin(), totals.end()});
-    }
+    for (const FoldPass& pass : program_.passes) write_column_pass(pass, base);
     store(outer, column, chunk);
   }
 
-  void write_line_pass(const FoldPass& pass, Value base) {
-    if (pass.once) return write_once(pass, base);
+  void write_column_pass(const FoldPass& pass, Value base) {
+    if (pass.take == FoldTake::kFirst) return write_first(pass, base);
     const Values first = pass.first(b_);
     std::vector<Variable> totals(first.begin(), first.end());
-    b_.loop(begin_[0], end_[0], [&](Value i) {
-      const Value row = base + i * stride_[0];
+    rows(row_end(pass), base, [&](Value row, Value position) {
+      elements(pass, b_.i64(0), 1,
+               [&](Value j) { take(pass, row + j * stride_[1], position + j, totals); });
+    });
+    keep(pass, {totals.begin(), totals.end()});
+  }
+
+  void write_line_pass(const FoldPass& pass, Value base) {
+    if (pass.take != FoldTake::kAll) return write_column_pass(pass, base);
+    const Values first = pass.first(b_);
+    std::vector<Variable> totals(first.begin(), first.end());
+    rows(row_end(pass), base, [&](Value row, Value position) {
       const Values folded = ir::fold(
           first, begin_[1], end_[1],
           [&](const Values& accumulators, Value j) {
             load(unit_ ? row + j : row + j * stride_[1]);
-            context_.position = i * steps_[1] + j;
+            context_.position = position + j;
             return pass.step(accumulators, context_);
           },
           pass.combine);
@@ -210,13 +231,11 @@ class FoldWriter {
     const Value column = line % blocks * kFoldColumns, rest = line / blocks;
     const Value chunk = rest % chunks, outer = rest / chunks;
     const Value width = ir::minimum(columns_ - column, b_.i64(kFoldColumns));
-    const Value base = outer * in_[0] + (unit_ ? column : column * in_[1]);
     const Value kept = outer * columns_ + column;
+    const Block block{outer * in_[0] + (unit_ ? column : column * in_[1]), kept, width};
     cut(chunk);
     std::vector<Lanes> results;
-    for (const FoldPass& pass : program_.passes) {
-      write_block_pass(pass, base, kept, width, results);
-    }
+    for (const FoldPass& pass : program_.passes) write_block_pass(pass, block, results);
     b_.vector_loop(b_.i64(0), width, [&](Value lane) {
       load_kept(kept + lane);
       load_results(results, lane);
@@ -234,41 +253,102 @@ class FoldWriter {
     context_.before = loaded(results, lane);
   }
 
-  void write_block_pass(const FoldPass& pass, Value base, Value kept, Value width,
-                        std::vector<Lanes>& results) {
-    const Values first = pass.first(b_);
-    std::vector<Lanes> totals;
-    for (const Value& value : first) totals.emplace_back(b_, value.type(), kFoldColumns);
-    b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns), [&](Value lane) {
-      for (size_t k = 0; k < totals.size(); ++k) totals[k].store(lane, first[k]);
-    });
-    const auto row = [&](Value base_of_row, Value position) {
-      const auto body = [&](Value lane) {
-        load(unit_ ? base_of_row + lane : base_of_row + lane * in_[1]);
-        load_kept(kept + lane);
-        load_results(results, lane);
-        context_.position = position;
-        const Values next = pass.step(loaded(totals, lane), context_);
-        for (size_t k = 0; k < totals.size(); ++k) totals[k].store(lane, next[k]);
-      };
-      // A constant trip count lets the compiler keep the totals in registers.
-      b_.if_(
-          width == kFoldColumns, [&] { b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns), body); },
-          [&] { b_.vector_loop(b_.i64(0), width, body); });
+  // The same for a block of columns: one that needs the pass is enough.
+  Value row_end(const FoldPass& pass, Value width, const std::vector<Lanes>& results) {
+    if (!pass.needed) return row_end(pass);
+    const auto needs = [&](Value lane) {
+      load_results(results, lane);
+      return select(pass.needed(context_), b_.i64(1), b_.i64(0));
     };
-    if (pass.once) {
-      row(first_element(base), begin_[0] * steps_[1] + begin_[1]);
+    const Value columns =
+        ir::reduce(b_.i64(0), b_.i64(0), width, needs, [](Value x, Value y) { return x + y; });
+    return select(columns > 0, end_[0], begin_[0]);
+  }
+
+  // Accumulators of a block of columns, as a pass begins.
+  std::vector<Lanes> begun(const FoldPass& pass) {
+    const Values first = pass.first(b_);
+    std::vector<Lanes> sums;
+    for (const Value& value : first) sums.emplace_back(b_, value.type(), kFoldColumns);
+    begin_again(pass, sums);
+    return sums;
+  }
+
+  void begin_again(const FoldPass& pass, const std::vector<Lanes>& sums) {
+    const Values first = pass.first(b_);
+    b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns),
+                   [&](Value lane) { store_all(sums, lane, first); });
+  }
+
+  static void store_all(const std::vector<Lanes>& to, Value lane, const Values& values) {
+    for (size_t k = 0; k < to.size(); ++k) to[k].store(lane, values[k]);
+  }
+
+  struct Block {
+    Value base, kept, width;
+  };
+
+  void take_row(const FoldPass& pass, const Block& block, Value base, Value position,
+                const std::vector<Lanes>& results, const std::vector<Lanes>& sums) {
+    const auto body = [&](Value lane) {
+      load(unit_ ? base + lane : base + lane * in_[1]);
+      load_kept(block.kept + lane);
+      load_results(results, lane);
+      context_.position = position;
+      store_all(sums, lane, pass.step(loaded(sums, lane), context_));
+    };
+    // A constant trip count lets the compiler keep the sums in registers.
+    b_.if_(
+        block.width == kFoldColumns, [&] { b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns), body); },
+        [&] { b_.vector_loop(b_.i64(0), block.width, body); });
+  }
+
+  // All elements in parts of kFoldRows: a sum is off by the roundoff of as many additions as a part
+  // has, and of as many as there are parts.
+  void take_parts(const FoldPass& pass, const Block& block, const std::vector<Lanes>& results,
+                  const std::vector<Lanes>& totals) {
+    const Value rows = ir::maximum(kFoldRows / chunk_size_[1], b_.i64(1));
+    const Value last = row_end(pass, block.width, results);
+    const std::vector<Lanes> part = begun(pass);
+    const auto part_of = [&](Value outer, Value inner) {
+      b_.loop(outer, ir::minimum(outer + rows, last), [&](Value i) {
+        b_.loop(inner, ir::minimum(inner + kFoldRows, end_[1]), [&](Value j) {
+          take_row(pass, block, block.base + i * stride_[0] + j * stride_[1], i * steps_[1] + j,
+                   results, part);
+        });
+      });
+      b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns), [&](Value lane) {
+        store_all(totals, lane, pass.combine(loaded(totals, lane), loaded(part, lane)));
+      });
+      begin_again(pass, part);
+    };
+    b_.loop(
+        begin_[0], last,
+        [&](Value i) {
+          b_.loop(
+              begin_[1], end_[1], [&](Value j) { part_of(i, j); }, b_.i64(kFoldRows));
+        },
+        rows);
+  }
+
+  void write_block_pass(const FoldPass& pass, const Block& block, std::vector<Lanes>& results) {
+    const std::vector<Lanes> totals = begun(pass);
+    if (pass.take == FoldTake::kAll && pass.rounds) {
+      take_parts(pass, block, results, totals);
+    } else if (pass.take == FoldTake::kFirst) {
+      take_row(pass, block, first_element(block.base), begin_[0] * steps_[1] + begin_[1], results,
+               totals);
     } else {
-      b_.loop(begin_[0], end_[0], [&](Value i) {
-        b_.loop(begin_[1], end_[1],
-                [&](Value j) { row(base + i * stride_[0] + j * stride_[1], i * steps_[1] + j); });
+      rows(row_end(pass, block.width, results), block.base, [&](Value row, Value position) {
+        elements(pass, b_.i64(0), 1, [&](Value j) {
+          take_row(pass, block, row + j * stride_[1], position + j, results, totals);
+        });
       });
     }
     if (pass.finish) {
       b_.vector_loop(b_.i64(0), b_.i64(kFoldColumns), [&](Value lane) {
         load_results(results, lane);
-        const Values kept_totals = finished(pass, loaded(totals, lane));
-        for (size_t k = 0; k < totals.size(); ++k) totals[k].store(lane, kept_totals[k]);
+        store_all(totals, lane, finished(pass, loaded(totals, lane)));
       });
     }
     results.insert(results.end(), totals.begin(), totals.end());
@@ -281,7 +361,7 @@ class FoldWriter {
   std::vector<Address> inputs_, kept_inputs_, outputs_;
   Value lines_, per_item_, columns_, in_[2], chunk_stride_;
   Values out_outer_, out_inner_;
-  Value steps_[2], stride_[2], chunk_size_[2], chunks_[2], begin_[2], end_[2];
+  Value steps_[2], stride_[2], chunk_size_[2], chunks_[2], begin_[2], end_[2], sample_step_;
 };
 
 }  // namespace

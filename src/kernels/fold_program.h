@@ -24,18 +24,28 @@ struct FoldContext {
   Values scalars;      // float64 arguments
   ir::Value position;  // i64 row-major position in the reduced loops
   ir::Value count;     // i64 elements of this chunk
+  ir::Value sampled;   // i64 elements that kSample takes of it
 };
 
+// The elements that a pass takes: those of the whole chunk, at most kFoldSample spread over the
+// chunk's first row, or the very first one.
+enum class FoldTake { kAll, kSample, kFirst };
+inline constexpr int64_t kFoldSample = 8;
+
 // One pass over the elements: accumulators, what an element does to them, how two sets join.
-// combine must be associative up to rounding; first is its neutral element. once: only the chunk's
-// first element is taken; combine is not used.
+// combine must be associative up to rounding, and is not used for kFirst; first is its neutral
+// element.
 struct FoldPass {
   std::function<Values(ir::Builder&)> first;
   std::function<Values(const Values&, const FoldContext&)> step;
   std::function<Values(const Values&, const Values&)> combine;
   // What becomes of the accumulators before later passes see them; empty: nothing.
   std::function<Values(const Values&, const FoldContext&)> finish = {};
-  bool once = false;
+  FoldTake take = FoldTake::kAll;
+  bool rounds = false;  // so that long columns are combined in parts
+  // Whether a pass that takes all is needed, by what the passes before gave; empty: yes. If not,
+  // finish may get the first accumulators.
+  std::function<ir::Value(const FoldContext&)> needed = {};
 };
 
 // A family of kernels: for each kept position, passes over its reduced elements and one store to

@@ -30,6 +30,10 @@ CorrectedMoments corrected_moments(Value sum, Value squares, Value count) {
   return {off, select(left < 0, 0, left)};
 }
 
+Value near_mean(const CorrectedMoments& moments, Value count) {
+  return moments.off * moments.off * count <= kFar * kFar * moments.squares;
+}
+
 Values join_moments(const Values& a, const Values& b) {
   const Value count = a[3] + b[3];
   const Value share = select(count == 0, 0.0, b[3] / count);
@@ -48,24 +52,41 @@ LineMoments::Result LineMoments::of(Value count, const Load& load) {
   return fold_ ? shared(count, load) : alone(count, load);
 }
 
-// The approximate mean of a block, what it is off by, squared deviations, count.
+Value LineMoments::sample_mean(Value begin, Value end, const Load& load) {
+  const Value taken = ir::minimum(end - begin, b_.i64(kMomentSample));
+  const Value step = ir::maximum((end - begin) / kMomentSample, b_.i64(1));
+  const Value first = load(begin);
+  const Variable apart(b_.constant(type_, 0.0));
+  b_.loop(
+      begin, begin + taken * step, [&](Value i) { apart = apart + (load(i) - first); }, step);
+  return first + apart / cast(type_, taken);
+}
+
+// An approximate mean of the block, what it is off by, squared deviations, count.
 Values LineMoments::block(Value begin, Value end, const Load& load) {
   const Value zero = b_.constant(type_, 0.0), count = cast(type_, end - begin);
-  const Value shift = load(begin);
-  const auto apart = [&](Value i) { return load(i) - shift; };
-  const auto add = [](Value x, Value y) { return x + y; };
-  const Value near = shift + ir::reduce(zero, begin, end, apart, add) / count;
-  const Values sums = ir::fold(
-      {zero, zero}, begin, end,
-      [&](const Values& sum, Value i) {
-        const Value distance = load(i) - near;
-        return Values{sum[0] + distance, sum[1] + distance * distance};
-      },
-      [](const Values& x, const Values& y) {
-        return Values{x[0] + y[0], x[1] + y[1]};
-      });
-  const CorrectedMoments moments = corrected_moments(sums[0], sums[1], count);
-  return {near, moments.off, moments.squares, count};
+  const auto moments_from = [&](Value m0) {
+    const Values sums = ir::fold(
+        {zero, zero}, begin, end,
+        [&](const Values& sum, Value i) {
+          const Value distance = load(i) - m0;
+          return Values{sum[0] + distance, sum[1] + distance * distance};
+        },
+        [](const Values& x, const Values& y) {
+          return Values{x[0] + y[0], x[1] + y[1]};
+        });
+    return corrected_moments(sums[0], sums[1], count);
+  };
+  const Variable m0(sample_mean(begin, end, load));
+  const CorrectedMoments found = moments_from(m0);
+  const Variable off(found.off), squares(found.squares);
+  b_.if_(!near_mean(found, count), [&] {
+    m0 = m0 + off;
+    const CorrectedMoments again = moments_from(m0);
+    off = again.off;
+    squares = again.squares;
+  });
+  return {m0, off, squares, count};
 }
 
 LineMoments::Result LineMoments::alone(Value count, const Load& load) {

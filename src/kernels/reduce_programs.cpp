@@ -54,6 +54,11 @@ bool is_extremum(Reduction reduction) {
   return reduction == Reduction::kMax || reduction == Reduction::kMin;
 }
 
+bool takes_extremes(Reduction reduction) {
+  return is_extremum(reduction) || reduction == Reduction::kNormInf ||
+         reduction == Reduction::kNormNegInf;
+}
+
 bool is_logical(Reduction reduction) {
   return reduction == Reduction::kAny || reduction == Reduction::kAll;
 }
@@ -167,6 +172,7 @@ Values join_exponentials(const Values& a, const Values& b) {
 
 FoldPass exponentials_pass(Type type, FoldStage stage) {
   FoldPass pass;
+  pass.rounds = true;
   pass.first = [type](Builder& b) {
     return Values{b.constant(type, -std::numeric_limits<double>::infinity()),
                   b.constant(type, 0.0)};
@@ -221,6 +227,7 @@ FoldProgram reduce_program(Reduction reduction, FoldStage stage, graft_dtype out
     return program;
   }
   FoldPass pass;
+  pass.rounds = ir::is_float(type) && !takes_extremes(reduction);
   pass.first = [=](Builder& b) { return Values{first_value(b, reduction, type)}; };
   pass.step = [=](const Values& acc, const FoldContext& context) {
     const Value x = context.loaded[0];

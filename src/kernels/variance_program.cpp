@@ -11,6 +11,7 @@ using ir::Value;
 
 FoldPass sums_pass(Type type, size_t count, std::function<Values(const FoldContext&)> elements) {
   FoldPass pass;
+  pass.rounds = true;
   pass.first = [=](Builder& b) { return Values(count, b.constant(type, 0.0)); };
   pass.combine = [](const Values& a, const Values& b) {
     Values sums;
@@ -24,33 +25,65 @@ FoldPass sums_pass(Type type, size_t count, std::function<Values(const FoldConte
   return pass;
 }
 
-// The first element x0, then two passes over the chunk, which is in the cache for the second: the
-// mean of x - x0 gives an approximate mean, from which the second measures.
+// Sums of deviations from m0(context) and of their squares, as {m - m0, squared deviations}.
+FoldPass moments_pass(Type type, std::function<Value(const FoldContext&)> m0) {
+  FoldPass pass = sums_pass(type, 2, [type, m0 = std::move(m0)](const FoldContext& context) {
+    const Value apart = cast(type, context.loaded[0]) - m0(context);
+    return Values{apart, apart * apart};
+  });
+  pass.finish = [type](const Values& sums, const FoldContext& context) {
+    const CorrectedMoments moments = corrected_moments(sums[0], sums[1], cast(type, context.count));
+    return Values{moments.off, moments.squares};
+  };
+  return pass;
+}
+
+Value chunk_count(const FoldContext& context) {
+  return cast(context.before[0].type(), context.count);
+}
+
+// What chunk_passes() leave: x0, the mean of a sample, the moments from that, those from the mean
+// that these give.
+Value sample_mean(const FoldContext& context) { return context.before[1]; }
+CorrectedMoments from_sample(const FoldContext& context) {
+  return {context.before[2], context.before[3]};
+}
+CorrectedMoments from_mean(const FoldContext& context) {
+  return {context.before[4], context.before[5]};
+}
+
+Value sample_is_near(const FoldContext& context) {
+  return near_mean(from_sample(context), chunk_count(context));
+}
+
+// The chunk is in the cache for the last pass, which few chunks need.
 std::vector<FoldPass> chunk_passes(Type type) {
   FoldPass shift;
   shift.first = [type](Builder& b) { return Values{b.constant(type, 0.0)}; };
   shift.step = [type](const Values&, const FoldContext& context) {
     return Values{cast(type, context.loaded[0])};
   };
-  shift.once = true;
-  FoldPass near = sums_pass(type, 1, [type](const FoldContext& context) {
+  shift.take = FoldTake::kFirst;
+  FoldPass sample = sums_pass(type, 1, [type](const FoldContext& context) {
     return Values{cast(type, context.loaded[0]) - context.before[0]};
   });
-  near.finish = [type](const Values& sum, const FoldContext& context) {
-    return Values{context.before[0] + sum[0] / cast(type, context.count)};
+  sample.finish = [type](const Values& sum, const FoldContext& context) {
+    return Values{context.before[0] + sum[0] / cast(type, context.sampled)};
   };
-  const FoldPass deviations = sums_pass(type, 2, [type](const FoldContext& context) {
-    const Value apart = cast(type, context.loaded[0]) - context.before[1];
-    return Values{apart, apart * apart};
+  sample.take = FoldTake::kSample;
+  FoldPass again = moments_pass(type, [](const FoldContext& context) {
+    return sample_mean(context) + from_sample(context).off;
   });
-  return {shift, near, deviations};
+  again.needed = [](const FoldContext& context) { return !sample_is_near(context); };
+  return {shift, sample, moments_pass(type, &sample_mean), again};
 }
 
 // Moments of a chunk, for join_moments().
 Values chunk_moments(const FoldContext& context) {
-  const Value count = cast(context.before[1].type(), context.count);
-  const CorrectedMoments moments = corrected_moments(context.before[2], context.before[3], count);
-  return {context.before[1], moments.off, moments.squares, count};
+  const Value near = sample_is_near(context), first = sample_mean(context);
+  const CorrectedMoments one = from_sample(context), two = from_mean(context);
+  return {select(near, first, first + one.off), select(near, one.off, two.off),
+          select(near, one.squares, two.squares), chunk_count(context)};
 }
 
 FoldPass joining_pass(Type type) {
