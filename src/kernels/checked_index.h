@@ -46,12 +46,18 @@ class IndexChecker {
     return place.get();
   }
 
-  // body(i, position) for i in [begin, end) with position = load(i) within [0, size). Eight are
-  // looked at together: checks one by one would stand between the loads of a gather.
+  // body(i, position) for i in [begin, end) with position = load(i) within [0, size).
   template <class Load, class Body>
   void each(ir::Value begin, ir::Value end, ir::Value size, Load load, Body body) const {
+    each(begin, end, size, load, body, [&](ir::Value i) { body(i, check(load(i), size, false)); });
+  }
+
+  // The same with checked(i) for elements that are, or may be, outside. Eight are looked at
+  // together: checks one by one would stand between the loads of a gather.
+  template <class Load, class Body, class Checked>
+  void each(ir::Value begin, ir::Value end, ir::Value size, Load load, Body body,
+            Checked checked) const {
     constexpr int64_t kBlock = 8;
-    const auto checked = [&](ir::Value i) { body(i, check(load(i), size, false)); };
     const ir::Value tail = begin + (end - begin) / kBlock * kBlock;
     b_.loop(
         begin, tail,

@@ -134,15 +134,14 @@ class PoolWriter {
     const Value from = image * out_[0] + block * out_[1];
     over({zero(), out_size_[0]}, {zero(), out_size_[1]}, [&](Value y, Value x) {
       const Value pixel = from + y * out_[2] + x * out_[3];
-      const auto index = [&](Value i) { return indices_.load(pixel + i * out_[1]); };
-      const auto add = [&](Value i, Value position) {
-        const Value target = to + i * in_[1] + position * in_[3];
-        const Value x = from_.load(pixel + i * out_[1]);
-        to_.store(target, to_.load(target) + select(index(i) < 0, 0, x));
-      };
-      checker_->each(
-          zero(), width, in_size_[0] * in_size_[1],
-          [&](Value i) { return place_of_largest(index(i)); }, add);
+      each_largest(
+          *checker_, zero(), width, in_size_[0] * in_size_[1],
+          [&](Value i) { return indices_.load(pixel + i * out_[1]); },
+          [&](Value i) { return from_.load(pixel + i * out_[1]); },
+          [&](Value i, Value position, Value number) {
+            const Value target = to + i * in_[1] + position * in_[3];
+            to_.store(target, to_.load(target) + number);
+          });
     });
   }
 
@@ -233,7 +232,17 @@ Value lowest_of(Builder& b, graft_dtype dtype) {
   return b.constant(type, ir::is_signed(type) ? -1 - (INT64_MAX >> (64 - bits)) : 0);
 }
 
-Value place_of_largest(Value index) { return select(index == -1, 0, index); }
+void each_largest(const IndexChecker& checker, Value begin, Value end, Value size,
+                  const std::function<Value(Value)>& index, const std::function<Value(Value)>& from,
+                  const PoolAdd& add) {
+  const auto rare = [&](Value i) {
+    const Value given = index(i), x = from(i);
+    const Value position = checker.check(select(given == -1, 0, given), size, false);
+    add(i, position, select(given < 0, 0, x));
+  };
+  checker.each(
+      begin, end, size, index, [&](Value i, Value position) { add(i, position, from(i)); }, rare);
+}
 
 std::string PoolKernel::key() const {
   static const char* const kKinds[] = {

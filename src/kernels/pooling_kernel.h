@@ -1,10 +1,12 @@
 // src/kernels/pooling_kernel.h: the kernels behind pooling.h that run over channels.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "codegen/builder.h"
 #include "codegen/ir.h"
+#include "kernels/checked_index.h"
 
 namespace graft {
 
@@ -29,8 +31,13 @@ struct PoolKernel {
 // The lowest number of the dtype, in its compute type: the result of a window without elements.
 ir::Value lowest_of(ir::Builder& b, graft_dtype dtype);
 
-// The index of a window's largest element; 0 for -1, which a window without elements has.
-ir::Value place_of_largest(ir::Value index);
+// add(i, position, from(i)) for i in [begin, end) with position = index(i), that of a window's
+// largest element, within [0, size). For -1, which a window without elements has: position 0 and
+// number 0. Reports others.
+using PoolAdd = std::function<void(ir::Value i, ir::Value position, ir::Value x)>;
+void each_largest(const IndexChecker& checker, ir::Value begin, ir::Value end, ir::Value size,
+                  const std::function<ir::Value(ir::Value)>& index,
+                  const std::function<ir::Value(ir::Value)>& from, const PoolAdd& add);
 
 // Length of a block; kMaxBackward takes shorter ones, as it has fewer lines.
 inline constexpr int64_t kPoolBlock = 64;

@@ -256,14 +256,13 @@ ir::Kernel max_backward(const PlanePoolKernel& kernel) {
   const Value zero = b.constant(ir::compute_type(kernel.written), 0);
   b.vector_loop(first * large, end * large, [&](Value i) { to.store(i, zero); });
   b.loop(first, end, [&](Value plane) {
-    const auto add = [&](Value i, Value position) {
-      const Value target = plane * large + position;
-      const Value x = select(indices.load(i) < 0, 0, from.load(i));
-      to.store(target, to.load(target) + cast(zero.type(), x));
-    };
-    checker.each(
-        plane * small, (plane + 1) * small, large,
-        [&](Value i) { return place_of_largest(indices.load(i)); }, add);
+    each_largest(
+        checker, plane * small, (plane + 1) * small, large,
+        [&](Value i) { return indices.load(i); }, [&](Value i) { return from.load(i); },
+        [&](Value, Value position, Value x) {
+          const Value target = plane * large + position;
+          to.store(target, to.load(target) + cast(zero.type(), x));
+        });
   });
   return b.finish();
 }

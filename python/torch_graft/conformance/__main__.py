@@ -1,5 +1,5 @@
 # python/torch_graft/conformance/__main__.py: the command line: torch-conformance, python -m torch_graft.conformance.
-"""Sub-commands: run (what happens without one), fuzz, report, site, lint."""
+"""Sub-commands: run (what happens without one), fuzz, report, beside, site, lint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torch_graft.conformance import SetupError, cases
 
-COMMANDS = ("run", "fuzz", "report", "site", "lint")
+COMMANDS = ("run", "fuzz", "report", "beside", "site", "lint")
 
 
 def _words(text: str) -> list[str]:
@@ -47,7 +47,8 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         prog="torch-conformance",
         description="Puts a torch device through PyTorch's op_db, module_db and optim_db and "
-        "compares it with the CPU. Other commands: report RESULTS, site FOLDER, lint TREE.",
+        "compares it with the CPU. Other commands: report RESULTS, beside RESULTS OTHER, "
+        "site FOLDER, lint TREE.",
     )
     add = p.add_argument
     add("--device", default="cpu", help="the device under test: cpu, cuda, graft, ... (cpu)")
@@ -102,6 +103,10 @@ def _dispatch(arguments: list[str]) -> int:
         from torch_graft.conformance import fuzz
 
         return int(fuzz.main(rest))
+    if command == "beside":
+        from torch_graft.conformance import beside
+
+        return int(beside.main(rest))
     if command == "site":
         from torch_graft.conformance import site
 
