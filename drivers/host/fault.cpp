@@ -70,7 +70,7 @@ void in_child() { detours.fetch_or(kDetourForked); }
 
 }  // namespace
 
-bool strikes(Fault kind) {
+bool planted_strikes(Fault kind) {
   Plans& all = plans();
   Plan& plan = all.plans[size_t(kind)];
   if (plan.which != 0) return plan.calls.fetch_add(1) + 1 == plan.which;
@@ -79,7 +79,7 @@ bool strikes(Fault kind) {
   return std::uniform_real_distribution<>()(all.random) < plan.chance;
 }
 
-bool launches_are_dropped() { return plans().drop; }
+bool planted_drop() { return plans().drop; }
 
 void watch_detours() {
   static std::once_flag once;

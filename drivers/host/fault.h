@@ -21,12 +21,6 @@ enum class Fault {
   kCount
 };
 
-// Whether this call of that kind fails. Thread-safe; a kind that is not planted costs one load.
-bool strikes(Fault kind);
-
-// Whether launches and library calls report success and write nothing ("launch:drop").
-bool launches_are_dropped();
-
 // Reasons why a launch cannot take the short way; 0 in a plain process. Read at every launch.
 enum Detour : uint32_t {
   kDetourAsync = 1,      // GRAFT_HOST_MODE=async
@@ -37,6 +31,20 @@ enum Detour : uint32_t {
   kDetourSimulated = 32  // GRAFT_HOST_SIMULATE: time is simulated
 };
 extern std::atomic<uint32_t> detours;
+
+// Whether this call of that kind fails. REQUIRES: faults are planted.
+bool planted_strikes(Fault kind);
+bool planted_drop();
+
+inline bool faults_are_planted() {
+  return (detours.load(std::memory_order_relaxed) & kDetourFaults) != 0;
+}
+
+// Whether this call of that kind fails. Thread-safe; costs one load where no fault is planted.
+inline bool strikes(Fault kind) { return faults_are_planted() && planted_strikes(kind); }
+
+// Whether launches and library calls report success and write nothing ("launch:drop").
+inline bool launches_are_dropped() { return faults_are_planted() && planted_drop(); }
 
 // Sets the detours of mode, faults and simulation and watches for forks. Called at every
 // device_open.

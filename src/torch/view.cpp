@@ -3,7 +3,11 @@
 
 #include <ATen/Dispatch.h>
 
+#include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "runtime/error.h"
@@ -11,36 +15,30 @@
 
 namespace graft::binding {
 
+namespace {
+
+constexpr at::ScalarType kTypes[] = {
+    at::kBool, at::kByte,     at::kChar,  at::kShort,  at::kInt,          at::kLong,
+    at::kHalf, at::kBFloat16, at::kFloat, at::kDouble, at::kComplexFloat, at::kComplexDouble};
+constexpr int8_t kNoDtype = -1;
+
+constexpr auto kDtypes = [] {
+  std::array<int8_t, size_t(at::ScalarType::NumOptions)> dtypes{};
+  dtypes.fill(kNoDtype);
+  for (size_t i = 0; i < std::size(kTypes); ++i) dtypes[size_t(kTypes[i])] = int8_t(i);
+  return dtypes;
+}();
+
+}  // namespace
+
 graft_dtype to_graft(at::ScalarType type) {
-  switch (type) {
-#define GRAFT_CASE(theirs, ours) \
-  case at::ScalarType::theirs:   \
-    return GRAFT_##ours;
-    GRAFT_CASE(Bool, BOOL)
-    GRAFT_CASE(Byte, UINT8)
-    GRAFT_CASE(Char, INT8)
-    GRAFT_CASE(Short, INT16)
-    GRAFT_CASE(Int, INT32)
-    GRAFT_CASE(Long, INT64)
-    GRAFT_CASE(Half, FLOAT16)
-    GRAFT_CASE(BFloat16, BFLOAT16)
-    GRAFT_CASE(Float, FLOAT32)
-    GRAFT_CASE(Double, FLOAT64)
-    GRAFT_CASE(ComplexFloat, COMPLEX64)
-    GRAFT_CASE(ComplexDouble, COMPLEX128)
-#undef GRAFT_CASE
-    default:
-      throw Error(GRAFT_UNSUPPORTED,
-                  std::string("no kernel for the dtype torch.") + c10::toString(type));
-  }
+  const int8_t dtype = size_t(type) < kDtypes.size() ? kDtypes[size_t(type)] : kNoDtype;
+  if (__builtin_expect(dtype != kNoDtype, 1)) return static_cast<graft_dtype>(dtype);
+  throw Error(GRAFT_UNSUPPORTED,
+              std::string("no kernel for the dtype torch.") + c10::toString(type));
 }
 
-at::ScalarType to_torch(graft_dtype dtype) {
-  constexpr at::ScalarType kTypes[] = {
-      at::kBool, at::kByte,     at::kChar,  at::kShort,  at::kInt,          at::kLong,
-      at::kHalf, at::kBFloat16, at::kFloat, at::kDouble, at::kComplexFloat, at::kComplexDouble};
-  return kTypes[dtype];
-}
+at::ScalarType to_torch(graft_dtype dtype) { return kTypes[dtype]; }
 
 bool is_real_number(const c10::Scalar& number, graft_dtype dtype) {
   if (number.type() != at::kUInt64) return number.isFloatingPoint();
