@@ -164,7 +164,7 @@ void CompiledGraph::run_carried(std::span<const GraphValue> inputs, std::vector<
 
 void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
                         std::vector<GraphValue>* results) {
-  if (std::any_of(inputs.begin(), inputs.end(), carried)) {
+  if (ve::used() && std::any_of(inputs.begin(), inputs.end(), carried)) {
     return run_carried(inputs, given, results);
   }
   const DeviceScope scope(device_of(device_));

@@ -44,8 +44,6 @@ Everything& everything() {
   return *everything;
 }
 
-std::atomic<size_t> live{0};
-
 Shared* shared_by(const void* context) {
   const std::lock_guard lock(everything().mutex);
   const auto found = everything().shared.find(context);
@@ -56,7 +54,7 @@ Shared* shared_by(const void* context) {
 void forget(const Shared* shared) {
   const std::lock_guard lock(everything().mutex);
   std::erase_if(everything().shared, [&](const auto& one) { return one.second == shared; });
-  live.store(everything().shared.size(), std::memory_order_relaxed);
+  lazily_shared.store(everything().shared.size(), std::memory_order_relaxed);
 }
 
 // When the last storage dies without having been written.
@@ -127,7 +125,7 @@ void share(c10::StorageImpl& storage) {
   {
     const std::lock_guard lock(everything().mutex);
     everything().shared.insert_or_assign(context, shared);
-    live.store(everything().shared.size(), std::memory_order_relaxed);
+    lazily_shared.store(everything().shared.size(), std::memory_order_relaxed);
   }
   if (storage.has_materializer()) storage.clear_materializer();
   storage.set_data_ptr_noswap(over(where, context));
@@ -175,8 +173,6 @@ bool operator_may_write() {
 }
 
 }  // namespace
-
-bool lazy_clones_live() noexcept { return live.load(std::memory_order_relaxed) != 0; }
 
 bool is_lazily_shared(const at::TensorBase& tensor) {
   return tensor.has_storage() && is_shared(*tensor.storage().unsafeGetStorageImpl());

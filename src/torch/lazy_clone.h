@@ -3,6 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
+#include <cstddef>
+
 #include "runtime/allocator.h"
 
 namespace graft::binding {
@@ -10,8 +13,12 @@ namespace graft::binding {
 // torch._lazy_clone's storages share memory. PyTorch copies it when one is asked for its mutable
 // address; kernels here get const addresses, so whoever has one written asks first.
 
-// Whether any memory is shared so: while it is not, nothing needs a look.
-bool lazy_clones_live() noexcept;
+// Whether any memory is shared so: while it is not, nothing needs a look. Asked for each tensor of
+// each call, so it is no call itself.
+inline std::atomic<size_t> lazily_shared{0};
+inline bool lazy_clones_live() noexcept {
+  return lazily_shared.load(std::memory_order_relaxed) != 0;
+}
 
 // Whether the tensor's storage shares its memory so.
 bool is_lazily_shared(const at::TensorBase& tensor);

@@ -95,6 +95,30 @@ def test_variances_against_float64(device, offset):
                 assert x.to(device).var().item() == 0
 
 
+def test_columns_are_summed_in_parts(device):
+    # One sum of as many rows rounds small addends alike: 1.6e-5.
+    x = row(2000, 1e5, 1.0, lines=70).t().contiguous()
+    got, want = x.to(device).var(0).cpu().double(), x.double().var(0)
+    assert (got / want - 1).abs().max().item() < 1e-6
+    x = row(4096, 0.5, 0.01, lines=70).t().contiguous()
+    for call in (lambda x: x.sum(0), lambda x: x.mean(0), lambda x: x.logsumexp(0)):
+        got, want = call(x.to(device)).cpu().double(), call(x.double())
+        assert (got / want - 1).abs().max().item() < 5e-7
+
+
+def test_a_sample_that_misleads(device):
+    # The eight elements from which a line's mean is estimated are unlike the others.
+    x = row(1024, 1e4, 1.0, lines=3)
+    x[:, ::128] = 0
+    for got, want in [
+        (x.to(device).var(1), x.double().var(1)),
+        (x.t().contiguous().to(device).var(0), x.double().var(1)),
+        (F.layer_norm(x.to(device), (1024,)), F.layer_norm(x.double(), (1024,))),
+        (F.group_norm(x[:, None].to(device), 1), F.group_norm(x[:, None].double(), 1)),
+    ]:
+        torch.testing.assert_close(got.cpu().double(), want, rtol=1e-6, atol=1e-6)
+
+
 def test_of_twenty_million_elements(device):
     x = row(20_000_000, 10.0, 1.0)
     exact = x.double()

@@ -41,6 +41,7 @@ c10::DeviceIndex learn(c10::DeviceIndex index) {
     platform().device(found);
     known().slot[static_cast<size_t>(found)].store(index, std::memory_order_release);
     known().platform[static_cast<size_t>(index)].store(found, std::memory_order_release);
+    any_used.store(true, std::memory_order_relaxed);
     return found;
   });
 }

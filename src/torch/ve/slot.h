@@ -5,6 +5,8 @@
 #include <c10/core/DispatchKey.h>
 #include <c10/core/DispatchKeySet.h>
 
+#include <atomic>
+
 #include "torch/device_type.h"
 
 // PyTorch has a second device type that nobody serves: VE. Its tensors here are faces of tensors of
@@ -34,6 +36,10 @@ void set_current(c10::DeviceIndex index);
 
 // index itself, or the current device's when it is below 0.
 inline c10::DeviceIndex resolve(c10::DeviceIndex index) { return index < 0 ? current() : index; }
+
+// Whether a device of the slot was used: before, no tensor is on one.
+inline std::atomic<bool> any_used{false};
+inline bool used() noexcept { return any_used.load(std::memory_order_relaxed); }
 
 // The index that the platform has for the slot's device (below 0: the current one). Opens the
 // device at its first use, so that it keeps this index. Throws RuntimeError.
