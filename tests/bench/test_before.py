@@ -53,7 +53,7 @@ class Planted(before.Trees):
         return [1.1] * 5, [1.0] * 5
 
     def again(self, names):
-        return {name: ([1.0 if name in self.lucky else 1.1] * 20, [1.0] * 20) for name in names}
+        return {name: [1.1] * 5 + [1.0 if name in self.lucky else 1.1] for name in names}
 
 
 def test_what_only_looked_slower_is_not(capsys):
