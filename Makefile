@@ -61,8 +61,7 @@ bench-kernels: .venv/graft.stamp
 	$(BIN)/python bench/run.py --kernels --publish
 
 bench-before: .venv/graft.stamp
-	for table in all kernels opencl compile; do \
-	  $(BIN)/python bench/before.py $(TREE) --table $$table || slower=1; done; exit $${slower:-0}
+	$(BIN)/python bench/before.py $(TREE)
 
 bench-opencl: .venv/graft.stamp
 	$(BIN)/python bench/run.py --opencl --publish

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
-from multiprocessing.connection import Client, Listener
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from record import Side
 
-KEY = "GRAFT_BENCH_KEY"
+HERE = Path(__file__).resolve().parent
 
 
 class OtherTree(Side):
     """Like Side, in a process of tree/.venv.
 
     Raises FileNotFoundError if tree has no virtual environment, and from call() what the function
-    raised, or EOFError if the process ended.
+    raised, or EOFError or BrokenPipeError if the process ended.
     """
 
     def __init__(self, tree: Path, device: str, environment: dict[str, str] | None = None) -> None:
@@ -30,42 +30,44 @@ class OtherTree(Side):
             raise FileNotFoundError(
                 f"expected a built tree with {python}; build it: make setup .venv/graft.stamp"
             )
-        self.device, self._folder = device, tempfile.TemporaryDirectory()
-        key = secrets.token_hex()
-        with Listener(f"{self._folder.name}/socket", authkey=key.encode()) as door:
+        self.device = device
+        self._pipe, theirs = Pipe()
+        with theirs:
             self._process = subprocess.Popen(
-                [python, __file__, door.address], cwd=self._folder.name,
-                env=os.environ | (environment or {}) | {KEY: key, "PYTHONPATH": ":".join(sys.path[:2])},
+                [python, __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()],
+                env=os.environ | (environment or {}) | {"PYTHONPATH": str(HERE.parent / "examples")},
             )  # fmt: skip
-            self._pipe = door.accept()
         self.process = self._process.pid
+        self._threads = ThreadPoolExecutor(1)
 
     def __exit__(self, *_: object) -> None:
+        self._threads.shutdown()
         self._pipe.close()
         self._process.wait()
-        self._folder.cleanup()
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        self._pipe.send((function, self.device, *arguments))
+    def _ask(self, *request: Any) -> Any:
+        self._pipe.send(request)
         found, error = self._pipe.recv()
         if error is not None:
             raise error
         return found
 
+    def begin(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return self._threads.submit(self._ask, function, self.device, *arguments)
 
-def serve(address: str) -> None:
-    """Computes what comes from address until the other end closes."""
-    with Client(address, authkey=os.environ.pop(KEY).encode()) as pipe:
-        while True:
-            try:
-                function, *arguments = pipe.recv()
-            except EOFError:
-                return
-            try:
-                pipe.send((function(*arguments), None))
-            except Exception as error:
-                pipe.send((None, error))
+
+def serve(pipe: Connection) -> None:
+    """Computes what comes from the pipe until its other end closes."""
+    while True:
+        try:
+            function, *arguments = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send((function(*arguments), None))
+        except Exception as error:
+            pipe.send((None, error))
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(Connection(int(sys.argv[1])))

@@ -12,7 +12,6 @@ import embeddings
 import resnet50
 from record import Record, side_options
 
-NAMES = ("digits", "resnet50", "embeddings")
 TITLES = ("example", "result", "time", "native ops", "fallbacks", "peak memory", "checks")
 
 
@@ -37,8 +36,11 @@ def table(rows: list[tuple[str, ...]]) -> str:
 
 def examples(samples: int) -> dict[str, Callable[[str, str, Path], Record]]:
     """The examples, those that time calls with so many samples of each."""
-    timed = partial(resnet50.run, pairs=samples), partial(embeddings.run, repeats=samples)
-    return dict(zip(NAMES, (digits.run, *timed), strict=True))
+    return {
+        "digits": digits.run,
+        "resnet50": partial(resnet50.run, pairs=samples),
+        "embeddings": partial(embeddings.run, repeats=samples),
+    }
 
 
 def attempt(
@@ -54,13 +56,13 @@ def attempt(
 
 def main() -> int:
     parser = side_options(__doc__)
-    parser.add_argument("names", nargs="*", choices=[[], *NAMES], default=[])
+    parser.add_argument("names", nargs="*", choices=[[], *examples(0)], default=[])
     parser.add_argument("--samples", type=int, default=5, help="of each timed call")
     parser.add_argument("--out", type=Path, default=Path("build/demo"))
     options = parser.parse_args()
     records = []
     runs = examples(options.samples)
-    for name in options.names or NAMES:
+    for name in options.names or runs:
         records.append(attempt(name, runs[name], options.device, options.against, options.out))
         print(*records[-1].lines(), "", sep="\n", flush=True)
     print(table([TITLES, *(row(r, options.against) for r in records)]))

@@ -32,6 +32,14 @@ def test_a_tree_that_is_not_built_is_named(tmp_path):
         OtherTree(tmp_path, "cpu")
 
 
+def test_a_process_that_dies_at_once_is_told(tmp_path):
+    python = tmp_path / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to("/bin/false")
+    with OtherTree(tmp_path, "cpu") as side, pytest.raises((EOFError, BrokenPipeError)):
+        side.call(worker.sample)
+
+
 @pytest.mark.parametrize(
     ("ours", "slower"),
     [([1.1, 1.2, 1.1], True), ([0.9, 1.2, 1.1], False), ([0.9, 0.8, 0.9], False)],
