@@ -84,9 +84,6 @@ class FoldWriter {
       end_[i] = ir::minimum(begin_[i] + chunk_size_[i], steps_[i]);
     }
     context_.count = (end_[0] - begin_[0]) * (end_[1] - begin_[1]);
-    const Value width = end_[1] - begin_[1];
-    context_.sampled = ir::minimum(width, b_.i64(kFoldSample));
-    sample_step_ = ir::maximum(width / kFoldSample, b_.i64(1));
   }
 
   void load(Value element) {
@@ -135,7 +132,12 @@ class FoldWriter {
     keep(pass, pass.step(pass.first(b_), context_));
   }
 
-  Values finished(const FoldPass& pass, const Values& totals) const {
+  Value sampled(const FoldPass& pass) {
+    return ir::minimum(end_[1] - begin_[1], b_.i64(pass.sample));
+  }
+
+  Values finished(const FoldPass& pass, const Values& totals) {
+    if (pass.take == FoldTake::kSample) context_.sampled = sampled(pass);
     return pass.finish ? pass.finish(totals, context_) : totals;
   }
 
@@ -158,9 +160,11 @@ class FoldWriter {
   // The loop over the elements of a row that a pass takes: every share-th one from the first on.
   template <class Body>
   void elements(const FoldPass& pass, Value first, int64_t share, Body body) {
-    const bool sample = pass.take == FoldTake::kSample;
-    const Value step = sample ? sample_step_ : b_.i64(1);
-    const Value end = sample ? begin_[1] + sample_step_ * context_.sampled : end_[1];
+    Value step = b_.i64(1), end = end_[1];
+    if (pass.take == FoldTake::kSample) {
+      step = ir::maximum((end_[1] - begin_[1]) / pass.sample, step);
+      end = begin_[1] + step * sampled(pass);
+    }
     b_.loop(begin_[1] + first * step, end, body, step * share);
   }
 
@@ -361,7 +365,7 @@ class FoldWriter {
   std::vector<Address> inputs_, kept_inputs_, outputs_;
   Value lines_, per_item_, columns_, in_[2], chunk_stride_;
   Values out_outer_, out_inner_;
-  Value steps_[2], stride_[2], chunk_size_[2], chunks_[2], begin_[2], end_[2], sample_step_;
+  Value steps_[2], stride_[2], chunk_size_[2], chunks_[2], begin_[2], end_[2];
 };
 
 }  // namespace

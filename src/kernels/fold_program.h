@@ -24,13 +24,12 @@ struct FoldContext {
   Values scalars;      // float64 arguments
   ir::Value position;  // i64 row-major position in the reduced loops
   ir::Value count;     // i64 elements of this chunk
-  ir::Value sampled;   // i64 elements that kSample takes of it
+  ir::Value sampled;   // i64 elements that kSample took of it; in the pass's finish
 };
 
-// The elements that a pass takes: those of the whole chunk, at most kFoldSample spread over the
-// chunk's first row, or the very first one.
+// The elements that a pass takes: those of the whole chunk, a few spread over the chunk's first
+// row, or the very first one.
 enum class FoldTake { kAll, kSample, kFirst };
-inline constexpr int64_t kFoldSample = 8;
 
 // One pass over the elements: accumulators, what an element does to them, how two sets join.
 // combine must be associative up to rounding, and is not used for kFirst; first is its neutral
@@ -42,6 +41,7 @@ struct FoldPass {
   // What becomes of the accumulators before later passes see them; empty: nothing.
   std::function<Values(const Values&, const FoldContext&)> finish = {};
   FoldTake take = FoldTake::kAll;
+  int64_t sample = 0;   // elements that kSample takes at most
   bool rounds = false;  // so that long columns are combined in parts
   // Whether a pass that takes all is needed, by what the passes before gave; empty: yes. If not,
   // finish may get the first accumulators.

@@ -71,6 +71,7 @@ std::vector<FoldPass> chunk_passes(Type type) {
     return Values{context.before[0] + sum[0] / cast(type, context.sampled)};
   };
   sample.take = FoldTake::kSample;
+  sample.sample = kMomentSample;
   FoldPass again = moments_pass(type, [](const FoldContext& context) {
     return sample_mean(context) + from_sample(context).off;
   });
