@@ -21,7 +21,7 @@ class OtherTree(Side):
     """Like Side, in a process of tree/.venv.
 
     Raises FileNotFoundError if tree has no virtual environment, and from call() what the function
-    raised, or EOFError or BrokenPipeError if the process ended.
+    raised, or ChildProcessError if the process ended.
     """
 
     def __init__(self, tree: Path, device: str, environment: dict[str, str] | None = None) -> None:
@@ -30,7 +30,7 @@ class OtherTree(Side):
             raise FileNotFoundError(
                 f"expected a built tree with {python}; build it: make setup .venv/graft.stamp"
             )
-        self.device = device
+        self.tree, self.device = tree, device
         self._pipe, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
@@ -46,8 +46,12 @@ class OtherTree(Side):
         self._process.wait()
 
     def _ask(self, *request: Any) -> Any:
-        self._pipe.send(request)
-        found, error = self._pipe.recv()
+        try:
+            self._pipe.send(request)
+            found, error = self._pipe.recv()
+        except (EOFError, ConnectionError) as gone:  # which, depends on what it had read
+            code = self._process.wait()
+            raise ChildProcessError(f"the process of {self.tree} ended with {code}") from gone
         if error is not None:
             raise error
         return found

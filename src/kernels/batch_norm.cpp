@@ -202,15 +202,22 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
       present({running ? running_mean : nullptr, running ? running_var : nullptr, weight, bias});
   const TensorView* to_mean = moved.mean != nullptr ? moved.mean : running_mean;
   const TensorView* to_var = moved.variance != nullptr ? moved.variance : running_var;
-  const auto outputs =
-      present({&scale.view(), &shift.view(), &center.view(), &save_mean, &save_invstd,
-               running ? to_mean : nullptr, running ? to_var : nullptr});
+  const graft_dtype run = running ? running_mean->dtype : wide;
+  const Scratch old_mean(stream, run, layout.channels), old_var(stream, run, layout.channels);
+  auto outputs = present({&scale.view(), &shift.view(), &center.view(), &save_mean, &save_invstd});
+  if (running) outputs.insert(outputs.end(), {*to_mean, *to_var, old_mean.view(), old_var.view()});
   const double scalars[2] = {epsilon, momentum};
-  const FoldProgram statistics = batch_norm_statistics(
-      options, save_mean.dtype, running ? running_mean->dtype : wide, dtype_or(weight, bias, wide));
+  const FoldProgram statistics =
+      batch_norm_statistics(options, save_mean.dtype, run, dtype_or(weight, bias, wide));
   run_final(stream, loops, statistics, partials, kept, outputs, scalars);
-  channel_affine(stream, layout, output, input, scale.view(), nullptr, nullptr, shift.view(),
-                 &center.view());
+  try {
+    channel_affine(stream, layout, output, input, scale.view(), nullptr, nullptr, shift.view(),
+                   &center.view());
+  } catch (const Error&) {  // whoever computes it elsewhere moves the statistics itself
+    if (running) copy(stream, *to_mean, old_mean.view());
+    if (running) copy(stream, *to_var, old_var.view());
+    throw;
+  }
 }
 
 void batch_norm_inference(Stream& stream, const TensorView& output, const TensorView& input,

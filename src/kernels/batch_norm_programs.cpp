@@ -63,7 +63,7 @@ FoldProgram batch_norm_statistics(const BatchNormOptions& options, graft_dtype s
   program.outputs = {options.wide, options.wide, options.wide, save, save};
   if (options.running) {
     program.kept_inputs = {running, running};
-    program.outputs.insert(program.outputs.end(), {running, running});
+    program.outputs.insert(program.outputs.end(), 4, running);
   }
   program.kept_inputs.insert(program.kept_inputs.end(), options.weight + options.bias, weight);
   program.scalars = 2;
@@ -84,7 +84,7 @@ FoldProgram batch_norm_statistics(const BatchNormOptions& options, graft_dtype s
       const Value old_mean = kept.next(), old_variance = kept.next();
       const Value unbiased = squares / (count - 1);
       moved = {old_mean + momentum * (mean - old_mean),
-               old_variance + momentum * (unbiased - old_variance)};
+               old_variance + momentum * (unbiased - old_variance), old_mean, old_variance};
     }
     const Value scale = options.weight ? kept.next() * invstd : invstd;
     Values results{scale, options.bias ? kept.next() : like(mean, 0.0), mean, mean, invstd};

@@ -15,8 +15,8 @@ struct BatchNormOptions {
 
 // From partial moments (moments.h). Scalars {epsilon, momentum}. Kept inputs:
 // running mean and variance (when running), weight, bias (when present). Outputs: scale, shift and
-// center (wide; for scale * (x - center) + shift), save_mean, save_invstd, then the moved running
-// mean and variance (when running).
+// center (wide; for scale * (x - center) + shift), save_mean, save_invstd, then, when running, the
+// running mean and variance moved, and as they were.
 FoldProgram batch_norm_statistics(const BatchNormOptions& options, graft_dtype save,
                                   graft_dtype running, graft_dtype weight);
 

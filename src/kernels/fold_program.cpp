@@ -96,7 +96,8 @@ void launch_fold(Stream& stream, graft_kernel kernel, const FoldCall& call) {
   arguments.index(split.lines).index(split.per_item);
   arguments.index(kept[1].size).index(kept[0].strides[0]).index(kept[1].strides[0]);
   for (size_t i = 0; i < call.outputs.size(); ++i) {
-    arguments.index(kept[0].strides[1 + i]).index(kept[1].strides[1 + i]);
+    const size_t operand = std::min<size_t>(1 + i, kMaxOperands - 1);
+    arguments.index(kept[0].strides[operand]).index(kept[1].strides[operand]);
   }
   arguments.index(call.chunk_stride);
   for (int i = 0; i < 2; ++i) {

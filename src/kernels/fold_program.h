@@ -76,8 +76,9 @@ FoldForm choose_form(const Axes& kept, const Axes& reduced);
 FoldChunks choose_chunks(FoldForm form, const Axes& kept, const Axes& reduced);
 
 // One launch. kept and reduced are two loops each, the outer one first; operand 0 holds the strides
-// that all inputs share, operand 1 + i those of output i. Kept inputs are contiguous over the kept
-// positions. What it refers to lives until the launch returns.
+// that all inputs share, operand 1 + i those of output i, the last operand those of all outputs
+// from there on. Kept inputs are contiguous over the kept positions. What it refers to lives until
+// the launch returns.
 struct FoldCall {
   FoldForm form;
   const Axis* kept;

@@ -26,7 +26,7 @@ struct MovedStatistics {
 // output = (x - mean) * invstd * weight + bias with the statistics of the batch, which go to
 // save_mean and save_invstd = 1 / sqrt(biased variance + epsilon). The running statistics, where
 // given, move by momentum: running = (1 - momentum) * running + momentum * batch, with the unbiased
-// variance. moved: REQUIRES both of it or none.
+// variance; they are as before if it throws. moved: REQUIRES both of it or none.
 GRAFT_EXPORT void batch_norm_train(Stream& stream, const TensorView& output,
                                    const TensorView& save_mean, const TensorView& save_invstd,
                                    const TensorView* running_mean, const TensorView* running_var,

@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "kernels/copy.h"
 #include "kernels/pointwise.h"
 #include "operators.h"
 #include "torch/guarded.h"
@@ -81,6 +82,10 @@ void check_state(const char* name, const at::Tensor& state, const at::Tensor& li
               state.toString(), state.sizes(), " on ", state.device());
 }
 
+struct Range {
+  at::Tensor least, most;
+};
+
 // What an observer keeps between calls: one number for each channel, or for all.
 struct Observer {
   at::Tensor &least, &most, &scale, &zero;
@@ -101,17 +106,28 @@ struct Observer {
     check_state("zero_point", zero, input, at::kInt, channels);
   }
 
-  void look(const at::Tensor& lines, double weight) const {
-    if (lines.numel() == 0) return;
+  // What least and most become. They are written by keep(), when nothing can fail any more: the
+  // fallback would average what it sees into them once more.
+  Range look(const at::Tensor& lines, double weight) const {
+    if (lines.numel() == 0) return {least, most};
     const auto [low, high] =
         lines.dim() == 2 ? at::aminmax(lines, 1) : at::aminmax(lines, std::nullopt);
-    for (const auto& [running, seen] : {std::pair{least, low}, std::pair{most, high}}) {
-      const TensorView output = view_of(running);
-      const Operand inputs[] = {output, along(seen, running), along(observing, running)};
-      const Scalar factor = binding::same(weight);
-      pointwise(stream_of(lines), op_row<"observe_extreme">(), GRAFT_FLOAT32, {&output, 1}, inputs,
-                {&factor, 1});
-    }
+    return {averaged(least, low, weight), averaged(most, high, weight)};
+  }
+
+  at::Tensor averaged(const at::Tensor& running, const at::Tensor& seen, double weight) const {
+    const at::Tensor result = at::empty_like(running);
+    const TensorView output = view_of(result);
+    const Operand inputs[] = {view_of(running), along(seen, running), along(observing, running)};
+    const Scalar factor = binding::same(weight);
+    pointwise(stream_of(running), op_row<"observe_extreme">(), GRAFT_FLOAT32, {&output, 1}, inputs,
+              {&factor, 1});
+    return result;
+  }
+
+  void keep(const Range& range) const {
+    copy(stream_of(least), view_of(least), view_of(range.least));
+    copy(stream_of(most), view_of(most), view_of(range.most));
   }
 
   void replace(const at::Tensor& old, const at::Tensor& found) const {
@@ -120,10 +136,10 @@ struct Observer {
     pointwise(stream_of(old), op_row<"where">(), output.dtype, {&output, 1}, inputs);
   }
 
-  void choose(int64_t low, int64_t high, bool symmetric) const {
+  void choose(const Range& range, int64_t low, int64_t high, bool symmetric) const {
     const at::Tensor scales = at::empty_like(scale), zeros = at::empty_like(zero);
     const TensorView outputs[] = {view_of(scales), view_of(zeros)};
-    const Operand inputs[] = {along(least, scales), along(most, scales)};
+    const Operand inputs[] = {along(range.least, scales), along(range.most, scales)};
     const Scalar scalars[] = {same(low), same(high), same(int64_t{symmetric})};
     pointwise(stream_of(scale), op_row<"choose_quantization">(), GRAFT_FLOAT32, outputs, inputs,
               scalars);
@@ -145,14 +161,16 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_fused_moving_avg_obs_fq_helpe
               " dimensions, got ", ch_axis);
   const Observer observer{running_min, running_max, scale, zero_point, observer_on, fake_quant_on};
   observer.prepare(self, per_row_fake_quant ? self.size(ch_axis) : 1);
-  observer.look(per_row_fake_quant ? self.movedim(ch_axis, 0).reshape({self.size(ch_axis), -1})
-                                   : self.reshape({-1}),
-                averaging_const);
-  observer.choose(quant_min, quant_max, symmetric_quant);
+  const Range range =
+      observer.look(per_row_fake_quant ? self.movedim(ch_axis, 0).reshape({self.size(ch_axis), -1})
+                                       : self.reshape({-1}),
+                    averaging_const);
+  observer.choose(range, quant_min, quant_max, symmetric_quant);
   at::Tensor output = at::empty_like(self);
   at::Tensor mask = at::empty_like(self, self.options().dtype(at::kBool));
   fake_quantize(op_row<"fake_quantize">(), output, mask, self, along(scale, self, ch_axis),
                 along(zero_point, self, ch_axis), along(fake_quant_on, self), quant_min, quant_max);
+  observer.keep(range);
   return {output, mask};
 }
 

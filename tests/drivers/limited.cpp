@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -48,15 +49,21 @@ graft_status reject_half(graft_device device, const char* source, size_t bytes, 
   return base.program_compile(device, source, bytes, options, blob);
 }
 
-std::atomic<bool> refusing{false};
+std::mutex allowed_mutex;
+std::set<graft_kernel> allowed;  // since graft_limited_allow
+std::atomic<int> allowed_most{-1};
 
-graft_status launch_unless_refusing(graft_stream stream, graft_kernel kernel,
-                                    const graft_launch* launch) {
-  if (refusing.load()) {
-    own_message = "limited: refuses launches now";
-    return GRAFT_UNSUPPORTED;
-  }
-  return base.kernel_launch(stream, kernel, launch);
+bool allows(graft_kernel kernel) {
+  if (allowed_most < 0) return true;
+  const std::lock_guard lock(allowed_mutex);
+  if (static_cast<int>(allowed.size()) < allowed_most) allowed.insert(kernel);
+  return allowed.count(kernel) != 0;
+}
+
+graft_status launch_allowed(graft_stream stream, graft_kernel kernel, const graft_launch* launch) {
+  if (allows(kernel)) return base.kernel_launch(stream, kernel, launch);
+  own_message = "limited: refuses to launch this kernel now";
+  return GRAFT_UNSUPPORTED;
 }
 
 graft_status launch_few(graft_stream stream, graft_kernel kernel, const graft_launch* launch) {
@@ -117,7 +124,7 @@ void nothing(graft_driver_table&, graft_device_properties*) {}
 
 // A test switches it, within a process.
 void refuse_at_times(graft_driver_table& table, graft_device_properties*) {
-  table.kernel_launch = launch_unless_refusing;
+  table.kernel_launch = launch_allowed;
   table.extension = nullptr;
 }
 
@@ -208,22 +215,22 @@ void be_vector_engine(graft_driver_table& table, graft_device_properties* proper
 
 // LIMIT(name, function, what is left): the function changes the table, and the properties where it
 // is given them. limits.py reads the rows.
-#define GRAFT_LIMITS(LIMIT)                                                                   \
-  LIMIT(none, nothing, "everything: the driver in front of which this one stands")            \
-  LIMIT(memory_only, keep_required, "the required slots: memory, copies, streams, events")    \
-  LIMIT(no_host_view, hide_memory, "all but memory_host_view")                                \
-  LIMIT(rejects_all, compile_nothing, "a compiler that rejects every program")                \
-  LIMIT(rejects_even, compile_half<0>, "a compiler that rejects one half of the programs")    \
-  LIMIT(rejects_odd, compile_half<1>, "a compiler that rejects the other half")               \
-  LIMIT(eight_arguments, launch_eight, "launches with at most 8 arguments, as it states")     \
-  LIMIT(eight_unsaid, launch_eight_unsaid, "launches with at most 8 arguments, unsaid")       \
-  LIMIT(at_times, refuse_at_times, "no library, and launches unless graft_limited_refuse(1)") \
-  LIMIT(no_float64, lack<GRAFT_FEATURE_FLOAT64>, "kernels without float64")                   \
-  LIMIT(no_int64_atomics, lack<GRAFT_FEATURE_INT64_ATOMICS>, "kernels without such atomics")  \
-  LIMIT(no_shuffles, lack<GRAFT_FEATURE_SHUFFLES>, "kernels without sub-groups")              \
-  LIMIT(few_dtypes, know_float32, "bool, uint8, int32, int64 and float32")                    \
-  LIMIT(pages, align_pages, "memory in pages of 64 KiB")                                      \
-  LIMIT(small, hold_little, "64 MiB of memory")                                               \
+#define GRAFT_LIMITS(LIMIT)                                                                  \
+  LIMIT(none, nothing, "everything: the driver in front of which this one stands")           \
+  LIMIT(memory_only, keep_required, "the required slots: memory, copies, streams, events")   \
+  LIMIT(no_host_view, hide_memory, "all but memory_host_view")                               \
+  LIMIT(rejects_all, compile_nothing, "a compiler that rejects every program")               \
+  LIMIT(rejects_even, compile_half<0>, "a compiler that rejects one half of the programs")   \
+  LIMIT(rejects_odd, compile_half<1>, "a compiler that rejects the other half")              \
+  LIMIT(eight_arguments, launch_eight, "launches with at most 8 arguments, as it states")    \
+  LIMIT(eight_unsaid, launch_eight_unsaid, "launches with at most 8 arguments, unsaid")      \
+  LIMIT(at_times, refuse_at_times, "no library, and what graft_limited_allow lets run")      \
+  LIMIT(no_float64, lack<GRAFT_FEATURE_FLOAT64>, "kernels without float64")                  \
+  LIMIT(no_int64_atomics, lack<GRAFT_FEATURE_INT64_ATOMICS>, "kernels without such atomics") \
+  LIMIT(no_shuffles, lack<GRAFT_FEATURE_SHUFFLES>, "kernels without sub-groups")             \
+  LIMIT(few_dtypes, know_float32, "bool, uint8, int32, int64 and float32")                   \
+  LIMIT(pages, align_pages, "memory in pages of 64 KiB")                                     \
+  LIMIT(small, hold_little, "64 MiB of memory")                                              \
   LIMIT(vector_engine, be_vector_engine, "a Vector Engine's properties, and no library")
 
 struct Limit {
@@ -272,8 +279,13 @@ graft_status extension(const char* name, uint32_t version, const void** out_tabl
 
 }  // namespace
 
-// at_times: launches are refused from now on (1), or not (0).
-extern "C" GRAFT_DRIVER_EXPORT void graft_limited_refuse(int yes) { refusing = yes != 0; }
+// at_times: the first so many kernels that are launched from now on run, each as often as it is
+// launched, and all others are refused; negative: all run.
+extern "C" GRAFT_DRIVER_EXPORT void graft_limited_allow(int kernels) {
+  const std::lock_guard lock(allowed_mutex);
+  allowed.clear();
+  allowed_most = kernels;
+}
 
 extern "C" graft_status graft_driver_query(graft_driver_table* table) {
   const char* path = std::getenv("GRAFT_LIMITED_DRIVER");

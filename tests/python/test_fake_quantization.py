@@ -135,12 +135,16 @@ def test_an_observer_needs_no_answer_from_the_device() -> None:
     x = numbers(4, 4).to(NAME)
     for _ in range(2):
         module(x)
-    torch.get_device_module(NAME).synchronize()
-    before = torch.get_device_module(NAME).statistics()
-    module(x)
-    after = torch.get_device_module(NAME).statistics()
-    assert after["launches"] > before["launches"]
-    assert after["copies"] == before["copies"]
+    device = torch.get_device_module(NAME)
+    before = device.statistics()["launches"]
+    device.set_sync_debug_mode("error")
+    try:
+        module(x)
+        with pytest.raises(RuntimeError, match="synchroniz"):
+            x.tolist()  # what waits is told
+    finally:
+        device.set_sync_debug_mode("default")
+    assert device.statistics()["launches"] > before
 
 
 @pytest.mark.parametrize("left", [torch.int8, torch.uint8])
