@@ -79,17 +79,17 @@ class TopKernel {
 
   // Behind the keys that are not above it; the last of k is pushed out.
   void insert(Value key, Value position, const Variable& count) {
-    const auto before = [&](Value j) { return cast(Type::kI64, best_.load(j) <= key); };
-    const auto sum = [](Value x, Value y) { return x + y; };
-    const Value place = ir::reduce(b_.i64(0), b_.i64(0), count.get(), before, sum, 16);
     const Value last = ir::minimum(count.get(), k_ - 1);
-    b_.loop(b_.i64(0), last - place, [&](Value j) {
-      const Value at = last - j;
-      best_.store(at, best_.load(at - 1));
-      positions_.store(at, positions_.load(at - 1));
+    const Variable place(last);
+    b_.loop(b_.i64(0), last, [&](Value) {
+      const Value before = place.get() - 1, other = best_.load(before);
+      b_.break_if(other <= key);
+      best_.store(place.get(), other);
+      positions_.store(place.get(), positions_.load(before));
+      place = before;
     });
-    best_.store(place, key);
-    positions_.store(place, position);
+    best_.store(place.get(), key);
+    positions_.store(place.get(), position);
     count = last + 1;
   }
 
