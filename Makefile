@@ -30,7 +30,7 @@ help:
 	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
 	@echo 'make bench-distributed  several processes beside Gloo, into docs/distributed-speed.md'
 	@echo 'make bench-ve  torch.device("ve") beside the device that carries it, into docs/ve-speed.md'
-	@echo 'make bench-before TREE=folder  every row beside another built tree, slower rows looked at twice'
+	@echo 'make bench-before TREE=folder  every row beside another built tree, slower rows looked at three times'
 	@echo 'make bench-opencl  the OpenCL driver beside the CPU, into docs/opencl-speed.md'
 	@echo 'make bench-compile  compiled models beside torch.compile, into docs/compile-speed.md'
 	@echo 'make conformance  every operator in every dtype, for hours; goes on where it was stopped'

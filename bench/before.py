@@ -1,8 +1,9 @@
 """Measures this tree beside another one that is built, say the commit before a change, row by row.
 
 A row that looks slower is measured again in new processes, because where a process lies in memory
-can cost it a few hundredths: then a pair of processes counts as one measurement. The exit status is
-1 if a row stays slower by more than its interval.
+can cost it a few hundredths: then a pair of processes counts as one measurement. One that stays
+slower is measured so once more: of the hundreds of rows some look slower by chance. The exit status
+is 1 if a row is slower by more than its interval each time.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from record import Side, default_device  # noqa: E402
 
 # Pairs of new processes for a row that looks slower: the fewest that give an interval of 95 %.
 ROUNDS = 6
+LOOKS = 2  # in new processes
 Prepare = Callable[[Side], object]
 Samples = tuple[list[float], list[float]]
 
@@ -116,19 +118,21 @@ def show(row: Row, mark: str) -> None:
 
 
 def compare(trees: Trees, names: list[str]) -> list[Row]:
-    """Shows the row of each name. Returns those that are slower, looked at twice."""
-    suspects: list[str] = []
+    """Shows the row of each name. Returns those that are slower in every look."""
+    rows: list[Row] = []
     with ExitStack() as stack:
         sides = trees.opened(stack)
         for name in names:
             row = ratio_row(name, 1.0, *trees.samples(name, sides))
             show(row, "again" if slower(row) else "")
-            suspects += [name] if slower(row) else []
-    rows = []
-    for name, ratios in trees.again(suspects).items():
-        row = ratio_row(name, 1.0, ratios, [1.0] * len(ratios))
-        show(row, "slower" if slower(row) else "not slower")
-        rows += [row] if slower(row) else []
+            rows += [row] if slower(row) else []
+    for look in range(LOOKS):
+        suspects, rows = [row.name for row in rows], []
+        for name, ratios in trees.again(suspects).items():
+            row = ratio_row(name, 1.0, ratios, [1.0] * len(ratios))
+            mark = "again" if look + 1 < LOOKS else "slower"
+            show(row, mark if slower(row) else "not slower")
+            rows += [row] if slower(row) else []
     return rows
 
 
