@@ -15,6 +15,7 @@ FOLDER = ROOT / "docs" / "conformance"
 # Layouts and refusals have a report of their own.
 EARLIER = sorted({a for of in cases.ASPECTS.values() for a in of} - {"layouts", "refusals"})
 FIVE = ["float32", "int64", "bool", "bfloat16", "float16"]
+STEPS = {"dtypes": ["float32"], "aspects": ["forward", "backward", "step"]}
 # Page, results, what was chosen, the device's label.
 REPORTS = [
     (
@@ -35,6 +36,8 @@ REPORTS = [
         {"suites": ["op"], "dtypes": FIVE, "aspects": ["forward", "backward"]},
         "graft on opencl",
     ),
+    ("ve.md", "ve-veda.json.gz", STEPS, "ve over veda, emulated card"),
+    ("ve-host.md", "ve-host.json.gz", STEPS, "ve on host"),
 ]
 
 
