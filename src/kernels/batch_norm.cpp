@@ -104,6 +104,29 @@ class Summed {
   std::optional<Scratch> apart_;
 };
 
+// Running statistics that move with a batch. What they were is kept.
+class RunningStatistics {
+ public:
+  RunningStatistics(Stream& stream, const TensorView& mean, const TensorView& variance)
+      : mean_(mean),
+        variance_(variance),
+        old_mean_(stream, mean.dtype, mean.sizes[0]),
+        old_variance_(stream, mean.dtype, mean.sizes[0]) {}
+
+  // In the order of batch_norm_statistics.
+  void append(std::vector<TensorView>& outputs) const {
+    outputs.insert(outputs.end(), {mean_, variance_, old_mean_.view(), old_variance_.view()});
+  }
+  void put_back(Stream& stream) const {
+    copy(stream, mean_, old_mean_.view());
+    copy(stream, variance_, old_variance_.view());
+  }
+
+ private:
+  TensorView mean_, variance_;
+  Scratch old_mean_, old_variance_;
+};
+
 std::vector<TensorView> present(std::initializer_list<const TensorView*> views) {
   std::vector<TensorView> result;
   for (const TensorView* view : views) {
@@ -175,8 +198,12 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
   const ImageLayout layout = layout_of(input, output);
   if (input.count() == 0) return;
   const ChannelLoops loops(layout);
-  const bool running = running_mean != nullptr && running_var != nullptr;
-  const BatchNormOptions options = options_of(weight, bias, running, input.dtype);
+  std::optional<RunningStatistics> running;
+  if (running_mean != nullptr && running_var != nullptr) {
+    running.emplace(stream, moved.mean != nullptr ? *moved.mean : *running_mean,
+                    moved.variance != nullptr ? *moved.variance : *running_var);
+  }
+  const BatchNormOptions options = options_of(weight, bias, running.has_value(), input.dtype);
   const graft_dtype wide = options.wide;
   std::optional<Scratch> memory[kMomentParts];
   TensorView partials[kMomentParts];
@@ -200,22 +227,17 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
   const Scratch center(stream, wide, layout.channels);
   const auto kept =
       present({running ? running_mean : nullptr, running ? running_var : nullptr, weight, bias});
-  const TensorView* to_mean = moved.mean != nullptr ? moved.mean : running_mean;
-  const TensorView* to_var = moved.variance != nullptr ? moved.variance : running_var;
-  const graft_dtype run = running ? running_mean->dtype : wide;
-  const Scratch old_mean(stream, run, layout.channels), old_var(stream, run, layout.channels);
   auto outputs = present({&scale.view(), &shift.view(), &center.view(), &save_mean, &save_invstd});
-  if (running) outputs.insert(outputs.end(), {*to_mean, *to_var, old_mean.view(), old_var.view()});
+  if (running) running->append(outputs);
   const double scalars[2] = {epsilon, momentum};
-  const FoldProgram statistics =
-      batch_norm_statistics(options, save_mean.dtype, run, dtype_or(weight, bias, wide));
+  const FoldProgram statistics = batch_norm_statistics(
+      options, save_mean.dtype, running ? running_mean->dtype : wide, dtype_or(weight, bias, wide));
   run_final(stream, loops, statistics, partials, kept, outputs, scalars);
   try {
     channel_affine(stream, layout, output, input, scale.view(), nullptr, nullptr, shift.view(),
                    &center.view());
   } catch (const Error&) {  // whoever computes it elsewhere moves the statistics itself
-    if (running) copy(stream, *to_mean, old_mean.view());
-    if (running) copy(stream, *to_var, old_var.view());
+    if (running) running->put_back(stream);
     throw;
   }
 }
