@@ -140,14 +140,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("tree", type=Path, help="the other tree, built: it has a .venv")
     parser.add_argument("pattern", nargs="?", default="", help="regular expression on case names")
-    parser.add_argument("--table", help="this one alone; a wrong name tells them")
+    parser.add_argument("--table", choices=tables(1), help="this one alone")
     parser.add_argument("--device", default=default_device())
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--pairs", type=int, default=11)
     options = parser.parse_args()
     known = tables(options.threads)
-    if options.table and options.table not in known:
-        parser.error(f"--table {options.table}: expected one of {', '.join(known)}")
     found: list[Row] = []
     measured = 0
     for table in [known[options.table]] if options.table else known.values():
