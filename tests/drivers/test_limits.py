@@ -15,11 +15,6 @@ PARTS = {"host": 80, "opencl": 400}  # PoCL compiles the kernels of GPUs for lon
 DRIVERS = limits.limited()
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return limits.build(tmp_path_factory.mktemp("limits"))
-
-
 def test_rows_are_found() -> None:
     names = [driver.name for driver in DRIVERS]
     assert len(names) > 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import limits
+from sandbox import interpret
 
 REFUSED = """
 import ctypes, warnings
@@ -70,8 +70,8 @@ def steps():
             for way in ({}, {"foreach": True}, {"fused": True}):
                 def step(parameters, gradients):
                     parameters = [nn.Parameter(p) for p in parameters]
-                    for p, p.grad in zip(parameters, gradients):
-                        pass
+                    for parameter, gradient in zip(parameters, gradients):
+                        parameter.grad = gradient
                     info.optim_cls(parameters, **case.kwargs, **way).step(lambda: torch.zeros(()))
                 compare(f"{info.optim_cls.__name__} {case.kwargs} {way}", step,
                         [torch.randn(s) for s in shapes], [torch.randn(s) for s in shapes])
@@ -116,11 +116,6 @@ print(json.dumps([failed, counted]))
 """
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return limits.build(tmp_path_factory.mktemp("limits"))
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("group", "calls", "late"),
@@ -131,10 +126,9 @@ def library(tmp_path_factory):
         ("others", 5, 3),
     ],
 )
-def test_what_ran_before_a_missing_kernel_is_not_done_twice(python, library, group, calls, late):
-    driver = next(one for one in limits.limited() if one.limit == "at_times")
-    environment = driver.settings(library) | {"GRAFT_FALLBACK": "off", "GROUP": group}
-    failed, counted = python(REFUSED, timeout=500, **environment).value()
+def test_what_ran_before_a_missing_kernel_is_not_done_twice(limited, group, calls, late):
+    environment = limited("at_times") | {"GROUP": group}
+    failed, counted = interpret(REFUSED, timeout=500, **environment).value()
     assert failed == {}, "\n".join(f"{k}: {v[:120]!r}" for k, v in failed.items())
     assert counted["calls"] >= calls, counted
     assert counted["late"] >= late, counted

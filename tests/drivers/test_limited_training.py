@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import limits
+from sandbox import interpret
 
 TRAINING = """
 from torch import nn
@@ -68,19 +69,12 @@ print("trained")
 """
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return limits.build(tmp_path_factory.mktemp("limits"))
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize(
     "limit",
     ["memory_only", "rejects_all", "rejects_even", "rejects_odd", "eight_unsaid", "few_dtypes"],
 )
-def test_models_train_as_on_the_cpu(python, library, limit, compiled):
-    driver = next(one for one in limits.limited() if one.name == limit)
+def test_models_train_as_on_the_cpu(limited, limit, compiled):
     settings = f"COMPILED = {compiled}\nALL_FALL_BACK = {limit in limits.WITHOUT_KERNELS}\n"
-    environment = driver.settings(library) | {"GRAFT_FALLBACK": "off"}
-    assert "trained" in python(settings + TRAINING, timeout=500, **environment).good().out
+    assert "trained" in interpret(settings + TRAINING, timeout=500, **limited(limit)).good().out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import limits
+from sandbox import interpret
 
 SPLIT = """
 import ctypes, warnings
@@ -112,22 +112,12 @@ UNLIKE = {
 NOT_COMPARED = tuple(name for names in UNLIKE.values() for name in names)
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return limits.build(tmp_path_factory.mktemp("limits"))
-
-
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.seldom
-def test_what_one_side_keeps_the_other_reads(python, library, part):
-    driver = next(one for one in limits.limited() if one.limit == "at_times")
-    environment = driver.settings(library) | {
-        "GRAFT_FALLBACK": "off",
-        "PART": str(part),
-        "PARTS": "4",
-    }
-    failed, ran = python(SPLIT, timeout=800, **environment).value()
+def test_what_one_side_keeps_the_other_reads(limited, part):
+    environment = limited("at_times") | {"PART": str(part), "PARTS": "4"}
+    failed, ran = interpret(SPLIT, timeout=800, **environment).value()
     assert ran > 100
     assert {k: v for k, v in failed.items() if not any(name in k for name in NOT_COMPARED)} == {}
 
@@ -158,9 +148,7 @@ print(json.dumps(equal))
 """
 
 
-def test_the_host_draws_again_what_attention_dropped(python, library):
-    driver = next(one for one in limits.limited() if one.limit == "at_times")
-    environment = driver.settings(library) | {"GRAFT_FALLBACK": "off"}
-    equal = python(DROPPED, **environment).value()
+def test_the_host_draws_again_what_attention_dropped(limited):
+    equal = interpret(DROPPED, **limited("at_times")).value()
     assert len(equal) == 4
     assert all(equal.values()), equal
