@@ -2,16 +2,23 @@
 #include <sys/mman.h>
 
 #include "memory.h"
+#include "settings.h"
 
 namespace graft::opencl {
 namespace {
 
 // Between two allocations, so that the address behind one is never the next one's first.
 constexpr uint64_t kGap = 4096;
+constexpr size_t kNothing = 16;  // bytes
 
 class BufferMemory : public Memory {
  public:
-  explicit BufferMemory(const MemorySource& source) : Memory(source) {}
+  explicit BufferMemory(const MemorySource& source) : Memory(source) {
+    nothing_ = cl().CreateBuffer(context_, CL_MEM_READ_WRITE, kNothing, nullptr, nullptr);
+  }
+  ~BufferMemory() override {
+    if (nothing_ != nullptr && !forked()) cl().ReleaseMemObject(nothing_);
+  }
 
   cl_int upload(cl_command_queue queue, graft_address to, const void* from, uint64_t bytes,
                 cl_event* event) override {
@@ -38,10 +45,9 @@ class BufferMemory : public Memory {
                                   nullptr, event);
   }
   cl_int set_argument(cl_kernel kernel, cl_uint index, graft_address address) override {
-    const Place place = address != 0 ? at(address) : Place{};
-    if (address != 0 && place.buffer == nullptr) return CL_INVALID_ARG_VALUE;
-    const cl_int code = cl().SetKernelArg(kernel, index, sizeof(cl_mem),
-                                          place.buffer != nullptr ? &place.buffer : nullptr);
+    const Place place = address != 0 ? at(address) : Place{nothing_, 0};
+    if (place.buffer == nullptr) return CL_INVALID_ARG_VALUE;
+    const cl_int code = cl().SetKernelArg(kernel, index, sizeof(cl_mem), &place.buffer);
     if (code != CL_SUCCESS) return code;
     return cl().SetKernelArg(kernel, index + 1, sizeof place.offset, &place.offset);
   }
@@ -82,6 +88,8 @@ class BufferMemory : public Memory {
     cl_mem buffer = nullptr;
     cl_ulong offset = 0;
   };
+
+  cl_mem nothing_ = nullptr;  // for null: NVIDIA's runtime launches no kernel without a buffer
 
   Place at(graft_address address) const {
     Piece piece;

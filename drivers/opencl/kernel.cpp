@@ -22,6 +22,9 @@ namespace {
 // slow as this many.
 constexpr size_t kBundle = 64;
 
+// What NVIDIA's runtime says of a kernel without local memory, in bytes.
+constexpr cl_ulong kNoLocal = 1;
+
 std::string triple(uint64_t x, uint64_t y, uint64_t z) {
   return "{" + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) + "}";
 }
@@ -47,6 +50,7 @@ graft_kernel_s::graft_kernel_s(graft_device device, std::string name, cl_kernel 
   cl().GetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof slots, &slots, nullptr);
   cl().GetKernelWorkGroupInfo(handle, device->listed.device, CL_KERNEL_LOCAL_MEM_SIZE,
                               sizeof own_local, &own_local, nullptr);
+  if (own_local == kNoLocal) own_local = 0;
   cl().GetKernelWorkGroupInfo(handle, device->listed.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
                               &most, nullptr);
   size_t wanted[3] = {};

@@ -115,8 +115,8 @@ class Fft {
 
   void from_real(const TensorView& output, const TensorView& input, int dim, double scale) {
     const int64_t length = input.sizes[dim], half = length / 2;
-    const bool paired = length % 2 == 0 && FftLines::direct(half);
-    if (!paired && !FftLines::direct(length)) {
+    const bool paired = length % 2 == 0 && lines_.direct(half);
+    if (!paired && !lines_.direct(length)) {
       const TensorView all = with_length(output, dim, length);
       const Workspace memory(stream_, bytes_of(all));
       const TensorView spectrum = contiguous_like(all, memory.address(), all.dtype);
@@ -135,8 +135,8 @@ class Fft {
 
   void to_real(const TensorView& output, const TensorView& input, int dim, double scale) {
     const int64_t length = output.sizes[dim], half = length / 2;
-    const bool paired = length % 2 == 0 && FftLines::direct(half);
-    if (!paired && !FftLines::direct(length)) return long_to_real(output, input, dim, scale);
+    const bool paired = length % 2 == 0 && lines_.direct(half);
+    if (!paired && !lines_.direct(length)) return long_to_real(output, input, dim, scale);
     Sides sides(stream_, output, input, dim);
     FftLaunch lines = sides.lines();
     lines.length = paired ? half : length;

@@ -38,7 +38,7 @@ class FftWriter {
  public:
   FftWriter(const FftKernel& kernel, const std::string& key)
       : width_(kernel.width()),
-        plane_((FftKernel::kLongest + 1) * width_),
+        plane_((kernel.longest() + 1) * width_),
         b_(key),
         out_(b_, b_.write(kernel.part)),
         in_(b_, b_.read(kernel.part)),
@@ -353,7 +353,9 @@ void append_side(Arguments& arguments, const FftSide& side, uint32_t access) {
 
 }  // namespace
 
-std::string FftKernel::key() const { return fmt::format("fft_lines_{}", name_of(part)); }
+std::string FftKernel::key() const {
+  return fmt::format("fft_{}_{}", single ? "line" : "lines", name_of(part));
+}
 
 ir::Kernel FftKernel::build() const { return FftWriter(*this, key()).build(); }
 
@@ -362,7 +364,8 @@ void FftKernel::append(Arguments& arguments, const FftLaunch& launch, uint64_t& 
   const bool along = inner >= width() && (launch.in.strides[2] <= 2 || launch.out.strides[2] <= 2);
   const int64_t run = along || launch.factors != 0 ? inner : lines;
   const int64_t blocks = (run + width() - 1) / width();
-  const WorkSplit split = split_work(lines / run * blocks, width() * launch.length * 4);
+  const int64_t elements = single ? kItemElements : width() * launch.length * 4;
+  const WorkSplit split = split_work(lines / run * blocks, elements);
   append_side(arguments, launch.out, GRAFT_ACCESS_WRITE);
   append_side(arguments, launch.in, GRAFT_ACCESS_READ);
   const uint64_t number = 2 * size_of(part);

@@ -51,11 +51,13 @@ struct FftLaunch {
 // Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992, section 1.7. One
 // work-item transforms width() lines side by side, so that vectors run over lines.
 struct FftKernel {
-  static constexpr int64_t kLongest = 1024;  // numbers of a line that are transformed
-
   graft_dtype part = GRAFT_FLOAT32;
+  // For GPU-like devices, which keep a work-item's arrays for all that they can run at once: 132
+  // compute units of 2048 work-items keep 281 MB for the 1 KiB that a short line takes.
+  bool single = false;
 
-  int64_t width() const { return part == GRAFT_FLOAT32 ? 16 : 8; }
+  int64_t longest() const { return single ? 64 : 1024; }  // numbers of a line
+  int64_t width() const { return single ? 1 : part == GRAFT_FLOAT32 ? 16 : 8; }
   std::string key() const;
   ir::Kernel build() const;
   // The launch's arguments in the order of the parameters; the grid is put into grid.

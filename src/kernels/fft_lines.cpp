@@ -91,8 +91,8 @@ void make_dense(FftSide& side, const FftLaunch& lines, graft_address address, in
   }
 }
 
-bool FftLines::direct(int64_t length) {
-  return length == 1 || (length <= FftKernel::kLongest && !fft_radices(length).empty());
+bool FftLines::direct(int64_t length) const {
+  return length == 1 || (length <= kernel_.longest() && !fft_radices(length).empty());
 }
 
 TensorView FftLines::dense(graft_address address, int64_t lines, int64_t length) const {
@@ -118,9 +118,9 @@ void FftLines::run(const FftLaunch& lines) {
   if (length > 1 && fft_radices(length).empty()) return convolve(lines);
   const bool whole = lines.middle == FftMiddle::kNone && lines.in.count == length &&
                      lines.out.count == length && lines.sizes[0] == 1;
-  const int64_t rows = whole ? fft_divisor(length, FftKernel::kLongest) : 1;
+  const int64_t rows = whole ? fft_divisor(length, kernel_.longest()) : 1;
   const bool few = lines_of(lines) < kFewLines && length >= kWorthSplitting && rows >= kFewLines;
-  if (few || length > FftKernel::kLongest) return split(lines, rows);
+  if (few || length > kernel_.longest()) return split(lines, rows);
   launch(lines);
 }
 
@@ -178,7 +178,7 @@ void FftLines::split(const FftLaunch& lines, int64_t rows) {
   second.in.count = columns;
   nest(second.out, lines.out.step, lines.out.step * rows, columns);
   launch(first);
-  if (columns <= FftKernel::kLongest) return launch(second);
+  if (columns <= kernel_.longest()) return launch(second);
   const Workspace after(stream_, bytes);
   FftLaunch flat = second;
   flat.sizes[0] = flat.sizes[1] = 1;

@@ -6,6 +6,7 @@
 
 #include "kernels/device_table.h"
 #include "kernels/fft_kernel.h"
+#include "kernels/lanes.h"
 #include "kernels/tensor_view.h"
 #include "runtime/stream.h"
 
@@ -18,10 +19,11 @@ namespace graft {
 // (1970) 451). The output may be the input.
 class FftLines {
  public:
-  FftLines(Stream& stream, graft_dtype part) : stream_(stream), kernel_{part} {}
+  FftLines(Stream& stream, graft_dtype part)
+      : stream_(stream), kernel_{part, is_gpu_like(stream.device())} {}
 
   // Whether one launch transforms lines of that length.
-  static bool direct(int64_t length);
+  bool direct(int64_t length) const;
 
   // REQUIRES: lines.sizes[0] is 1 and both counts are the length, or direct(lines.length); a middle
   // only with the latter. Both planes are 0, or both are 1.
