@@ -41,7 +41,6 @@ namespace graft::opencl {
   REQUIRED(EnqueueFillBuffer)                      \
   REQUIRED(EnqueueMapBuffer)                       \
   REQUIRED(EnqueueUnmapMemObject)                  \
-  REQUIRED(EnqueueMigrateMemObjects)               \
   REQUIRED(EnqueueMarkerWithWaitList)              \
   REQUIRED(EnqueueBarrierWithWaitList)             \
   REQUIRED(EnqueueNDRangeKernel)                   \

@@ -14,7 +14,8 @@ constexpr size_t kNothing = 16;  // bytes
 class BufferMemory : public Memory {
  public:
   explicit BufferMemory(const MemorySource& source) : Memory(source) {
-    nothing_ = cl().CreateBuffer(context_, CL_MEM_READ_WRITE, kNothing, nullptr, nullptr);
+    Piece piece;
+    if (create(kNothing, nullptr, &piece) == CL_SUCCESS) nothing_ = piece.buffer;
   }
   ~BufferMemory() override {
     if (nothing_ != nullptr && !forked()) cl().ReleaseMemObject(nothing_);
@@ -56,9 +57,7 @@ class BufferMemory : public Memory {
 
  protected:
   cl_int acquire(uint64_t bytes, graft_address* out, Piece* piece) override {
-    cl_int code = CL_SUCCESS;
-    piece->buffer = cl().CreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
-    if (code == CL_SUCCESS) code = occupy(*piece);
+    const cl_int code = create(bytes, nullptr, piece);
     if (code != CL_SUCCESS) return code;
     void* range =
         mmap(nullptr, bytes + kGap, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -74,12 +73,19 @@ class BufferMemory : public Memory {
     munmap(reinterpret_cast<void*>(address), piece.bytes + kGap);
   }
 
-  // Makes the device really give the memory, which many do at the first use only; else releases.
-  cl_int occupy(const Piece& piece) {
-    cl_int code = cl().EnqueueMigrateMemObjects(
-        queue_, 1, &piece.buffer, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, nullptr, nullptr);
+  // A buffer that the device has really given: many give it at the first use only. That is a byte
+  // here, for there are runtimes that move a whole buffer where it is migrated.
+  cl_int create(uint64_t bytes, const cl_mem_properties* properties, Piece* piece) {
+    cl_int code = CL_SUCCESS;
+    piece->buffer = properties == nullptr
+                        ? cl().CreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code)
+                        : cl().CreateBufferWithProperties(context_, properties, CL_MEM_READ_WRITE,
+                                                          bytes, nullptr, &code);
+    if (code != CL_SUCCESS) return code;
+    const char zero = 0;
+    code = cl().EnqueueFillBuffer(queue_, piece->buffer, &zero, 1, 0, 1, 0, nullptr, nullptr);
     if (code == CL_SUCCESS) code = cl().Finish(queue_);
-    if (code != CL_SUCCESS) cl().ReleaseMemObject(piece.buffer);
+    if (code != CL_SUCCESS) cl().ReleaseMemObject(piece->buffer);
     return code;
   }
 
@@ -117,10 +123,7 @@ class AddressMemory final : public BufferMemory {
  protected:
   cl_int acquire(uint64_t bytes, graft_address* out, Piece* piece) override {
     const cl_mem_properties properties[] = {CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT, CL_TRUE, 0};
-    cl_int code = CL_SUCCESS;
-    piece->buffer = cl().CreateBufferWithProperties(context_, properties, CL_MEM_READ_WRITE, bytes,
-                                                    nullptr, &code);
-    if (code == CL_SUCCESS) code = occupy(*piece);
+    cl_int code = create(bytes, properties, piece);
     if (code != CL_SUCCESS) return code;
     cl_ulong address = 0;
     code = cl().GetMemObjectInfo(piece->buffer, CL_MEM_DEVICE_ADDRESS_EXT, sizeof address, &address,

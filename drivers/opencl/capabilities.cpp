@@ -24,6 +24,10 @@ constexpr uint64_t kLargestType = 128;
 // devices, which say 1024, seen on an H200.
 constexpr uint32_t kUnnamedGroup = 256;
 
+// Of the local memory that NVIDIA's devices state, what their runtime keeps: an H200 launches no
+// kernel that asks for all of it.
+constexpr uint64_t kKeptLocal = 1024;
+
 struct Version {
   int major = 1, minor = 0;
 };
@@ -129,6 +133,8 @@ graft_device_properties describe(cl_device_id device, const Capabilities& known,
   p.capability_minor = uint32_t(version.minor);
   p.memory_bytes = ask<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE, 0);
   p.local_memory_bytes = ask<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE, 0);
+  const bool keeps = lists(known.extensions, "cl_nv_device_attribute_query");
+  if (keeps && p.local_memory_bytes > kKeptLocal) p.local_memory_bytes -= kKeptLocal;
   p.max_allocation_bytes = ask<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 0);
   const uint64_t base = ask<cl_uint>(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8;
   const bool own = known.memory == MemoryKind::kBuffer || known.memory == MemoryKind::kAddress;

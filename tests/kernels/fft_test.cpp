@@ -4,8 +4,10 @@
 #include <cmath>
 #include <complex>
 
+#include "codegen/dialects/private_arrays.h"
 #include "kernels/axes.h"
 #include "kernels/device_table.h"
+#include "kernels/fft_kernel.h"
 #include "kernels/fft_plan.h"
 #include "runtime/error.h"
 #include "tests/kernels/device_tensor.h"
@@ -280,6 +282,14 @@ TEST(Fft, OldTablesAreDropped) {
     EXPECT_EQ(table->bytes(), 4u << 20);
   }
   EXPECT_LE(device().allocator().statistics().allocated_bytes.all().current - before, 68 << 20);
+}
+
+// A GPU keeps the arrays of all work-items that it can run at once: an H200 refuses 256 KiB of
+// each.
+TEST(FftKernel, GpusKeepSmallArrays) {
+  for (const graft_dtype part : {GRAFT_FLOAT32, GRAFT_FLOAT64}) {
+    EXPECT_LE(ir::private_bytes(FftKernel{part, true}.build()), ir::kSharedStack);
+  }
 }
 
 TEST(FftPlan, RadicesMakeTheLength) {

@@ -74,6 +74,12 @@ TEST(OpenclDevice, OnlyGpuAndCpuAreClasses) {
   expect_open_fails(GRAFT_INVALID_ARGUMENT, "GRAFT_OPENCL_CLASS=toaster");
 }
 
+// Compilers for GPUs fit registers to so many work-items where a kernel does not name its group.
+TEST(OpenclDevice, GpusStateGroupsThatEveryKernelRunsIn) {
+  if (reran({"GRAFT_OPENCL_CLASS=gpu"})) return;
+  EXPECT_LE(properties().max_group_size, 256u);
+}
+
 TEST(OpenclDevice, TheClassCanBeChosen) {
   if (reran({"GRAFT_OPENCL_CLASS=gpu"})) return;
   EXPECT_EQ(properties().device_class, uint32_t(GRAFT_GPU_LIKE));

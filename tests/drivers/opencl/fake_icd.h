@@ -16,7 +16,12 @@
 //   alloc_limit:BYTES      CL_DEVICE_MAX_MEM_ALLOC_SIZE, which is enforced
 //   memory:BYTES           CL_DEVICE_GLOBAL_MEM_SIZE
 //   sub_groups:N           sub-groups of N work-items (2^n) that exchange values, through local
-//   memory parameters:BYTES       CL_DEVICE_MAX_PARAMETER_SIZE; launches with more of them fail
+//                          memory
+//   parameters:BYTES       CL_DEVICE_MAX_PARAMETER_SIZE; launches with more of them fail
+//   nvidia                 as an H200's runtime: launches with an argument that is not set or a
+//   null
+//                          buffer fail, kernels without local memory have 1 byte of it, groups have
+//                          256 work-items at most
 //   out_of_memory:BYTES    allocations fail when more would be held, which no query tells
 //   fail:FUNCTION:N:CODE   the N-th call (0: each one) returns CODE and does nothing
 //   late:FUNCTION:N:CODE   the event of the N-th call (0: each one) ends with CODE
@@ -60,7 +65,7 @@ struct Plan {
   bool old = false;          // version was given
   bool no_svm = false, coarse_svm = false, usm = false, address = false;
   bool no_fp64 = false, no_fp16 = false, no_int64_atomics = false, no_compiler = false;
-  bool no_devices = false, broken_platform = false;
+  bool no_devices = false, broken_platform = false, nvidia = false;
   int64_t gpu = -1;
   uint64_t alloc_limit = 0, memory = 0, out_of_memory = 0, parameters = 0, sub_groups = 0;
   uint64_t slow_build_ms = 0, long_log = 0;
@@ -120,6 +125,8 @@ cl_int behave(Tag<&Api::EnqueueSVMMemFill>, cl_command_queue queue, void* to, co
 cl_int behave(Tag<&Api::SetKernelArg>, cl_kernel kernel, cl_uint index, size_t bytes,
               const void* value);
 cl_int behave(Tag<&Api::ReleaseKernel>, cl_kernel kernel);
+cl_int behave(Tag<&Api::GetKernelWorkGroupInfo>, cl_kernel kernel, cl_device_id device,
+              cl_kernel_work_group_info what, size_t room, void* out, size_t* bytes);
 cl_int behave(Tag<&Api::EnqueueNDRangeKernel>, cl_command_queue queue, cl_kernel kernel,
               cl_uint dimensions, const size_t* offset, const size_t* global, const size_t* local,
               cl_uint count, const cl_event* list, cl_event* event);

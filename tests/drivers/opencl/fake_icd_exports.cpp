@@ -70,10 +70,6 @@ EXPORT(EnqueueMapBuffer,
 EXPORT(EnqueueUnmapMemObject,
        (cl_command_queue a, cl_mem b, void* c, cl_uint d, const cl_event* e, cl_event* f),
        (a, b, c, d, e, f))
-EXPORT(EnqueueMigrateMemObjects,
-       (cl_command_queue a, cl_uint b, const cl_mem* c, cl_mem_migration_flags d, cl_uint e,
-        const cl_event* f, cl_event* g),
-       (a, b, c, d, e, f, g))
 EXPORT(EnqueueMarkerWithWaitList, (cl_command_queue a, cl_uint b, const cl_event* c, cl_event* d),
        (a, b, c, d))
 EXPORT(EnqueueBarrierWithWaitList, (cl_command_queue a, cl_uint b, const cl_event* c, cl_event* d),

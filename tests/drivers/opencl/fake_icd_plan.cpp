@@ -37,6 +37,7 @@ bool set_flag(Plan& plan, const std::string& word) {
                                                      {"no_int64_atomics", &Plan::no_int64_atomics},
                                                      {"no_compiler", &Plan::no_compiler},
                                                      {"no_devices", &Plan::no_devices},
+                                                     {"nvidia", &Plan::nvidia},
                                                      {"broken_platform", &Plan::broken_platform}};
   const auto found = flags.find(word);
   if (found != flags.end()) plan.*found->second = true;

@@ -44,8 +44,9 @@ __kernel void crowd(__global i32* p) {
 
 TEST(OpenclKernel, LoneItemsShareGroupsOnGpus) {
   std::vector<std::string> settings;
-  for (const std::string& memory : every_memory())
-    settings.push_back(memory + " GRAFT_OPENCL_CLASS=gpu");
+  std::vector<std::string> devices = every_memory();
+  devices.push_back(fake("no_svm,nvidia"));
+  for (const std::string& device : devices) settings.push_back(device + " GRAFT_OPENCL_CLASS=gpu");
   if (reran(settings)) return;
   Session s;
   graft_kernel crowd = s.kernel("crowd", kCrowd);
@@ -85,6 +86,27 @@ TEST(OpenclKernel, TakesAddressesInsideAllocations) {
   const graft_address x = s.put({1, 2, 3, 4});
   EXPECT_EQ(s.launch(s.kernel("add_n"), 2, {address(x + 4, 8), scalar(10)}), GRAFT_OK);
   EXPECT_EQ(s.get(x, 4), (std::vector<int>{1, 12, 13, 4}));
+}
+
+TEST(OpenclKernel, TakesNullForWhatItDoesNotTouch) {
+  std::vector<std::string> devices = every_memory();
+  devices.push_back(fake("no_svm,nvidia"));
+  if (reran(devices)) return;
+  Session s;
+  graft_kernel copy = s.kernel("copy_some", R"(
+#if defined(GRAFT_MEMORY_OFFSETS)
+__kernel void copy_some(__global int* b0, ulong o0, __global int* b1, ulong o1, int count) {
+  __global int *to = b0 + o0 / 4, *from = b1 + o1 / 4;
+#else
+__kernel void copy_some(__global int* to, __global int* from, int count) {
+#endif
+  for (int i = 0; i < count; ++i) to[i] = from[i];
+}
+)");
+  const graft_address x = s.put({1, 2}), y = s.put({3, 4});
+  EXPECT_EQ(s.launch(copy, 1, {address(0, 0), address(0, 0), scalar(0)}), GRAFT_OK);
+  EXPECT_EQ(s.launch(copy, 1, {address(x, 8), address(y, 8), scalar(1)}), GRAFT_OK);
+  EXPECT_EQ(s.get(x, 2), (std::vector<int>{3, 2}));
 }
 
 TEST(OpenclKernel, GroupsShareLocalMemory) {

@@ -68,9 +68,8 @@ TEST(OpenclMemory, AFullDeviceTakesMoreOnceSomeIsFreed) {
 }
 
 TEST(OpenclMemory, OneFailedAllocationIsOneFailedAllocation) {
-  if (reran({fake("fail:clSVMAlloc:2:-4"), fake("no_svm,fail:clCreateBuffer:2:-4"),
-             fake("no_svm,fail:clCreateBuffer:2:-5"),
-             fake("no_svm,fail:clEnqueueMigrateMemObjects:2:-4"),
+  if (reran({fake("fail:clSVMAlloc:2:-4"), fake("no_svm,fail:clCreateBuffer:3:-4"),
+             fake("no_svm,fail:clCreateBuffer:3:-5"), fake("no_svm,fail:clEnqueueFillBuffer:3:-4"),
              fake("no_svm,usm,fail:clDeviceMemAllocINTEL:2:-5"),
              fake("no_svm,address,fail:clGetMemObjectInfo:2:-4"),
              fake("no_svm,address,fail:clCreateBufferWithProperties:2:-6")})) {
