@@ -12,9 +12,11 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "examples")]
@@ -153,10 +155,10 @@ def measure_rest(bench: Bench, wanted: Wanted, show: Callable[[Row], None]) -> N
         show(import_row(bench.quick))
 
 
-def publish(rows: list[Row], table: str, kind: str) -> None:
+def publish(rows: list[Row], facts: dict[str, Any], kind: str) -> None:
     """Puts the table into its page, and the kernels' picture beside it."""
     page = HERE.parent / TABLES[kind][1]
-    page.write_text(report.put_between(page.read_text(), table))
+    page.write_text(report.put_between(page.read_text(), report.markdown(rows, facts)))
     if kind == "kernels":
         chart.draw(rows, page.with_suffix(".png"))
 
@@ -182,7 +184,7 @@ def measure(bench: Bench, kind: str, wanted: Wanted, show: Callable[[Row], None]
         measure_rest(bench, wanted, show)
 
 
-def main() -> int:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("pattern", nargs="?", default="", help="regular expression on case names")
     parser.add_argument("--device", help="default: the accelerator, or ve:0 with --ve")
@@ -195,35 +197,64 @@ def main() -> int:
     parser.add_argument("--opencl", action="store_true", help="the OpenCL driver, for docs/")
     parser.add_argument("--ve", action="store_true", help="ve beside what carries it, for docs/")
     parser.add_argument("--publish", action="store_true", help="put the table where readers look")
+    parser.add_argument("--from-results", action="store_true",
+                        help="publish the rows of the JSON file again, measure nothing")  # fmt: skip
     parser.add_argument(
         "--out", type=Path, help="the rows as JSON; default with --publish: beside this"
     )
     options = parser.parse_args()
-    kind = next((kind for kind in TABLES if getattr(options, kind, False)), "all")
-    rows: list[Row] = []
+    if options.pattern and (options.publish or options.from_results):
+        parser.error("a page shows the whole table: publish without a pattern")
+    return options
 
-    def show(row: Row) -> None:
-        rows.append(row)
-        name, goal, value, interval, ours, theirs, verdict = report.cells(row)
-        noise = f"  (idle side burnt {row.idle:.0%} of a core)" if row.idle > 0.1 else ""
-        print(f"{name:<36} {goal:>9} {value:>8} [{interval}] {ours:>9} {theirs:>9} "
-              f"{verdict}{noise}", flush=True)  # fmt: skip
 
+def show(row: Row) -> None:
+    name, goal, value, interval, ours, theirs, verdict = report.cells(row)
+    noise = f"  (idle side burnt {row.idle:.0%} of a core)" if row.idle > 0.1 else ""
+    print(f"{name:<36} {goal:>9} {value:>8} [{interval}] {ours:>9} {theirs:>9} "
+          f"{verdict}{noise}", flush=True)  # fmt: skip
+
+
+@contextmanager
+def opened(options: argparse.Namespace, kind: str) -> Iterator[Bench]:
+    """The bench of a table, with both sides' processes."""
     ours, theirs = ve_rows.SIDES if kind == "ve" else (default_device(), "cpu")
     ours, theirs = options.device or ours, options.against or theirs
-    facts = report.machine(options.threads, ours, theirs)
     with Side(ours, SETTINGS.get(kind)) as device, Side(theirs) as against:
-        bench = Bench(device, against, options.threads, options.quick)
-        if options.tiny:
+        yield Bench(device, against, options.threads, options.quick)
+
+
+def measured(options: argparse.Namespace, kind: str) -> tuple[list[Row], dict[str, Any]]:
+    """Measures a table's wanted rows and prints each. Returns them and the machine's facts."""
+    rows: list[Row] = []
+
+    def keep(row: Row) -> None:
+        rows.append(row)
+        show(row)
+
+    with opened(options, kind) as bench:
+        facts = report.machine(options.threads, bench.device.device, bench.against.device)
+        measure(bench, kind, re.compile(options.pattern).search, keep)
+    return rows, facts
+
+
+def main() -> int:
+    options = arguments()
+    kind = next((kind for kind in TABLES if getattr(options, kind, False)), "all")
+    if options.tiny:
+        with opened(options, kind) as bench:
             print(breakdown(bench))
-            return 0
-        measure(bench, kind, re.compile(options.pattern).search, show)
-    table = report.markdown(rows, facts)
-    if options.out or options.publish:
-        report.write_json(options.out or HERE / TABLES[kind][0], rows, facts)
-    if options.publish:
-        publish(rows, table, kind)
-    print(table.splitlines()[-1])
+        return 0
+    kept = options.out or HERE / TABLES[kind][0]
+    if options.from_results:
+        rows, facts = report.read_json(kept)
+    else:
+        rows, facts = measured(options, kind)
+        if options.out or options.publish:
+            report.write_json(kept, rows, facts)
+    if options.publish or options.from_results:
+        publish(rows, facts, kind)
+    print(report.summary(rows, facts))
     return 0
 
 
