@@ -26,7 +26,7 @@ export CCACHE_SLOPPINESS := pch_defines,time_macros
 help:
 	@echo 'make demo    train and run the example models on device="graft" (DEVICE=opencl or ve: there)'
 	@echo 'make test    lint, torch-free tests (plain and under the sanitizers), pytest; WHOLE=1: each case in each pass'
-	@echo 'make bench   measure against torch on the CPU, write bench/results.json'
+	@echo 'make bench   measure against torch on the CPU, into docs/measurements.md and the README'
 	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
 	@echo 'make bench-distributed  several processes beside Gloo, into docs/distributed-speed.md'
 	@echo 'make bench-ve  torch.device("ve") beside the device that carries it, into docs/ve-speed.md'

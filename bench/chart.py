@@ -17,6 +17,7 @@ from pairs import Row
 COLUMNS = 3
 COLOURS = {"holds": "#2e7d32", "misses": "#ef6c00", "misses twice": "#c62828"}
 INCHES_PER_ROW = 0.17
+WIDTH, FEW_WIDTH = 15, 7
 
 
 def family(row: Row) -> str:
@@ -35,28 +36,38 @@ def columns(rows: list[Row]) -> list[list[Row]]:
     return spread
 
 
-def draw_column(axes: Axes, rows: list[Row], against: str) -> None:
+def draw_column(axes: Axes, rows: list[Row], label: str, scale: str) -> None:
     for place, row in enumerate(rows):
         colour = COLOURS[row.verdict]
         axes.plot([row.low, row.high], [place, place], color=colour, linewidth=3, alpha=0.4)
         axes.plot(row.value, place, "o", color=colour, markersize=4)
         axes.plot(row.goal, place, "|", color="#555555", markersize=8)
     axes.axvline(1.0, color="#999999", linewidth=0.8)
-    axes.set_xscale("log")
+    axes.set_xscale(scale)
     axes.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=6)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.tick_params(axis="x", labelsize=7)
-    axes.set_xlabel(f"time / {against} time (a tick marks the goal)", fontsize=7)
+    axes.set_xlabel(f"{label} (a tick marks the goal)", fontsize=7)
     axes.grid(axis="x", linewidth=0.3)
 
 
-def draw(rows: list[Row], path: Path, against: str = "CPU's") -> None:
-    """Writes a PNG of the rows that are ratios."""
-    spread = columns([row for row in rows if row.unit == "ratio"])
+def save(spread: list[list[Row]], path: Path, label: str, width: float, scale: str) -> None:
+    """Writes a PNG of the columns side by side."""
     height = 1.0 + INCHES_PER_ROW * max(len(column) for column in spread)
-    figure, axes = pyplot.subplots(1, COLUMNS, figsize=(15, height), squeeze=False)
+    figure, axes = pyplot.subplots(1, len(spread), figsize=(width, height), squeeze=False)
     for place, column in zip(axes[0], spread, strict=True):
-        draw_column(place, column, against)
+        draw_column(place, column, label, scale)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
+
+
+def draw(rows: list[Row], path: Path, against: str = "CPU's") -> None:
+    """Writes a PNG of the rows that are ratios, by family."""
+    ratios = [row for row in rows if row.unit == "ratio"]
+    save(columns(ratios), path, f"time / {against} time", WIDTH, "log")
+
+
+def draw_few(rows: list[Row], path: Path) -> None:
+    """Writes a PNG of a few rows in one column, ratios of time or of memory."""
+    save([rows], path, "device / CPU, time or memory", FEW_WIDTH, "linear")

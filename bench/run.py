@@ -29,6 +29,7 @@ import chart  # noqa: E402
 import distributed_rows  # noqa: E402
 import kernel_cases  # noqa: E402
 import loading  # noqa: E402
+import measurements  # noqa: E402
 import opencl_cases  # noqa: E402
 import opencl_rows  # noqa: E402
 import report  # noqa: E402
@@ -41,7 +42,7 @@ Wanted = Callable[[str], object]
 IMPORT_GOAL = 0.15
 # Where the rows of a table go, and the page that shows them.
 TABLES = {
-    "all": ("results.json", "README.md"),
+    "all": ("results.json", "docs/measurements.md"),
     "kernels": ("kernels.json", "docs/kernel-speed.md"),
     "distributed": ("distributed.json", "docs/distributed-speed.md"),
     "opencl": ("opencl.json", "docs/opencl-speed.md"),
@@ -156,7 +157,10 @@ def measure_rest(bench: Bench, wanted: Wanted, show: Callable[[Row], None]) -> N
 
 
 def publish(rows: list[Row], facts: dict[str, Any], kind: str) -> None:
-    """Puts the table into its page, and the kernels' picture beside it."""
+    """Puts the table into its page, and the picture beside it."""
+    if kind == "all":
+        measurements.publish(rows, facts)
+        return
     page = HERE.parent / TABLES[kind][1]
     page.write_text(report.put_between(page.read_text(), report.markdown(rows, facts)))
     if kind == "kernels":

@@ -1,4 +1,4 @@
-"""The bench's statistics and its place in the README."""
+"""The bench's statistics and the table's place in a page."""
 
 import random
 
@@ -44,7 +44,7 @@ def test_unequal_halves_are_refused():
         ratio_row("x", 1.0, [1.0], [1.0, 2.0])
 
 
-def test_readme_block_is_replaced_once():
+def test_block_is_replaced_once():
     text = "a\n<!-- bench -->\nold\n<!-- /bench -->\nb\n"
     assert put_between(text, "new") == "a\n<!-- bench -->\nnew\n<!-- /bench -->\nb\n"
     with pytest.raises(ValueError, match="expected one"):
