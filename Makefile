@@ -24,7 +24,7 @@ export CCACHE_NOHASHDIR := 1
 export CCACHE_SLOPPINESS := pch_defines,time_macros
 
 help:
-	@echo 'make demo    train and run the example models on device="graft" (DEVICE=opencl or ve: there)'
+	@echo 'make demo    train and run the example models on device="graft" (DEVICE=opencl or ve: there; WHEEL=file: of that wheel)'
 	@echo 'make test    lint, torch-free tests (plain and under the sanitizers), pytest; WHOLE=1: each case in each pass'
 	@echo 'make bench   measure against torch on the CPU, into docs/measurements.md and the README'
 	@echo 'make bench-kernels  the same, kernel by kernel, into docs/kernel-speed.md'
@@ -39,63 +39,69 @@ help:
 	@echo 'make setup   environment .venv with Graft installed (the others do this too)'
 	@echo 'make format  rewrite the layout of C++ and Python files'
 
-setup: .venv/graft.stamp
+setup: .venv/graft.stamp .venv/test.stamp
 
-.venv/packages.stamp: tools/setup requirements-dev.txt requirements-opencl.txt constraints.txt
-	tools/setup
+# What running needs, and what testing needs beside it. WHEEL=file: that wheel instead of building one.
+NEED := $(if $(WHEEL),wheel,run)
+.venv/run.stamp .venv/wheel.stamp: .venv/%.stamp: tools/setup requirements.txt requirements-build.txt constraints.txt
+	tools/setup $*
 	touch $@
 
-.venv/graft.stamp: .venv/packages.stamp $(SOURCES)
-	$(BIN)/python -m pip install --no-build-isolation --no-deps .
+.venv/test.stamp: .venv/run.stamp requirements-dev.txt requirements-opencl.txt
+	tools/setup test
+	touch $@
+
+.venv/graft.stamp: .venv/$(NEED).stamp $(if $(WHEEL),$(WHEEL),$(SOURCES))
+	$(BIN)/python -m pip install --no-build-isolation --no-deps $(if $(WHEEL),--force-reinstall $(WHEEL),.)
 	touch $@
 
 # DEVICE=opencl: on that driver's devices instead of the default one. DEVICE=ve: on torch.device("ve"), a Vector Engine
 # or the emulated one.
-demo: .venv/graft.stamp
+demo: .venv/graft.stamp $(if $(DEVICE),.venv/test.stamp)
 	$(if $(filter ve,$(DEVICE)),tools/emulated-ve ,$(if $(DEVICE),GRAFT_DEVICES=$(DEVICE) ))$(BIN)/python examples/demo.py $(if $(filter ve,$(DEVICE)),--device ve)
 
-bench: .venv/graft.stamp
+bench: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python bench/run.py --publish
 
-bench-kernels: .venv/graft.stamp
+bench-kernels: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python bench/run.py --kernels --publish
 
-bench-before: .venv/graft.stamp
+bench-before: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python bench/before.py $(TREE)
 
-bench-opencl: .venv/graft.stamp
+bench-opencl: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python bench/run.py --opencl --publish
 
-bench-compile: .venv/graft.stamp
+bench-compile: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python bench/compile.py --publish
 
-bench-ve: .venv/graft.stamp
+bench-ve: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python bench/run.py --ve --publish
 
-bench-distributed: .venv/graft.stamp
+bench-distributed: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python bench/run.py --distributed --publish
 
 # Hours: every entry in every dtype. Interrupted, it goes on where it stopped.
-conformance: .venv/graft.stamp
+conformance: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/torch-conformance --device graft --prove-native --resume --out build/conformance
 
 # Two hours: each driver of tests/drivers/limited.cpp (ONLY=memory_only,small: these).
-limits: .venv/graft.stamp
+limits: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python tests/drivers/limits.py $(if $(ONLY),--only $(ONLY))
 
-lint: .venv/packages.stamp
+lint: .venv/test.stamp
 	tools/lint
 
-format: .venv/packages.stamp
+format: .venv/test.stamp
 	git ls-files '*.h' '*.cpp' '*.c' | xargs -r clang-format-14 -i
 	$(BIN)/ruff format --quiet . && $(BIN)/ruff check --fix --quiet .
 
 test: lint test-cpp test-sanitizers test-python
 
-test-cpp: .venv/packages.stamp
+test-cpp: .venv/test.stamp
 	$(if $(WHOLE),WHOLE=1 )tools/test-cpp release $(SEED)
 
-test-sanitizers: .venv/packages.stamp
+test-sanitizers: .venv/test.stamp
 	$(if $(WHOLE),WHOLE=1 )tools/test-cpp asan-ubsan $(SEED)
 	tools/test-cpp tsan $(SEED)
 
@@ -106,7 +112,7 @@ share = $(if $(WHOLE),,GRAFT_SHARE=$(1) )
 holding = $(shell grep -rlE 'mark\.$(1)\b' tests --include='test_*.py')
 test-python: test-python-async test-python-opencl test-python-inline
 
-test-python-async: .venv/graft.stamp
+test-python-async: .venv/graft.stamp .venv/test.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
 	$(call share,1/6)GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
 	$(call share,1/3)GRAFT_DEVICES=nothing $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python/ve
@@ -115,7 +121,7 @@ test-python-async: .venv/graft.stamp
 # it installs (tools/setup).
 INTEL_ICD := .venv/intel-opencl/intel.icd
 OPENCL := GRAFT_DEVICES=opencl POCL_DEVICES='pthread pthread'
-test-python-opencl: .venv/graft.stamp
+test-python-opencl: .venv/graft.stamp .venv/test.stamp
 	$(call share,1/6)$(OPENCL) $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'any_driver and not host_only' $(call holding,any_driver)
 	GRAFT_DEVICES=host:0,opencl:0 $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m two_drivers $(call holding,two_drivers)
 	$(call share,1/3)$(OPENCL) GRAFT_OPENCL_CLASS=gpu $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m gpu_class $(call holding,gpu_class)
@@ -123,7 +129,7 @@ test-python-opencl: .venv/graft.stamp
 	  $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m any_runtime $(call holding,any_runtime); \
 	else echo "Intel's OpenCL runtime is not installed on this machine: its pass is left out"; fi
 
-test-python-inline: .venv/graft.stamp
+test-python-inline: .venv/graft.stamp .venv/test.stamp
 	$(call share,2/6)GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'not one_mode' tests/python tests/drivers
 
 clean:
