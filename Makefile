@@ -41,6 +41,9 @@ help:
 
 setup: .venv/graft.stamp .venv/test.stamp
 
+# The pack of kernels for this machine's processor alone.
+NATIVE := --config-settings=cmake.define.GRAFT_PACK_LEVELS=native
+
 # What running needs, and what testing needs beside it. WHEEL=file: that wheel instead of building one.
 NEED := $(if $(WHEEL),wheel,run)
 .venv/run.stamp .venv/wheel.stamp: .venv/%.stamp: tools/setup requirements.txt requirements-build.txt constraints.txt
@@ -52,7 +55,7 @@ NEED := $(if $(WHEEL),wheel,run)
 	touch $@
 
 .venv/graft.stamp: .venv/$(NEED).stamp $(if $(WHEEL),$(WHEEL),$(SOURCES))
-	$(BIN)/python -m pip install --no-build-isolation --no-deps $(if $(WHEEL),--force-reinstall $(WHEEL),.)
+	$(BIN)/python -m pip install --no-build-isolation --no-deps $(if $(WHEEL),--force-reinstall $(WHEEL),$(NATIVE) .)
 	touch $@
 
 # DEVICE=opencl: on that driver's devices instead of the default one. DEVICE=ve: on torch.device("ve"), a Vector Engine

@@ -58,8 +58,8 @@ endfunction()
 
 option(GRAFT_BATCHES "Compile the files of a row as one: half the time from nothing, more after a change" ON)
 # graft_compile_together(<target> <name>...) compiles <name>.cpp and the others, of the current folder, as one file.
-# GCC lets a file grow by inlining up to a size that does not depend on how many are one: eight get that of eight, or
-# accessors of tensors stay calls (a graph of 161 parameters took 1.06 of its time).
+# GCC lets a file grow by inlining up to a size that does not depend on how many are one: a target's rows get that of as
+# many as its first has, or accessors of tensors stay calls (a graph of 161 parameters took 1.06 of its time).
 function(graft_compile_together target first)
   if(NOT GRAFT_BATCHES)
     return()
@@ -71,8 +71,10 @@ function(graft_compile_together target first)
   set_source_files_properties(${sources} PROPERTIES UNITY_GROUP ${group})
   # GCC warns of types of an unnamed namespace that a type uses outside the main file, which the files of a row are.
   get_target_property(options ${target} COMPILE_OPTIONS)
+  list(LENGTH sources files)
+  math(EXPR insns "10000 * ${files}")
   set(more $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>
-    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=large-unit-insns=80000>)
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=large-unit-insns=${insns}>)
   if(NOT "${options}" MATCHES large-unit-insns)
     target_compile_options(${target} PRIVATE ${more})
   endif()

@@ -1,9 +1,9 @@
 // src/torch/argument_list.h: a Python list for arguments, used again by the next call.
 #pragma once
 
-#include <torch/csrc/utils/pybind.h>
-
 #include <utility>
+
+#include "torch/version/python.h"
 
 namespace graft::binding {
 

@@ -6,15 +6,14 @@
 #include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
-#include <c10/core/impl/TorchDispatchModeTLS.h>
-#include <torch/csrc/autograd/python_variable.h>
-#include <torch/csrc/jit/frontend/tracer.h>
 
 #include <algorithm>
 #include <string>
 
 #include "torch/device_type.h"
+#include "torch/version/autograd.h"
+#include "torch/version/dispatch.h"
+#include "torch/version/python.h"
 
 namespace graft::binding {
 namespace {

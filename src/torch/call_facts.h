@@ -2,10 +2,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <torch/csrc/utils/pybind.h>
 
 #include <optional>
 #include <vector>
+
+#include "torch/version/python.h"
 
 namespace graft::binding {
 

@@ -6,11 +6,11 @@
 
 #include <functional>
 #include <memory>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
 
 #include "runtime/event.h"
 #include "runtime/stream.h"
+#include "torch/version/c10d.h"
 
 namespace graft::binding {
 

@@ -1,8 +1,6 @@
 // src/torch/device_guard.h: what PyTorch asks of every device type: devices, streams, events.
 #pragma once
 
-#include <c10/core/impl/DeviceGuardImplInterface.h>
-
 #include "runtime/device.h"
 #include "runtime/device_properties.h"
 #include "runtime/event.h"
@@ -10,6 +8,7 @@
 #include "torch/current.h"
 #include "torch/errors.h"
 #include "torch/memory.h"
+#include "torch/version/dispatch.h"
 #include "torch/view.h"
 
 namespace graft::binding {

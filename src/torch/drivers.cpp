@@ -2,12 +2,12 @@
 #include "torch/drivers.h"
 
 #include <c10/util/Exception.h>
-#include <torch/csrc/autograd/engine.h>
 
 #include <mutex>
 
 #include "runtime/platform.h"
 #include "torch/current.h"
+#include "torch/version/autograd.h"
 
 namespace graft::binding {
 namespace {

@@ -3,11 +3,11 @@
 
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
-#include <ATen/native/TensorFactories.h>
 #include <torch/library.h>
 
 #include "torch/device_type.h"
 #include "torch/memory.h"
+#include "torch/version/factories.h"
 
 namespace graft::binding {
 namespace {
@@ -23,7 +23,7 @@ at::Tensor tensor_of(int64_t bytes, at::ScalarType dtype, c10::Device device) {
 
 at::Tensor finished(at::Tensor tensor) {
   if (asks_for_fill()) [[unlikely]]
-    at::native::fill_empty_deterministic_(tensor);
+    native::fill_empty_deterministic_(tensor);
   return tensor;
 }
 

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <torch/csrc/distributed/c10d/Types.hpp>
 #include <vector>
 
 #include "graft/driver.h"
 #include "runtime/event.h"
 #include "torch/collective_work.h"
+#include "torch/version/c10d.h"
 
 namespace graft::binding {
 

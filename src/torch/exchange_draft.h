@@ -6,10 +6,10 @@
 
 #include <functional>
 #include <optional>
-#include <torch/csrc/distributed/c10d/Types.hpp>
 #include <vector>
 
 #include "torch/exchange.h"
+#include "torch/version/c10d.h"
 
 namespace graft::binding {
 

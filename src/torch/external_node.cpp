@@ -2,7 +2,6 @@
 #include "torch/external_node.h"
 
 #include <ATen/EmptyTensor.h>
-#include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "runtime/error.h"
 #include "torch/device_type.h"
 #include "torch/memory.h"
+#include "torch/version/factories.h"
 #include "torch/view.h"
 
 namespace graft::binding {

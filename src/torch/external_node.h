@@ -1,11 +1,10 @@
 // src/torch/external_node.h: nodes of a compiled graph that PyTorch's dispatcher runs.
 #pragma once
 
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include <vector>
 
 #include "compiler/execution_host.h"
+#include "torch/version/dispatch.h"
 
 namespace graft::binding {
 

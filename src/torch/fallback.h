@@ -1,7 +1,6 @@
 // src/torch/fallback.h: runs on the CPU what the device has no kernel for, and counts it.
 #pragma once
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "runtime/error.h"
+#include "torch/version/dispatch.h"
 
 namespace graft::binding {
 

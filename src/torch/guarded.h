@@ -3,7 +3,6 @@
 #pragma once
 
 #include <ATen/core/boxing/KernelFunction.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
 #include "runtime/error.h"
@@ -11,6 +10,7 @@
 #include "torch/device_type.h"
 #include "torch/errors.h"
 #include "torch/fallback.h"
+#include "torch/version/dispatch.h"
 
 // Names an operator of ours at its definition: GRAFT_OPERATOR for a whole function,
 // GRAFT_STRUCTURED for the impl of a structured operator (upstream's meta function has then made
@@ -29,6 +29,16 @@ const std::string& qualified_name() {
   return name;
 }
 
+// The call done by the counted fallback. One for each signature: operators share it.
+template <class Result, class... Arguments>
+[[gnu::noinline, gnu::cold]] Result call_fallback(const char* name, const char* overload,
+                                                  Arguments... arguments) {
+  const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
+  return c10::impl::BoxedKernelWrapper<Result(Arguments...)>::call(
+      c10::BoxedKernel::makeFromFunction<&boxed_fallback>(), op, c10::DispatchKeySet(kDispatchKey),
+      arguments...);
+}
+
 // Calls function with the op's tag set. Where a kernel under it throws UNSUPPORTED (no such kernel,
 // no compiler) or COMPILE_ERROR before it wrote anything, the call is done again by the counted
 // fallback; every other Error of the runtime becomes PyTorch's.
@@ -45,23 +55,15 @@ struct Guarded<Op, function, Result (*)(Arguments...)> {
       if (!error.lacks_kernel()) throw_as_torch(error);
       explain_fallback(error);
     }
-    return fall_back(arguments...);
-  }
-
- private:
-  [[gnu::noinline, gnu::cold]] static Result fall_back(Arguments... arguments) {
-    static const c10::OperatorHandle op =
-        c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name);
-    return c10::impl::BoxedKernelWrapper<Result(Arguments...)>::call(
-        c10::BoxedKernel::makeFromFunction<&boxed_fallback>(), op,
-        c10::DispatchKeySet(kDispatchKey), arguments...);
+    return call_fallback<Result, Arguments...>(Op::name, Op::overload_name, arguments...);
   }
 };
 
-// Registers function for Op in the block of m.
+// Registers function for Op in the block of m. By its address, not as a type: torch makes the code
+// that unpacks a stack once for each signature then, not for each operator.
 template <class Op, auto function>
 void implement(torch::Library& m) {
-  m.impl(qualified_name<Op>().c_str(), TORCH_FN((&Guarded<Op, function>::call)));
+  m.impl(qualified_name<Op>().c_str(), &Guarded<Op, function>::call);
 }
 
 }  // namespace graft::binding

@@ -1,10 +1,7 @@
 // src/torch/lazy_clone.cpp: storages that share memory until one of them is written.
 #include "torch/lazy_clone.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/clone.h>
-#include <c10/core/impl/COW.h>
-#include <c10/core/impl/COWDeleter.h>
 #include <torch/library.h>
 
 #include <atomic>
@@ -21,6 +18,7 @@
 #include "torch/current.h"
 #include "torch/errors.h"
 #include "torch/memory.h"
+#include "torch/version/dispatch.h"
 
 namespace graft::binding {
 namespace {

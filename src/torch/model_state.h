@@ -1,10 +1,10 @@
 // src/torch/model_state.h: whether a model's Python objects still are what a trace has seen.
 #pragma once
 
-#include <torch/csrc/utils/pybind.h>
-
 #include <cstdint>
 #include <vector>
+
+#include "torch/version/python.h"
 
 namespace graft::binding {
 

@@ -1,5 +1,4 @@
 // src/torch/module.cpp: the extension module torch_graft._C.
-#include <torch/csrc/autograd/engine.h>
 
 #include <chrono>
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include "torch/device_type.h"
 #include "torch/fallback.h"
 #include "torch/python.h"
+#include "torch/version/autograd.h"
 
 namespace graft::binding {
 namespace {

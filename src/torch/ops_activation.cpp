@@ -2,7 +2,6 @@
 #include <ATen/OpMathType.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtils.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -16,6 +15,7 @@
 #include "torch/refusal.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
+#include "torch/version/resize.h"
 
 namespace graft::binding {
 namespace {
@@ -73,7 +73,7 @@ at::Tensor& GRAFT_OPERATOR(glu_backward_grad_input)(const at::Tensor& grad_outpu
   const int64_t size = self.size(wrapped);
   TORCH_CHECK(size % 2 == 0, "Halving dimension must be even, but dimension ", wrapped, " is size ",
               size);
-  at::native::resize_output(grad_input, self.sizes());
+  native::resize_output(grad_input, self.sizes());
   const int64_t half = size / 2;
   const auto iterator = at::TensorIteratorConfig()
                             .add_owned_output(grad_input.narrow(wrapped, 0, half))

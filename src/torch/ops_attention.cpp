@@ -3,7 +3,6 @@
 #include <ATen/SDPBackend.h>
 #include <ATen/functorch/BatchedTensorImpl.h>
 #include <ATen/functorch/TensorWrapper.h>
-#include <ATen/native/transformers/attention.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/empty_strided.h>
@@ -23,6 +22,7 @@
 #include "torch/operands.h"
 #include "torch/opmath.h"
 #include "torch/stubs.h"
+#include "torch/version/attention.h"
 
 namespace graft::binding {
 namespace {
@@ -169,7 +169,7 @@ uint64_t restored(const at::Tensor& tensor) {
 }  // namespace
 
 void fill_attention_stubs() {
-  at::native::_fused_sdp_choice_stub.set_privateuse1_dispatch_ptr(&choose);
+  native::_fused_sdp_choice_stub.set_privateuse1_dispatch_ptr(&choose);
 }
 
 int64_t GRAFT_OPERATOR(_fused_sdp_choice)(const at::Tensor& query, const at::Tensor& key,

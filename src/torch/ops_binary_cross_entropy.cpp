@@ -1,5 +1,4 @@
 // src/torch/ops_binary_cross_entropy.cpp: the loss of probabilities, and its gradient.
-#include <ATen/native/Resize.h>
 #include <ATen/ops/empty_like.h>
 
 #include "kernels/loss.h"
@@ -11,6 +10,7 @@
 #include "torch/refusal.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
+#include "torch/version/resize.h"
 
 namespace graft::binding {
 namespace {
@@ -54,7 +54,7 @@ at::Tensor& GRAFT_OPERATOR(binary_cross_entropy_out)(const at::Tensor& self,
 at::Tensor& GRAFT_OPERATOR(binary_cross_entropy_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& target,
     const std::optional<at::Tensor>& weight, int64_t reduction, at::Tensor& grad_input) {
-  at::native::resize_output(grad_input, self.sizes());
+  native::resize_output(grad_input, self.sizes());
   auto iterator = at::TensorIteratorConfig()
                       .add_owned_output(grad_input.squeeze())
                       .add_owned_const_input(grad_output.squeeze())

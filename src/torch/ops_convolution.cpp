@@ -1,5 +1,4 @@
 // src/torch/ops_convolution.cpp: convolutions of every kind and their gradients.
-#include <ATen/native/ConvUtils.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/version/convolution.h"
 
 namespace graft::binding {
 namespace {
@@ -133,13 +133,13 @@ std::vector<int64_t> output_sizes(const at::Tensor& input, const at::Tensor& wei
   const at::IntArrayRef stride(parameters.stride, rank), padding(parameters.padding, rank),
       dilation(parameters.dilation, rank);
   if (!parameters.transposed) {
-    return at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation);
+    return native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation);
   }
   const at::DimVector one(rank, output_padding[0]);
   const at::IntArrayRef more = output_padding.size() == 1 ? at::IntArrayRef(one) : output_padding;
   check_transposed(input, weight, stride, padding, more, dilation);
-  return at::native::conv_input_size(input.sizes(), weight.sizes(), padding, more, stride, dilation,
-                                     parameters.groups);
+  return native::conv_input_size(input.sizes(), weight.sizes(), padding, more, stride, dilation,
+                                 parameters.groups);
 }
 
 [[noreturn]] void refuse(const std::string& kernel, const at::Tensor& input) {

@@ -1,12 +1,7 @@
 // src/torch/ops_counting.cpp: counting by bin, membership, and what runs along a dimension.
 #include <ATen/WrapDimUtils.h>
-#include <ATen/native/Histogram.h>
-#include <ATen/native/ReduceOps.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/TensorCompare.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/histc_native.h>
 #include <ATen/ops/result_type.h>
 #include <ATen/ops/zeros.h>
 
@@ -22,6 +17,10 @@
 #include "torch/operands.h"
 #include "torch/out_argument.h"
 #include "torch/stubs.h"
+#include "torch/version/counting.h"
+#include "torch/version/pointwise.h"
+#include "torch/version/reduction.h"
+#include "torch/version/resize.h"
 
 namespace graft::binding {
 namespace {
@@ -96,7 +95,7 @@ void isin_stub(const at::Tensor& elements, const at::Tensor& tests, bool invert,
 
 void logcumsumexp_stub(at::Tensor& result, const at::Tensor& self, int64_t dim) {
   const int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
-  at::native::resize_output(result, self.sizes());
+  native::resize_output(result, self.sizes());
   require_in_place_or_separate(result, self);
   if (self.numel() == 0) return;
   running_log_sum_exp(stream_of(self), view_of(result), view_of(self), static_cast<int>(wrapped));
@@ -161,18 +160,18 @@ at::Tensor integer_histogram(const at::Tensor& self, int64_t bins, const at::Sca
 at::Tensor GRAFT_OPERATOR(histc)(const at::Tensor& self, int64_t bins, const at::Scalar& min,
                                  const at::Scalar& max) {
   if (counts_as_integer(self)) return integer_histogram(self, bins, min, max);
-  return at::native::histogram_histc(self, bins, min, max);
+  return native::histogram_histc(self, bins, min, max);
 }
 
 at::Tensor& GRAFT_OPERATOR(histc_out)(const at::Tensor& self, int64_t bins, const at::Scalar& min,
                                       const at::Scalar& max, at::Tensor& out) {
-  if (!counts_as_integer(self)) return at::native::histogram_histc_out(self, bins, min, max, out);
+  if (!counts_as_integer(self)) return native::histogram_histc_out(self, bins, min, max, out);
   TORCH_CHECK(out.scalar_type() == self.scalar_type(),
               "torch.histogram: input tensor and hist "
               "tensor should have the same dtype, but got input ",
               self.scalar_type(), " and hist ", out.scalar_type());
   const at::Tensor counts = integer_histogram(self, bins, min, max);
-  at::native::resize_output(out, counts.sizes());
+  native::resize_output(out, counts.sizes());
   return out.copy_(counts);
 }
 
@@ -207,13 +206,12 @@ void GRAFT_OPERATOR(_cummin_helper)(const at::Tensor& self, at::Tensor& values, 
 }
 
 void fill_counting_stubs() {
-  using namespace at::native;
-  at::native::histogramdd_stub.set_privateuse1_dispatch_ptr(&binding::histogramdd_stub);
-  at::native::histogramdd_linear_stub.set_privateuse1_dispatch_ptr(
-      &binding::histogramdd_linear_stub);
+  using namespace native;
+  native::histogramdd_stub.set_privateuse1_dispatch_ptr(&binding::histogramdd_stub);
+  native::histogramdd_linear_stub.set_privateuse1_dispatch_ptr(&binding::histogramdd_linear_stub);
   histogram_select_outer_bin_edges_stub.set_privateuse1_dispatch_ptr(&outer_edges_stub);
   isin_default_stub.set_privateuse1_dispatch_ptr(&isin_stub);
-  at::native::logcumsumexp_stub.set_privateuse1_dispatch_ptr(&binding::logcumsumexp_stub);
+  native::logcumsumexp_stub.set_privateuse1_dispatch_ptr(&binding::logcumsumexp_stub);
 }
 
 }  // namespace graft::binding

@@ -1,6 +1,5 @@
 // src/torch/ops_fake_quantize.cpp: training with numbers as coarse as quantized ones: fake
 // quantization, its gradients and the observers' running ranges.
-#include <ATen/native/quantized/FakeQuantAffine.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty_like.h>
 
@@ -14,6 +13,7 @@
 #include "torch/quantization.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
+#include "torch/version/quantization.h"
 
 namespace graft::binding {
 namespace {
@@ -175,7 +175,7 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_fused_moving_avg_obs_fq_helpe
 }
 
 void fill_fake_quantization_stubs() {
-  using namespace at::native;
+  using namespace native;
   const auto fill = [](auto& stub, auto function) { stub.set_privateuse1_dispatch_ptr(function); };
   fill(fake_quant_tensor_cachemask_stub, &one_scale);
   fill(fake_quant_tensor_cachemask_tensor_qparams_stub, &scale_on_device);

@@ -1,6 +1,5 @@
 // src/torch/ops_fft.cpp: the discrete Fourier transforms that torch.fft and stft are made of.
 #include <ATen/WrapDimUtils.h>
-#include <ATen/native/SpectralOpsUtils.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -13,11 +12,12 @@
 #include "torch/operands.h"
 #include "torch/out_argument.h"
 #include "torch/stubs.h"
+#include "torch/version/fft.h"
 
 namespace graft::binding {
 namespace {
 
-using at::native::fft_norm_mode;
+using native::fft_norm_mode;
 
 void require_complex(const at::Tensor& self) {
   TORCH_CHECK(self.is_complex(), "Only supports complex dtypes, but found: ", self.scalar_type());
@@ -69,7 +69,7 @@ at::Tensor GRAFT_OPERATOR(_fft_r2c)(const at::Tensor& self, at::IntArrayRef dim,
   const std::vector<int> dims = dims_of(self, dim);
   at::DimVector sizes(self.sizes());
   if (onesided) {
-    sizes[dims.back()] = at::native::infer_ft_real_to_complex_onesided_size(sizes[dims.back()]);
+    sizes[dims.back()] = native::infer_ft_real_to_complex_onesided_size(sizes[dims.back()]);
   }
   const auto options = self.options().dtype(c10::toComplexType(self.scalar_type()));
   const at::Tensor out = at::empty(sizes, options);
@@ -88,7 +88,7 @@ at::Tensor GRAFT_OPERATOR(_fft_c2r)(const at::Tensor& self, at::IntArrayRef dim,
   require_complex(self);
   const std::vector<int> dims = dims_of(self, dim);
   const int last = dims.back();
-  const int64_t half = at::native::infer_ft_real_to_complex_onesided_size(last_dim_size);
+  const int64_t half = native::infer_ft_real_to_complex_onesided_size(last_dim_size);
   const bool whole = self.size(last) == last_dim_size;
   if (last_dim_size < 1 || (self.size(last) != half && !whole)) throw_unfilled();
   at::DimVector sizes(self.sizes());

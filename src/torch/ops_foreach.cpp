@@ -2,7 +2,6 @@
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/OpMathType.h>
 #include <ATen/Operators.h>
-#include <ATen/native/ForeachUtils.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/result_type.h>
 
@@ -16,12 +15,13 @@
 #include "torch/list_route.h"
 #include "torch/operands.h"
 #include "torch/stubs.h"
+#include "torch/version/foreach.h"
 
 namespace graft::binding {
 namespace {
 
-using at::native::can_use_fast_route;
-using at::native::check_foreach_api_restrictions;
+using native::can_use_fast_route;
+using native::check_foreach_api_restrictions;
 using Kind = ListOperand::Kind;
 using Numbers = at::ArrayRef<at::Scalar>;
 using Tensors = std::vector<at::Tensor>;
@@ -185,7 +185,7 @@ template <class Listed, Name row>
 auto with_packed_numbers(at::TensorList self, at::TensorList a, at::TensorList b,
                          const at::Tensor& numbers) {
   const std::vector<at::Scalar> list =
-      at::native::convert_tensor_to_scalar_list(numbers, static_cast<int64_t>(self.size()));
+      native::convert_tensor_to_scalar_list(numbers, static_cast<int64_t>(self.size()));
   return ListOperator<Listed, row>::call(self, a, b, list);
 }
 
@@ -203,7 +203,7 @@ void move(at::TensorList to, at::TensorList from) {
 void copy_each(at::TensorList self, at::TensorList source, bool non_blocking) {
   check_foreach_api_restrictions(self, source);
   const auto run = [&] {
-    if (!at::native::check_fast_path_restrictions({self, source}, {}, false, true)) return false;
+    if (!native::check_fast_path_restrictions({self, source}, {}, false, true)) return false;
     move(self, source);
     return true;
   };

@@ -1,7 +1,6 @@
 // src/torch/ops_foreach_norm.cpp: the _foreach reductions, a launch or two for several tensors.
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/Operators.h>
-#include <ATen/native/ForeachUtils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
@@ -14,12 +13,13 @@
 #include "torch/guarded.h"
 #include "torch/list_route.h"
 #include "torch/operands.h"
+#include "torch/version/foreach.h"
 
 namespace graft::binding {
 namespace {
 
-using at::native::can_use_fast_route;
-using at::native::check_foreach_api_restrictions;
+using native::can_use_fast_route;
+using native::check_foreach_api_restrictions;
 using Tensors = std::vector<at::Tensor>;
 
 // The norm with a kernel: 1, 2 and, where it is given, the largest element.

@@ -1,5 +1,4 @@
 // src/torch/ops_grid_sample.cpp: sampling images and volumes at the positions of a grid.
-#include <ATen/native/GridSamplerUtils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
@@ -12,6 +11,7 @@
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/refusal.h"
+#include "torch/version/grid_sample.h"
 
 namespace graft::binding {
 namespace {
@@ -20,8 +20,8 @@ using Pair = std::tuple<at::Tensor, at::Tensor>;
 
 // Numbers that functional.grid_sample makes of words.
 GridSampling sampling_of(int64_t mode, int64_t padding, bool align_corners) {
-  using Mode = at::native::detail::GridSamplerInterpolation;
-  using Padding = at::native::detail::GridSamplerPadding;
+  using Mode = native::GridSamplerInterpolation;
+  using Padding = native::GridSamplerPadding;
   TORCH_CHECK(mode >= 0 && mode <= static_cast<int64_t>(Mode::Bicubic),
               "grid_sampler(): interpolation_mode must be 0, 1 or 2, but got ", mode);
   TORCH_CHECK(padding >= 0 && padding <= static_cast<int64_t>(Padding::Reflection),
@@ -93,32 +93,32 @@ Pair backward(const at::Tensor& grad_output, const at::Tensor& input, const at::
 at::Tensor GRAFT_OPERATOR(grid_sampler_2d)(const at::Tensor& input, const at::Tensor& grid,
                                            int64_t interpolation_mode, int64_t padding_mode,
                                            bool align_corners) {
-  at::native::check_grid_sampler_common(input, grid);
-  at::native::check_grid_sampler_2d(input, grid);
+  native::check_grid_sampler_common(input, grid);
+  native::check_grid_sampler_2d(input, grid);
   return forward(input, grid, interpolation_mode, padding_mode, align_corners);
 }
 Pair GRAFT_OPERATOR(grid_sampler_2d_backward)(const at::Tensor& grad_output,
                                               const at::Tensor& input, const at::Tensor& grid,
                                               int64_t interpolation_mode, int64_t padding_mode,
                                               bool align_corners, std::array<bool, 2> output_mask) {
-  at::native::check_grid_sampler_common(input, grid);
-  at::native::check_grid_sampler_2d(input, grid);
+  native::check_grid_sampler_common(input, grid);
+  native::check_grid_sampler_2d(input, grid);
   return backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners,
                   output_mask);
 }
 at::Tensor GRAFT_OPERATOR(grid_sampler_3d)(const at::Tensor& input, const at::Tensor& grid,
                                            int64_t interpolation_mode, int64_t padding_mode,
                                            bool align_corners) {
-  at::native::check_grid_sampler_common(input, grid);
-  at::native::check_grid_sampler_3d(input, grid, interpolation_mode);
+  native::check_grid_sampler_common(input, grid);
+  native::check_grid_sampler_3d(input, grid, interpolation_mode);
   return forward(input, grid, interpolation_mode, padding_mode, align_corners);
 }
 Pair GRAFT_OPERATOR(grid_sampler_3d_backward)(const at::Tensor& grad_output,
                                               const at::Tensor& input, const at::Tensor& grid,
                                               int64_t interpolation_mode, int64_t padding_mode,
                                               bool align_corners, std::array<bool, 2> output_mask) {
-  at::native::check_grid_sampler_common(input, grid);
-  at::native::check_grid_sampler_3d(input, grid, interpolation_mode);
+  native::check_grid_sampler_common(input, grid);
+  native::check_grid_sampler_3d(input, grid, interpolation_mode);
   return backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners,
                   output_mask);
 }

@@ -1,8 +1,5 @@
 // src/torch/ops_group_norm.cpp: kernels of the stubs of group normalisation.
-#include <ATen/native/group_norm.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/native_group_norm_backward_native.h>
-#include <ATen/ops/native_group_norm_native.h>
 
 #include <array>
 #include <tuple>
@@ -13,6 +10,7 @@
 #include "torch/operands.h"
 #include "torch/refusal.h"
 #include "torch/stubs.h"
+#include "torch/version/group_norm.h"
 
 namespace graft::binding {
 namespace {
@@ -81,8 +79,8 @@ Three GRAFT_OPERATOR(native_group_norm)(const at::Tensor& input,
   check_sizes(input, scale, n, channels, length, groups);
   require_floating(input);
   require_parameters(input, {&scale, &shift});
-  return at::native::native_group_norm(input.contiguous(), weight, bias, n, channels, length,
-                                       groups, epsilon);
+  return native::native_group_norm(input.contiguous(), weight, bias, n, channels, length, groups,
+                                   epsilon);
 }
 Three GRAFT_OPERATOR(native_group_norm_backward)(const at::Tensor& grad_out,
                                                  const at::Tensor& input, const at::Tensor& mean,
@@ -93,14 +91,13 @@ Three GRAFT_OPERATOR(native_group_norm_backward)(const at::Tensor& grad_out,
   check_gradient(grad_out, input, mean, rstd, or_undefined(weight), n, channels, length, groups);
   require_floating(input);
   require_same_dtype(input, grad_out);
-  return at::native::native_group_norm_backward(grad_out.contiguous(), input.contiguous(), mean,
-                                                rstd, weight, n, channels, length, groups,
-                                                output_mask);
+  return native::native_group_norm_backward(grad_out.contiguous(), input.contiguous(), mean, rstd,
+                                            weight, n, channels, length, groups, output_mask);
 }
 
 void fill_group_norm_stubs() {
-  at::native::GroupNormKernel.set_privateuse1_dispatch_ptr(&forward);
-  at::native::GroupNormBackwardKernel.set_privateuse1_dispatch_ptr(&backward);
+  native::GroupNormKernel.set_privateuse1_dispatch_ptr(&forward);
+  native::GroupNormBackwardKernel.set_privateuse1_dispatch_ptr(&backward);
 }
 
 }  // namespace graft::binding

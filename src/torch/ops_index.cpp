@@ -3,9 +3,6 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/core/IListRef.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/TensorAdvancedIndexingUtils.h>
-#include <ATen/ops/_index_put_impl_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index.h>
 #include <ATen/ops/where.h>
@@ -16,6 +13,8 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/version/index.h"
+#include "torch/version/resize.h"
 
 namespace graft::binding {
 namespace {
@@ -33,7 +32,7 @@ bool starts_with_mask(const Indices& indices) {
 at::Tensor only_mask(const at::Tensor& self, const Indices& indices) {
   if (!starts_with_mask(indices)) return {};
   const at::Tensor number = at::empty({}, at::TensorOptions().dtype(at::kBool));
-  auto [alone, mask] = at::native::canDispatchToMaskedFill(self, indices, number);
+  auto [alone, mask] = native::canDispatchToMaskedFill(self, indices, number);
   return alone ? mask : at::Tensor();
 }
 
@@ -51,7 +50,7 @@ at::Tensor& GRAFT_OPERATOR(_index_put_impl_)(at::Tensor& self, const Indices& in
                    at::has_internal_overlap(self) != at::MemOverlap::Yes;
   const at::Tensor mask = one ? only_mask(self, indices) : at::Tensor();
   if (mask.defined()) return at::where_outf(mask, values.reshape({}), self, self);
-  return at::native::_index_put_impl_(self, indices, values, accumulate, unsafe);
+  return native::_index_put_impl_(self, indices, values, accumulate, unsafe);
 }
 
 void GRAFT_STRUCTURED(cat_out)(const at::ITensorListRef& tensors, int64_t dim, int64_t, bool, bool,
@@ -83,7 +82,7 @@ at::Tensor& GRAFT_OPERATOR(index_select_out)(const at::Tensor& self, int64_t dim
   at::assert_no_internal_overlap(out);
   at::assert_no_overlap(out, self);
   at::assert_no_overlap(out, index);
-  at::native::resize_output(out, sizes);
+  native::resize_output(out, sizes);
   if (out.numel() == 0) return out;
   TORCH_CHECK_INDEX(self.dim() != 1 || self.numel() > 0, "index out of range in self");
   TORCH_CHECK(self.numel() > 0, "index_select(): self indexing axis dim should be positive");

@@ -2,7 +2,6 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
-#include <ATen/native/Repeat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
@@ -18,6 +17,7 @@
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/refusal.h"
+#include "torch/version/search.h"
 
 namespace graft::binding {
 namespace {
@@ -173,10 +173,10 @@ at::Tensor& GRAFT_OPERATOR(masked_scatter_)(at::Tensor& self, const at::Tensor& 
 at::Tensor GRAFT_OPERATOR(repeat_interleave_Tensor)(const at::Tensor& repeats,
                                                     std::optional<int64_t> output_size) {
   if (repeats.scalar_type() == at::kInt) {
-    return at::native::repeat_interleave_common<int32_t, repeat<int32_t>>(repeats, output_size);
+    return native::repeat_interleave_common<int32_t, repeat<int32_t>>(repeats, output_size);
   }
   require(repeats.scalar_type() == at::kLong);
-  return at::native::repeat_interleave_common<int64_t, repeat<int64_t>>(repeats, output_size);
+  return native::repeat_interleave_common<int64_t, repeat<int64_t>>(repeats, output_size);
 }
 
 at::Tensor GRAFT_OPERATOR(segment_reduce)(const at::Tensor& data, c10::string_view,

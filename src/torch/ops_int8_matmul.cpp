@@ -1,5 +1,4 @@
 // src/torch/ops_int8_matmul.cpp: matrix products with factors of 8 bits.
-#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 
@@ -7,6 +6,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/operands.h"
+#include "torch/version/resize.h"
 
 namespace graft::binding {
 
@@ -23,7 +23,7 @@ at::Tensor& GRAFT_OPERATOR(_int_mm_out)(const at::Tensor& self, const at::Tensor
               "_int_mm: Expected mat2 dtype to be of type int8 but got ", mat2.dtype());
   TORCH_CHECK(out.scalar_type() == at::kInt,
               "_int_mm: Expected result dtype to be of type kInt but got ", out.dtype());
-  at::native::resize_output(out, {self.size(0), mat2.size(1)});
+  native::resize_output(out, {self.size(0), mat2.size(1)});
   if (out.numel() > 0) matmul(stream_of(self), view_of(out), view_of(self), view_of(mat2));
   return out;
 }

@@ -1,5 +1,4 @@
 // src/torch/ops_layer_norm.cpp: layer normalisation and its gradients.
-#include <ATen/native/layer_norm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
@@ -9,6 +8,7 @@
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/refusal.h"
+#include "torch/version/layer_norm.h"
 
 namespace graft::binding {
 namespace {
@@ -33,8 +33,7 @@ at::Tensor statistics(const at::Tensor& input, at::IntArrayRef normalized_shape)
 Three GRAFT_OPERATOR(native_layer_norm)(const at::Tensor& input, at::IntArrayRef normalized_shape,
                                         const Optional& weight, const Optional& bias, double eps) {
   const at::Tensor scale = contiguous(weight), shift = contiguous(bias);
-  const auto [rows, n] =
-      at::native::_check_layer_norm_inputs(input, normalized_shape, scale, shift);
+  const auto [rows, n] = native::_check_layer_norm_inputs(input, normalized_shape, scale, shift);
   require_floating(input);
   require_parameters(input, {&scale, &shift});
   const at::Tensor source = input.contiguous();
@@ -55,8 +54,7 @@ Three GRAFT_OPERATOR(native_layer_norm_backward)(const at::Tensor& grad_out,
                                                  const Optional& weight, const Optional& bias,
                                                  std::array<bool, 3> output_mask) {
   const at::Tensor scale = contiguous(weight), shift = contiguous(bias);
-  const auto [rows, n] =
-      at::native::_check_layer_norm_inputs(input, normalized_shape, scale, shift);
+  const auto [rows, n] = native::_check_layer_norm_inputs(input, normalized_shape, scale, shift);
   require_floating(input);
   require_same_dtype(input, grad_out);
   const at::Tensor source = input.contiguous(), gradient = grad_out.contiguous();

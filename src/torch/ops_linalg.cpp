@@ -1,7 +1,4 @@
 // src/torch/ops_linalg.cpp: linear algebra: LU, Cholesky, QR, eigenvalues, SVD, triangular systems.
-#include <ATen/native/BatchLinearAlgebra.h>
-#include <ATen/native/LinearAlgebraUtils.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/real.h>
@@ -20,11 +17,13 @@
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/stubs.h"
+#include "torch/version/linalg.h"
+#include "torch/version/resize.h"
 
 namespace graft::binding {
 namespace {
 
-using at::native::TransposeType;
+using native::TransposeType;
 
 // Above so many rows or columns LAPACK's blocked algorithms on the CPU are the faster ones.
 constexpr int64_t kMaxSize = 256;
@@ -204,7 +203,7 @@ void eigh_stub(const at::Tensor& values, const at::Tensor& vectors, const at::Te
                bool upper, bool compute_vectors) {
   require_jacobi_kernel(vectors);
   const int64_t count = c10::multiply_integers(batch_of(vectors)), n = vectors.size(-1);
-  const at::Tensor work = as_batch(at::native::cloneBatchedColumnMajor(vectors), batch_of(vectors));
+  const at::Tensor work = as_batch(native::cloneBatchedColumnMajor(vectors), batch_of(vectors));
   const at::Tensor found = at::empty({count, n}, values.options());
   const Overwritten result(vectors);
   const TensorView view = result.view();
@@ -242,7 +241,7 @@ void svd_stub(const at::Tensor& input, bool full_matrices, bool compute_uv,
   const at::Tensor tall = wide ? input.mH() : input;
   const int64_t count = c10::multiply_integers(batch_of(input));
   const int64_t rows = tall.size(-2), columns = tall.size(-1);
-  const at::Tensor work = as_batch(at::native::cloneBatchedColumnMajor(tall), batch_of(input));
+  const at::Tensor work = as_batch(native::cloneBatchedColumnMajor(tall), batch_of(input));
   const at::Tensor values = at::empty({count, columns}, S.options());
   at::Tensor right;
   if (compute_uv) right = at::empty({count, columns, columns}, work.options()).mT();
@@ -285,8 +284,8 @@ void GRAFT_STRUCTURED(lu_unpack_out)(const at::Tensor& factors, const at::Tensor
   // L or U may be factors itself, which then has its sizes: the other follows them.
   const at::Tensor lower = factors.narrow(-1, 0, k).tril(-1);
   const at::Tensor upper = factors.narrow(-2, 0, k).triu();
-  at::native::resize_output(L, lower.sizes());
-  at::native::resize_output(U, upper.sizes());
+  native::resize_output(L, lower.sizes());
+  native::resize_output(U, upper.sizes());
   U.copy_(upper);
   L.copy_(lower);
   L.diagonal(0, -2, -1).fill_(1);
@@ -306,22 +305,22 @@ at::Tensor& GRAFT_OPERATOR(linalg_eigvals_out)(const at::Tensor& self, at::Tenso
 at::Tensor GRAFT_OPERATOR(_cholesky_solve_helper)(const at::Tensor& self, const at::Tensor& A,
                                                   bool upper) {
   require_kernel(A);
-  const at::Tensor result = at::native::cloneBatchedColumnMajor(self);
+  const at::Tensor result = native::cloneBatchedColumnMajor(self);
   solve_with_factor(result, A, upper);
   return result;
 }
 
 void fill_linalg_stubs() {
-  at::native::lu_factor_stub.set_privateuse1_dispatch_ptr(&binding::lu_factor_stub);
-  at::native::lu_solve_stub.set_privateuse1_dispatch_ptr(&binding::lu_solve_stub);
-  at::native::triangular_solve_stub.set_privateuse1_dispatch_ptr(&binding::triangular_solve_stub);
-  at::native::cholesky_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_stub);
-  at::native::geqrf_stub.set_privateuse1_dispatch_ptr(&binding::geqrf_stub);
-  at::native::ormqr_stub.set_privateuse1_dispatch_ptr(&binding::ormqr_stub);
-  at::native::linalg_eigh_stub.set_privateuse1_dispatch_ptr(&eigh_stub);
-  at::native::svd_stub.set_privateuse1_dispatch_ptr(&binding::svd_stub);
-  at::native::orgqr_stub.set_privateuse1_dispatch_ptr(&binding::orgqr_stub);
-  at::native::cholesky_inverse_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_inverse_stub);
+  native::lu_factor_stub.set_privateuse1_dispatch_ptr(&binding::lu_factor_stub);
+  native::lu_solve_stub.set_privateuse1_dispatch_ptr(&binding::lu_solve_stub);
+  native::triangular_solve_stub.set_privateuse1_dispatch_ptr(&binding::triangular_solve_stub);
+  native::cholesky_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_stub);
+  native::geqrf_stub.set_privateuse1_dispatch_ptr(&binding::geqrf_stub);
+  native::ormqr_stub.set_privateuse1_dispatch_ptr(&binding::ormqr_stub);
+  native::linalg_eigh_stub.set_privateuse1_dispatch_ptr(&eigh_stub);
+  native::svd_stub.set_privateuse1_dispatch_ptr(&binding::svd_stub);
+  native::orgqr_stub.set_privateuse1_dispatch_ptr(&binding::orgqr_stub);
+  native::cholesky_inverse_stub.set_privateuse1_dispatch_ptr(&binding::cholesky_inverse_stub);
 }
 
 }  // namespace graft::binding

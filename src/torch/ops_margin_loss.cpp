@@ -1,6 +1,5 @@
 // src/torch/ops_margin_loss.cpp: the hinge losses of classes.
 #include <ATen/TensorOperators.h>
-#include <ATen/native/LossMulti.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -12,6 +11,7 @@
 #include "torch/out_argument.h"
 #include "torch/reduced_loss.h"
 #include "torch/refusal.h"
+#include "torch/version/loss.h"
 
 namespace graft::binding {
 namespace {
@@ -24,7 +24,7 @@ struct Margins {
           const at::Scalar& margin, const Weight& weight) {
     squared = p.toLong() == 2;
     TORCH_CHECK(squared || p.toLong() == 1, "only p == 1 and p == 2 supported");
-    at::native::multi_margin_loss_shape_check(samples, classes, self.dim(), self, target, weight);
+    native::multi_margin_loss_shape_check(samples, classes, self.dim(), self, target, weight);
     require_floating(self);
     check_scalar_type(target, at::kLong);
     const at::Tensor scale = binding::or_undefined(weight);
@@ -110,7 +110,7 @@ at::Tensor& GRAFT_OPERATOR(multi_margin_loss_backward_grad_input)(
 std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(multilabel_margin_loss_forward)(
     const at::Tensor& self, const at::Tensor& target, int64_t reduction) {
   int64_t samples = 0, classes = 0;
-  at::native::multilabel_margin_loss_shape_check(samples, classes, self.dim(), self, target);
+  native::multilabel_margin_loss_shape_check(samples, classes, self.dim(), self, target);
   require_floating(self);
   const at::Tensor scores = self.reshape({samples, classes}).contiguous();
   const at::Tensor labels = target.reshape({samples, classes}).contiguous();
@@ -144,7 +144,7 @@ at::Tensor GRAFT_OPERATOR(multilabel_margin_loss_backward)(const at::Tensor& gra
                                                            int64_t reduction,
                                                            const at::Tensor& is_target) {
   int64_t samples = 0, classes = 0;
-  at::native::multilabel_margin_loss_shape_check(samples, classes, self.dim(), self, target);
+  native::multilabel_margin_loss_shape_check(samples, classes, self.dim(), self, target);
   require_floating(self);
   const at::Tensor scores = self.reshape({samples, classes}).contiguous();
   const at::Tensor labels = target.reshape({samples, classes}).contiguous();

@@ -1,7 +1,6 @@
 // src/torch/ops_matmul.cpp: matrix products.
 #include <ATen/ExpandUtils.h>
 #include <ATen/OpMathType.h>
-#include <ATen/ScalarOps.h>
 #include <ATen/ops/_efficientzerotensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
@@ -17,6 +16,7 @@
 #include "torch/operands.h"
 #include "torch/out_argument.h"
 #include "torch/refusal.h"
+#include "torch/version/factories.h"
 
 namespace graft::binding {
 namespace {
@@ -48,7 +48,7 @@ void scale(const at::Tensor& out, const at::Tensor& addend, const at::Scalar& be
     return;
   }
   const at::Tensor factor = narrow ? at::scalar_tensor(beta, addend.options().device(at::kCPU))
-                                   : at::native::wrapped_scalar_tensor(beta);
+                                   : native::wrapped_scalar_tensor(beta);
   at::mul_out(result, *at::expand_size(addend, out.sizes(), "addmm"), factor);
 }
 

@@ -2,14 +2,8 @@
 // do in CPU or CUDA code.
 #include <ATen/NestedTensorImpl.h>
 #include <ATen/WrapDimUtils.h>
-#include <ATen/native/nested/NestedTensorMath.h>
-#include <ATen/ops/_nested_compute_contiguous_strides_offsets_native.h>
-#include <ATen/ops/_nested_tensor_softmax_with_shape_native.h>
-#include <ATen/ops/_nested_view_from_buffer_native.h>
-#include <ATen/ops/bmm_native.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/is_pinned_native.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/native_layer_norm_backward.h>
 
@@ -18,12 +12,13 @@
 
 #include "operators.h"
 #include "torch/guarded.h"
+#include "torch/version/nested.h"
 
 namespace graft::binding {
 namespace {
 
-using at::native::get_nested_tensor_impl;
-using at::native::NestedTensorImpl;
+using native::get_nested_tensor_impl;
+using native::NestedTensorImpl;
 using Optional = std::optional<at::Tensor>;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
@@ -60,9 +55,9 @@ std::pair<int64_t, int64_t> rows_of(const at::Tensor& input, at::IntArrayRef nor
   TORCH_CHECK(c10::multiply_integers(normalized_shape) > 0,
               "layer_norm of a nested tensor expects a normalized_shape without zeros, got ",
               normalized_shape);
-  return at::native::_check_nested_layer_norm_inputs(
-      *get_nested_tensor_impl(input), normalized_shape, weight.value_or(at::Tensor()),
-      bias.value_or(at::Tensor()));
+  return native::_check_nested_layer_norm_inputs(*get_nested_tensor_impl(input), normalized_shape,
+                                                 weight.value_or(at::Tensor()),
+                                                 bias.value_or(at::Tensor()));
 }
 
 Three layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape, const Optional& weight,
@@ -143,8 +138,8 @@ at::Tensor GRAFT_OPERATOR(_nested_view_from_buffer)(const at::Tensor& buffer,
                                                     const at::Tensor& sizes,
                                                     const at::Tensor& strides,
                                                     const at::Tensor& offsets) {
-  return at::native::_nested_view_from_buffer(buffer, on_host(sizes), on_host(strides),
-                                              on_host(offsets));
+  return native::_nested_view_from_buffer(buffer, on_host(sizes), on_host(strides),
+                                          on_host(offsets));
 }
 
 std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_nested_compute_contiguous_strides_offsets)(
@@ -152,7 +147,7 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_nested_compute_contiguous_str
   const bool known = sizes.scalar_type() == at::kLong && (sizes.dim() == 0 || sizes.dim() == 2);
   TORCH_CHECK(known, "expected int64 sizes of [parts, dimensions of a part], but got ",
               sizes.scalar_type(), " and ", sizes.sizes());
-  return at::native::_nested_compute_contiguous_strides_offsets(on_host(sizes).contiguous());
+  return native::_nested_compute_contiguous_strides_offsets(on_host(sizes).contiguous());
 }
 
 // sizes is [parts, rank of a part]. fused: padded is [parts, heads, length, size of a
@@ -179,15 +174,15 @@ TORCH_LIBRARY_IMPL(aten, GRAFT_NESTED_KEY, m) {
   m.impl("_fused_sdp_choice", TORCH_FN(GRAFT_OPERATOR(_fused_sdp_choice)));
   m.impl("_native_multi_head_attention", TORCH_FN(GRAFT_OPERATOR(_native_multi_head_attention)));
   m.impl("_nested_sum_backward", TORCH_FN(sum_backward));
-  m.impl("_nested_tensor_softmax_with_shape", TORCH_FN(at::native::NestedTensor_softmax_dropout));
+  m.impl("_nested_tensor_softmax_with_shape", TORCH_FN(native::NestedTensor_softmax_dropout));
   m.impl("_pin_memory", TORCH_FN(pin_memory));
   m.impl("_transform_bias_rescale_qkv", TORCH_FN(GRAFT_OPERATOR(_transform_bias_rescale_qkv)));
-  m.impl("bmm", TORCH_FN(at::native::bmm_nested));
-  m.impl("is_pinned", TORCH_FN(at::native::is_pinned));
+  m.impl("bmm", TORCH_FN(native::bmm_nested));
+  m.impl("is_pinned", TORCH_FN(native::is_pinned));
   m.impl("native_layer_norm", TORCH_FN(layer_norm));
   m.impl("native_layer_norm_backward", TORCH_FN(layer_norm_backward));
   m.impl("sum.dim_IntList", TORCH_FN(sum));
-  m.impl("to_padded_tensor", TORCH_FN(at::native::NestedTensor_to_padded_tensor_generic));
+  m.impl("to_padded_tensor", TORCH_FN(native::NestedTensor_to_padded_tensor_generic));
 }
 
 }  // namespace graft::binding

@@ -1,5 +1,4 @@
 // src/torch/ops_nonzero.cpp: the positions of elements that are not zero.
-#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 
 #include "kernels/compaction.h"
@@ -7,6 +6,7 @@
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/out_argument.h"
+#include "torch/version/resize.h"
 
 namespace graft::binding {
 namespace {
@@ -42,7 +42,7 @@ at::Tensor& GRAFT_OPERATOR(nonzero_out)(const at::Tensor& self, at::Tensor& out)
   const at::Tensor marks = marks_of(self);
   Compaction found(stream_of(self), view_of(marks));
   const int64_t rows = counted(found, self);
-  at::native::resize_output(out, {rows, self.dim()});
+  native::resize_output(out, {rows, self.dim()});
   write_positions(found, self, out, rows);
   return out;
 }
@@ -63,7 +63,7 @@ at::Tensor& GRAFT_OPERATOR(nonzero_static_out)(const at::Tensor& self, int64_t s
   TORCH_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
   check_positions_dtype("nonzero_static", out);
   require_separate(out, {&self});
-  at::native::resize_output(out, {size, self.dim()});
+  native::resize_output(out, {size, self.dim()});
   out.fill_(fill_value);
   const at::Tensor marks = marks_of(self);
   Compaction found(stream_of(self), view_of(marks));

@@ -1,5 +1,4 @@
 // src/torch/ops_padding.cpp: padding by reflection and by the edge, and its gradients.
-#include <ATen/native/Padding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/reflection_pad1d_backward_ops.h>
@@ -17,6 +16,7 @@
 #include "torch/operands.h"
 #include "torch/out_argument.h"
 #include "torch/refusal.h"
+#include "torch/version/padding.h"
 
 namespace graft::binding {
 namespace {
@@ -139,7 +139,7 @@ void GRAFT_STRUCTURED(replication_pad3d_out)(const at::Tensor& self, at::IntArra
 
 at::Tensor& GRAFT_OPERATOR(reflection_pad2d_out)(const at::Tensor& self, at::IntArrayRef padding,
                                                  at::Tensor& out) {
-  at::native::padding::check_valid_input<2>(self, padding);
+  native::check_valid_input<2>(self, padding);
   const int64_t width = self.size(-1), height = self.size(-2);
   TORCH_CHECK(padding[0] < width && padding[1] < width,
               "Argument #4: Padding size should be less than the corresponding input dimension, "

@@ -1,7 +1,5 @@
 // src/torch/ops_patches.cpp: cutting images into patches and summing patches up, with
 // Tensor.unfold.
-#include <ATen/native/UnfoldBackward.h>
-#include <ATen/native/im2col_shape_check.h>
 #include <ATen/ops/empty.h>
 
 #include <array>
@@ -13,6 +11,7 @@
 #include "torch/operands.h"
 #include "torch/refusal.h"
 #include "torch/stubs.h"
+#include "torch/version/patches.h"
 
 namespace graft::binding {
 namespace {
@@ -52,8 +51,8 @@ at::Tensor& GRAFT_OPERATOR(im2col_out)(const at::Tensor& self, at::IntArrayRef k
                                        at::IntArrayRef dilation, at::IntArrayRef padding,
                                        at::IntArrayRef stride, at::Tensor& out) {
   check_pairs(kernel, dilation, padding, stride);
-  at::native::im2col_shape_check(self, at::Tensor(), kernel[0], kernel[1], dilation[0], dilation[1],
-                                 padding[0], padding[1], stride[0], stride[1]);
+  native::im2col_shape_check(self, at::Tensor(), kernel[0], kernel[1], dilation[0], dilation[1],
+                             padding[0], padding[1], stride[0], stride[1]);
   require(!at::isIntegralType(self.scalar_type(), false));
   check_scalar_type(out, self.scalar_type());
   const bool batched = self.dim() == 4;
@@ -90,9 +89,9 @@ at::Tensor& GRAFT_OPERATOR(col2im_out)(const at::Tensor& self, at::IntArrayRef o
   TORCH_CHECK(output_size.size() == 2, "It is expected output_size equals to 2, but got size ",
               output_size.size());
   check_pairs(kernel, dilation, padding, stride);
-  at::native::col2im_shape_check(self, at::Tensor(), output_size[0], output_size[1], kernel[0],
-                                 kernel[1], dilation[0], dilation[1], padding[0], padding[1],
-                                 stride[0], stride[1]);
+  native::col2im_shape_check(self, at::Tensor(), output_size[0], output_size[1], kernel[0],
+                             kernel[1], dilation[0], dilation[1], padding[0], padding[1], stride[0],
+                             stride[1]);
   require(!at::isIntegralType(self.scalar_type(), false));
   check_scalar_type(out, self.scalar_type());
   const bool batched = self.dim() == 3;
@@ -136,7 +135,7 @@ void unfold_backward_stub(at::Tensor& grad_in, const at::Tensor& grad, int64_t d
 }
 
 void fill_patch_stubs() {
-  at::native::unfold_backward_stub.set_privateuse1_dispatch_ptr(&unfold_backward_stub);
+  native::unfold_backward_stub.set_privateuse1_dispatch_ptr(&unfold_backward_stub);
 }
 
 }  // namespace graft::binding

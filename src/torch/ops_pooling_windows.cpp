@@ -1,8 +1,5 @@
 // src/torch/ops_pooling_windows.cpp: pools beyond plain images: volumes, adaptive and fractional
 // maxima, and unpooling.
-#include <ATen/native/FractionalMaxPooling.h>
-#include <ATen/native/Pool.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/fractional_max_pool2d_backward_ops.h>
 #include <ATen/ops/zeros.h>
@@ -20,6 +17,8 @@
 #include "torch/operands.h"
 #include "torch/pooling_checks.h"
 #include "torch/refusal.h"
+#include "torch/version/pooling.h"
+#include "torch/version/resize.h"
 
 namespace graft::binding {
 namespace {
@@ -111,9 +110,9 @@ struct Pool3d {
   Triple output(const at::Tensor& self, bool ceil_mode) const {
     Triple sizes;
     for (size_t d = 0; d < 3; ++d) {
-      sizes[d] = at::native::pooling_output_shape<int64_t>(self.size(static_cast<int64_t>(d) - 3),
-                                                           kernel[d], padding[d], stride[d],
-                                                           dilation[d], ceil_mode);
+      sizes[d] =
+          native::pooling_output_shape<int64_t>(self.size(static_cast<int64_t>(d) - 3), kernel[d],
+                                                padding[d], stride[d], dilation[d], ceil_mode);
     }
     return sizes;
   }
@@ -129,7 +128,7 @@ constexpr const char* kFractionalNames[] = {"time", "height", "width"};
 template <int dims>
 void fractional(const at::Tensor& self, at::IntArrayRef kernel_size, const at::Tensor& samples,
                 const at::Tensor& output, const at::Tensor& indices) {
-  at::native::fractional_max_pool_check_shape<dims>(self, samples);
+  native::fractional_max_pool_check_shape<dims>(self, samples);
   require_floating(self);
   // Upstream's sums of the sizes overflow for the largest kernels. The smallest ones are all alike.
   constexpr int64_t kSmallest = -(int64_t{1} << 31);
@@ -165,7 +164,7 @@ at::Tensor& fractional_gradient_into(const at::Tensor& grad_output, const at::Te
   }
   check_scalar_type(grad_input, self.scalar_type());
   const DeviceScope device(self.device());
-  at::native::resize_output(grad_input, self.sizes());
+  native::resize_output(grad_input, self.sizes());
   at_indices(grad_output, indices, dims, grad_input);
   return grad_input;
 }
@@ -191,10 +190,9 @@ PairOut GRAFT_OPERATOR(max_pool3d_with_indices_out)(const at::Tensor& self,
               "non-empty 4D or 5D (batch mode) tensor expected for input");
   const Triple size = pool.output(self, ceil_mode);
   const auto& [k, s, p, d] = pool;
-  at::native::pool3d_shape_check(self, self.size(-4), k[0], k[1], k[2], s[0], s[1], s[2], p[0],
-                                 p[1], p[2], d[0], d[1], d[2], self.size(-3), self.size(-2),
-                                 self.size(-1), size[0], size[1], size[2],
-                                 "max_pool3d_with_indices_out()");
+  native::pool3d_shape_check(self, self.size(-4), k[0], k[1], k[2], s[0], s[1], s[2], p[0], p[1],
+                             p[2], d[0], d[1], d[2], self.size(-3), self.size(-2), self.size(-1),
+                             size[0], size[1], size[2], "max_pool3d_with_indices_out()");
   at::DimVector sizes(self.sizes().begin(), self.sizes().end());
   std::copy(size.begin(), size.end(), sizes.end() - 3);
   check_scalar_type(out, self.scalar_type());
@@ -227,7 +225,7 @@ at::Tensor& GRAFT_OPERATOR(max_pool3d_with_indices_backward_grad_input)(
   check_gradient_dtype(grad_output, self);
   const Triple size = pool.output(self, ceil_mode);
   const auto& [k, s, p, d] = pool;
-  at::native::max_pool3d_backward_shape_check(
+  native::max_pool3d_backward_shape_check(
       self, grad_output, indices, self.size(-4), k[0], k[1], k[2], s[0], s[1], s[2], p[0], p[1],
       p[2], d[0], d[1], d[2], self.size(-3), self.size(-2), self.size(-1), size[0], size[1],
       size[2], "max_pool3d_with_indices_backward()");

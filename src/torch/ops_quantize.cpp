@@ -1,5 +1,4 @@
 // src/torch/ops_quantize.cpp: from numbers to quantized tensors and back.
-#include <ATen/native/quantized/AffineQuantizer.h>
 #include <ATen/ops/quantize_per_tensor.h>
 #include <ATen/quantized/Quantizer.h>
 
@@ -10,6 +9,7 @@
 #include "torch/quantization.h"
 #include "torch/quantized_image.h"
 #include "torch/stubs.h"
+#include "torch/version/quantization.h"
 
 namespace graft::binding {
 namespace {
@@ -110,7 +110,7 @@ std::vector<at::Tensor> GRAFT_OPERATOR(quantize_per_tensor_tensors)(at::TensorLi
 }
 
 void fill_quantization_stubs() {
-  using namespace at::native;
+  using namespace native;
   const auto fill = [](auto& stub, auto function) { stub.set_privateuse1_dispatch_ptr(function); };
   fill(quantize_tensor_per_tensor_affine_stub, &quantize_alike);
   fill(quantize_tensor_per_channel_affine_stub, &quantize_channels);

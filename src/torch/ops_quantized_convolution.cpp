@@ -1,7 +1,5 @@
 // src/torch/ops_quantized_convolution.cpp: convolutions with int8 weights, on quantized and on
 // float inputs.
-#include <ATen/native/ConvUtils.h>
-#include <ATen/native/quantized/PackedParams.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
@@ -15,6 +13,8 @@
 #include "torch/operands.h"
 #include "torch/packed_weight.h"
 #include "torch/quantized_image.h"
+#include "torch/version/convolution.h"
+#include "torch/version/quantization.h"
 
 namespace graft::binding {
 namespace {
@@ -142,11 +142,11 @@ class ConvolutionWeight final : public ConvPackedParamsBase<rank> {
     parameters.transposed = transpose();
     const Sizes padding = bordered ? Sizes(rank, 0) : steps_.padding;
     const at::IntArrayRef weight = weight_.values.sizes();
-    const auto sizes = transpose() ? at::native::conv_input_size(
-                                         integers.sizes(), weight, padding, steps_.output_padding,
-                                         steps_.stride, steps_.dilation, groups())
-                                   : at::native::conv_output_size(integers.sizes(), weight, padding,
-                                                                  steps_.stride, steps_.dilation);
+    const auto sizes = transpose() ? native::conv_input_size(integers.sizes(), weight, padding,
+                                                             steps_.output_padding, steps_.stride,
+                                                             steps_.dilation, groups())
+                                   : native::conv_output_size(integers.sizes(), weight, padding,
+                                                              steps_.stride, steps_.dilation);
     at::Tensor result = at::empty(
         sizes, integers.options().dtype(at::kInt).memory_format(integers.suggest_memory_format()));
     if (result.numel() == 0) return result;

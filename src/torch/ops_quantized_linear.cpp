@@ -1,6 +1,5 @@
 // src/torch/ops_quantized_linear.cpp: linear layers with int8 weights, on quantized and on float
 // inputs.
-#include <ATen/native/quantized/PackedParams.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
 
@@ -9,6 +8,7 @@
 #include "torch/operands.h"
 #include "torch/packed_weight.h"
 #include "torch/quantized_image.h"
+#include "torch/version/quantization.h"
 
 namespace graft::binding {
 namespace {

@@ -1,8 +1,6 @@
 // src/torch/ops_range.cpp: tensors of evenly spaced numbers, permutations and identities.
 #include <ATen/Dispatch.h>
 #include <ATen/MemoryOverlap.h>
-#include <ATen/native/RangeUtils.h>
-#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/pow.h>
@@ -15,6 +13,7 @@
 #include "torch/out_argument.h"
 #include "torch/refusal.h"
 #include "torch/stubs.h"
+#include "torch/version/factories.h"
 
 namespace graft::binding {
 
@@ -25,8 +24,8 @@ at::Tensor& GRAFT_OPERATOR(arange_start_out)(const at::Scalar& start, const at::
   const at::ScalarType type = integral ? at::kLong : at::kDouble;
   // PyTorch counts in integers for int64 alone.
   const int64_t size = out.scalar_type() == at::kLong
-                           ? at::native::compute_arange_size<int64_t>(start, end, step)
-                           : at::native::compute_arange_size<double>(start, end, step);
+                           ? native::compute_arange_size<int64_t>(start, end, step)
+                           : native::compute_arange_size<double>(start, end, step);
   if (out.numel() != size) {
     if (out.numel() > 0) {
       TORCH_WARN("The number of elements in the out tensor of shape ", out.sizes(), " is ",
@@ -74,7 +73,7 @@ at::Tensor& GRAFT_OPERATOR(randperm_generator_out)(int64_t n,
                                                    at::Tensor& out) {
   TORCH_CHECK(n >= 0, "n must be non-negative, got", n);
   require_number(out);
-  at::native::check_supported_max_int_with_precision(n, out);
+  native::check_supported_max_int_with_precision(n, out);
   out.resize_({n});
   if (n == 0) return out;
   // One 64-bit draw for each element, two to a block.

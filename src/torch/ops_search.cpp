@@ -1,6 +1,4 @@
 // src/torch/ops_search.cpp: searchsorted and bucketize.
-#include <ATen/native/BucketizationUtils.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 
 #include "kernels/search.h"
@@ -8,6 +6,8 @@
 #include "torch/guarded.h"
 #include "torch/operands.h"
 #include "torch/stubs.h"
+#include "torch/version/resize.h"
+#include "torch/version/search.h"
 
 namespace graft::binding {
 namespace {
@@ -30,14 +30,14 @@ at::Tensor& GRAFT_OPERATOR(searchsorted_Tensor_out)(const at::Tensor& sequence,
                                                     const std::optional<at::Tensor>& sorter,
                                                     at::Tensor& out) {
   const at::Tensor order = or_undefined(sorter);
-  at::native::searchsorted_pre_check(sequence, self, out, out_int32, right, side, order);
-  at::native::resize_output(out, self.sizes());
+  native::searchsorted_pre_check(sequence, self, out, out_int32, right, side, order);
+  native::resize_output(out, self.sizes());
   TORCH_CHECK(sequence.dim() > 0,
               "searchsorted: expected an out that is not the boundaries, which got the values' "
               "sizes: give another tensor");
   if (self.numel() == 0) return out;
   at::Tensor values, rows, places;
-  at::native::searchsorted_maybe_trim_input_tensors(values, rows, places, self, sequence, order);
+  native::searchsorted_maybe_trim_input_tensors(values, rows, places, self, sequence, order);
   if (!values.defined()) values = self;
   if (!rows.defined()) rows = sequence;
   if (!places.defined()) places = order;
@@ -64,7 +64,7 @@ at::Tensor& GRAFT_OPERATOR(searchsorted_Scalar_out)(const at::Tensor& sequence,
                                                     std::optional<c10::string_view> side,
                                                     const std::optional<at::Tensor>& sorter,
                                                     at::Tensor& out) {
-  const at::Tensor value = at::native::searchsorted_scalar_tensor(self, sequence.device());
+  const at::Tensor value = native::searchsorted_scalar_tensor(self, sequence.device());
   return GRAFT_OPERATOR(searchsorted_Tensor_out)(sequence, value, out_int32, right, side, sorter,
                                                  out);
 }
@@ -94,7 +94,7 @@ at::Tensor GRAFT_OPERATOR(bucketize_Tensor)(const at::Tensor& self, const at::Te
 
 at::Tensor GRAFT_OPERATOR(bucketize_Scalar)(const at::Scalar& self, const at::Tensor& boundaries,
                                             bool out_int32, bool right) {
-  const at::Tensor value = at::native::searchsorted_scalar_tensor(self, boundaries.device());
+  const at::Tensor value = native::searchsorted_scalar_tensor(self, boundaries.device());
   return GRAFT_OPERATOR(bucketize_Tensor)(value, boundaries, out_int32, right);
 }
 

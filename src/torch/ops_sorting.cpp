@@ -2,10 +2,6 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/TensorUtils.h>
 #include <ATen/WrapDimUtils.h>
-#include <ATen/native/ReduceOpsUtils.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/Sorting.h>
-#include <ATen/native/SortingUtils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
@@ -17,6 +13,9 @@
 #include "torch/operands.h"
 #include "torch/out_argument.h"
 #include "torch/stubs.h"
+#include "torch/version/counting.h"
+#include "torch/version/reduction.h"
+#include "torch/version/resize.h"
 
 namespace graft::binding {
 namespace {
@@ -38,7 +37,7 @@ using Found = std::tuple<at::Tensor&, at::Tensor&>;
 Found median_into(const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor& values,
                   at::Tensor& indices, Pick which) {
   dim = at::maybe_wrap_dim(dim, self.dim());
-  at::native::zero_numel_check_dims(self, dim, "median()");
+  native::zero_numel_check_dims(self, dim, "median()");
   at::checkDeviceType("median", {values, indices}, self.device().type());
   at::checkScalarType("median", {indices, "indices", 1}, at::kLong);
   at::checkSameType("median", {values, "values", 0}, {self, "self", 2});
@@ -50,8 +49,8 @@ Found median_into(const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor&
     sizes[dim] = 1;
     if (!keepdim) sizes.erase(sizes.begin() + dim);
   }
-  at::native::resize_output(values, sizes);
-  at::native::resize_output(indices, sizes);
+  native::resize_output(values, sizes);
+  native::resize_output(indices, sizes);
   require_separate(values);
   require_separate(indices);
   const bool kept = keepdim || self.dim() == 0;
@@ -96,14 +95,13 @@ void GRAFT_STRUCTURED(topk_values)(const at::Tensor& self, int64_t k, int64_t gi
 Found GRAFT_OPERATOR(kthvalue_values)(const at::Tensor& self, int64_t k, int64_t given,
                                       bool keepdim, at::Tensor& values, at::Tensor& indices) {
   const int64_t dim = at::maybe_wrap_dim(given, self.dim(), true);
-  at::native::zero_numel_check_dims(self, dim, "kthvalue()");
+  native::zero_numel_check_dims(self, dim, "kthvalue()");
   const int64_t size = self.dim() == 0 ? 1 : self.size(dim);
   TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ",
               dim);
   at::assert_no_overlap(self, values);
   if (self.dim() > 0) refuse_bool(self);
-  at::native::_reduction_with_indices_allocate_or_resize_output(values, indices, self, dim,
-                                                                keepdim);
+  native::_reduction_with_indices_allocate_or_resize_output(values, indices, self, dim, keepdim);
   require_separate(values);
   require_separate(indices);
   pick_into(Pick::kNth, values, indices, self, dim, k - 1);
@@ -146,13 +144,12 @@ Found GRAFT_OPERATOR(mode_values)(const at::Tensor& self, int64_t given, bool ke
               "' but got '", indices.scalar_type(), "' for indices output");
   const int64_t dim = at::maybe_wrap_dim(given, self.dim());
   if (self.numel() == 0) {
-    const auto sizes = at::native::get_zero_numel_tensor_size(self, dim, keepdim, "mode()");
-    at::native::resize_output(values, sizes);
-    at::native::resize_output(indices, sizes);
+    const auto sizes = native::get_zero_numel_tensor_size(self, dim, keepdim, "mode()");
+    native::resize_output(values, sizes);
+    native::resize_output(indices, sizes);
     return {values, indices};
   }
-  at::native::_reduction_with_indices_allocate_or_resize_output(values, indices, self, dim,
-                                                                keepdim);
+  native::_reduction_with_indices_allocate_or_resize_output(values, indices, self, dim, keepdim);
   require_separate(values, {&self});
   require_separate(indices, {&self});
   pick_into(Pick::kMode, values, indices, self, dim);
@@ -171,8 +168,6 @@ std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(mode)(const at::Tensor& self, 
   return {values, indices};
 }
 
-void fill_sorting_stubs() {
-  at::native::sort_stub.set_privateuse1_dispatch_ptr(&binding::sort_stub);
-}
+void fill_sorting_stubs() { native::sort_stub.set_privateuse1_dispatch_ptr(&binding::sort_stub); }
 
 }  // namespace graft::binding

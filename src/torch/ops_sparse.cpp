@@ -1,7 +1,5 @@
 // src/torch/ops_sparse.cpp: sparse tensors: what PyTorch's kernels for them do in CPU or CUDA code.
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/native/DispatchStub.h>
-#include <ATen/native/SparseTensorUtils.h>
 #include <ATen/ops/_sparse_coo_tensor_unsafe.h>
 #include <ATen/ops/_unique2.h>
 #include <ATen/ops/arange.h>
@@ -13,20 +11,8 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/stubs.h"
-
-// Stubs that PyTorch exports and whose declarations it does not ship.
-namespace at::native {
-using flatten_indices_fn = Tensor (*)(const Tensor& indices, IntArrayRef sizes);
-using mul_sparse_sparse_out_fn = void (*)(Tensor& out, const Tensor& x, const Tensor& y);
-using sparse_mask_intersection_out_fn = void (*)(Tensor& out, const Tensor& x, const Tensor& y,
-                                                 const std::optional<Tensor>& hash);
-using sparse_mask_projection_out_fn = void (*)(Tensor& out, const Tensor& x, const Tensor& y,
-                                               const std::optional<Tensor>& hash, bool accumulate);
-DECLARE_DISPATCH(flatten_indices_fn, flatten_indices_stub)
-DECLARE_DISPATCH(mul_sparse_sparse_out_fn, mul_sparse_sparse_out_stub)
-DECLARE_DISPATCH(sparse_mask_intersection_out_fn, sparse_mask_intersection_out_stub)
-DECLARE_DISPATCH(sparse_mask_projection_out_fn, sparse_mask_projection_out_stub)
-}  // namespace at::native
+#include "torch/version/sparse.h"
+#include "torch/version/stub.h"
 
 namespace graft::binding {
 namespace {
@@ -201,10 +187,10 @@ void GRAFT_STRUCTURED(_convert_indices_from_csr_to_coo_out)(const at::Tensor& cr
 }
 
 void fill_sparse_stubs() {
-  at::native::flatten_indices_stub.set_privateuse1_dispatch_ptr(&flatten);
-  leave_unfilled(at::native::mul_sparse_sparse_out_stub);
-  leave_unfilled(at::native::sparse_mask_intersection_out_stub);
-  leave_unfilled(at::native::sparse_mask_projection_out_stub);
+  native::flatten_indices_stub.set_privateuse1_dispatch_ptr(&flatten);
+  leave_unfilled(native::mul_sparse_sparse_out_stub);
+  leave_unfilled(native::sparse_mask_intersection_out_stub);
+  leave_unfilled(native::sparse_mask_projection_out_stub);
 }
 
 TORCH_LIBRARY_IMPL(aten, GRAFT_SPARSE_KEY, m) {

@@ -1,12 +1,11 @@
 // src/torch/ops_sum.cpp: the sum, which reads small dtypes as they are instead of a widened copy.
-#include <ATen/native/ReduceOpsUtils.h>
-#include <ATen/ops/nansum_native.h>
 
 #include "kernels/reduce.h"
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/refusal.h"
 #include "torch/tensor_iterator.h"
+#include "torch/version/reduction.h"
 
 namespace graft::binding {
 namespace {
@@ -37,14 +36,14 @@ void GRAFT_STRUCTURED(sum_IntList_out)(const at::Tensor& self, at::OptionalIntAr
 at::Tensor GRAFT_OPERATOR(nansum)(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim,
                                   std::optional<at::ScalarType> dtype) {
   require(!self.is_complex());
-  return at::native::nansum(self, dim, keepdim, dtype);
+  return native::nansum(self, dim, keepdim, dtype);
 }
 
 at::Tensor& GRAFT_OPERATOR(nansum_out)(const at::Tensor& self, at::OptionalIntArrayRef dim,
                                        bool keepdim, std::optional<at::ScalarType> dtype,
                                        at::Tensor& out) {
   require(!self.is_complex());
-  return at::native::nansum_out(self, dim, keepdim, dtype, out);
+  return native::nansum_out(self, dim, keepdim, dtype, out);
 }
 
 }  // namespace graft::binding

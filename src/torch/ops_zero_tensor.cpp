@@ -1,6 +1,5 @@
 // src/torch/ops_zero_tensor.cpp: tensors of zeros without memory, as autograd hands them on.
 #include <ATen/EmptyTensor.h>
-#include <ATen/native/TensorFactories.h>
 #include <c10/core/DefaultDtype.h>
 
 #include <deque>
@@ -9,6 +8,7 @@
 #include "operators.h"
 #include "torch/device_scope.h"
 #include "torch/guarded.h"
+#include "torch/version/factories.h"
 #include "torch/view.h"
 
 namespace graft::binding {
@@ -17,7 +17,7 @@ namespace {
 // Storages keep the address of their allocator, so these are never destroyed.
 at::Allocator& zero_allocator(c10::Device device) {
   static std::mutex mutex;
-  static auto& allocators = *new std::deque<at::native::ZeroTensorAllocator>();
+  static auto& allocators = *new std::deque<native::ZeroTensorAllocator>();
   std::lock_guard<std::mutex> lock(mutex);
   while (allocators.size() <= static_cast<size_t>(device.index())) {
     const auto index = static_cast<c10::DeviceIndex>(allocators.size());

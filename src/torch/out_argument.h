@@ -3,15 +3,16 @@
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/native/Resize.h>
 
 #include <initializer_list>
+
+#include "torch/version/resize.h"
 
 namespace graft::binding {
 
 // Puts a result into an out= argument, which is resized as torch's operators do; returns it.
 inline at::Tensor& store(at::Tensor& out, const at::Tensor& result) {
-  at::native::resize_output(out, result.sizes());
+  native::resize_output(out, result.sizes());
   return out.copy_(result);
 }
 

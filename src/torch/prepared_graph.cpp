@@ -1,8 +1,6 @@
 // src/torch/prepared_graph.cpp: a compiled graph whose weights are prepared once, not at each call.
 #include "torch/prepared_graph.h"
 
-#include <torch/csrc/autograd/python_variable.h>
-
 #include <string>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include "torch/errors.h"
 #include "torch/memory.h"
 #include "torch/ve/slot.h"
+#include "torch/version/python.h"
 
 namespace graft::binding {
 namespace {

@@ -1,8 +1,6 @@
 // src/torch/prepared_graph.h: a compiled graph whose weights are prepared once, not at each call.
 #pragma once
 
-#include <torch/csrc/utils/pybind.h>
-
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "runtime/event.h"
 #include "torch/argument_list.h"
 #include "torch/tensor_watch.h"
+#include "torch/version/python.h"
 
 namespace graft::binding {
 

@@ -2,13 +2,13 @@
 #include "torch/process_group.h"
 
 #include <algorithm>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <utility>
 
 #include "runtime/device.h"
 #include "runtime/op_tag.h"
 #include "torch/current.h"
 #include "torch/errors.h"
+#include "torch/version/c10d.h"
 
 namespace graft::binding {
 

@@ -6,14 +6,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <torch/csrc/distributed/c10d/Backend.hpp>
-#include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
 #include "torch/exchange_draft.h"
 #include "torch/native_engine.h"
 #include "torch/roll_call.h"
 #include "torch/staged_engine.h"
+#include "torch/version/c10d.h"
 
 namespace graft::binding {
 

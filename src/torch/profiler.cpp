@@ -4,7 +4,6 @@
 // Kineto's own headers first: the next ones are written after them.
 #include <fmt/format.h>
 #include <output_base.h>
-#include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include "torch/attach.h"
 #include "torch/device_type.h"
 #include "torch/profiler_events.h"
+#include "torch/version/profiler.h"
 
 namespace graft::binding {
 namespace {

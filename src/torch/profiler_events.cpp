@@ -3,7 +3,6 @@
 
 #include <c10/core/DeviceGuard.h>
 #include <c10/util/ApproximateClock.h>
-#include <torch/csrc/profiler/stubs/base.h>
 
 #include "runtime/device.h"
 #include "runtime/error.h"
@@ -13,6 +12,7 @@
 #include "torch/current.h"
 #include "torch/device_type.h"
 #include "torch/errors.h"
+#include "torch/version/profiler.h"
 
 namespace graft::binding {
 namespace {

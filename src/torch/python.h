@@ -1,12 +1,10 @@
 // src/torch/python.h: the parts of the extension module torch_graft._C.
 #pragma once
 
-#include <torch/csrc/Exceptions.h>
-#include <torch/csrc/utils/pybind.h>
-
 #include <utility>
 
 #include "torch/errors.h"
+#include "torch/version/python.h"
 
 namespace graft::binding {
 

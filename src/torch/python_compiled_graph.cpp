@@ -1,13 +1,11 @@
 // src/torch/python_compiled_graph.cpp: compiled graphs for Python.
-#include <torch/csrc/Generator.h>
-#include <torch/csrc/autograd/python_variable.h>
-#include <torch/csrc/utils/pybind.h>
 
 #include <utility>
 #include <vector>
 
 #include "torch/compiled_graph.h"
 #include "torch/python.h"
+#include "torch/version/python.h"
 
 namespace graft::binding {
 namespace {

@@ -1,14 +1,14 @@
 // src/torch/python_distributed.cpp: the backend of torch.distributed for Python.
 #include <pybind11/chrono.h>
 #include <pybind11/stl.h>
-#include <torch/csrc/utils/pybind.h>
 
 #include <chrono>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <utility>
 
 #include "torch/process_group.h"
 #include "torch/python.h"
+#include "torch/version/c10d.h"
+#include "torch/version/python.h"
 
 namespace graft::binding {
 namespace {

@@ -1,6 +1,5 @@
 // src/torch/python_memory.cpp: limits, records and snapshots of device memory for Python.
 #include <ATen/core/CachingHostAllocator.h>
-#include <torch/csrc/profiler/combined_traceback.h>
 
 #include <algorithm>
 #include <iterator>
@@ -19,6 +18,7 @@
 #include "torch/current.h"
 #include "torch/memory.h"
 #include "torch/python.h"
+#include "torch/version/python.h"
 
 namespace torch {
 // As in torch/csrc/profiler/python/combined_traceback.h, which includes a header that the wheel

@@ -80,7 +80,7 @@ at::QuantizerPtr quantizer_on(const at::Tensor& quantized, c10::Device device) {
 at::Tensor quantized_copy(const at::Tensor& quantized, c10::Device device) {
   const at::AutoDispatchBelowADInplaceOrView below;
   const at::Tensor from = integers_of(quantized), to = empty_integers(from, device);
-  copy(to, from);
+  binding::copy(to, from);
   if (!below_a_byte(quantized.scalar_type())) {
     return quantized_over(to, quantizer_on(quantized, device));
   }
@@ -95,7 +95,7 @@ at::Tensor quantized_copy(const at::Tensor& quantized, c10::Device device) {
 void assign_quantized(const at::Tensor& to, const at::Tensor& from, bool non_blocking) {
   const at::AutoDispatchBelowADInplaceOrView below;
   if (to.sizes() != from.sizes()) to.resize_(from.sizes());
-  copy(integers_of(to), integers_of(from), non_blocking);
+  binding::copy(integers_of(to), integers_of(from), non_blocking);
   at::set_quantizer_(to, quantizer_on(from, to.device()));
 }
 

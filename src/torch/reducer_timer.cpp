@@ -1,7 +1,6 @@
 // src/torch/reducer_timer.cpp: the times of DistributedDataParallel's statistics, on the device.
 #include <array>
 #include <memory>
-#include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 
 #include "runtime/device.h"
 #include "runtime/error.h"
@@ -10,6 +9,7 @@
 #include "torch/current.h"
 #include "torch/device_type.h"
 #include "torch/errors.h"
+#include "torch/version/c10d.h"
 
 namespace graft::binding {
 namespace {

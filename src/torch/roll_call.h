@@ -11,8 +11,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
+
+#include "torch/version/c10d.h"
 
 namespace graft::binding {
 

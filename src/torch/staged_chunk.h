@@ -3,12 +3,12 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <vector>
 
 #include "runtime/event.h"
 #include "runtime/stream.h"
 #include "torch/exchange.h"
+#include "torch/version/c10d.h"
 
 namespace graft::binding {
 

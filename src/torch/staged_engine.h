@@ -5,7 +5,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <unordered_set>
 
 #include "torch/device_type.h"
@@ -13,6 +12,7 @@
 #include "torch/roll_call.h"
 #include "torch/staged_chunk.h"
 #include "torch/task_queue.h"
+#include "torch/version/c10d.h"
 
 namespace graft::binding {
 

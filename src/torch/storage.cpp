@@ -3,8 +3,6 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/ResizeCommon.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "torch/empty.h"
 #include "torch/errors.h"
 #include "torch/memory.h"
+#include "torch/version/resize.h"
 
 namespace graft::binding {
 namespace {
@@ -40,14 +39,14 @@ const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef sizes,
   const size_t before = self.storage().nbytes();
   grow_to_fit(self);
   if (asks_for_fill()) [[unlikely]] {
-    at::native::fill_resize_deterministic_(self, static_cast<int64_t>(before));
+    native::fill_resize_deterministic_(self, static_cast<int64_t>(before));
   }
   return self;
 }
 
 at::Tensor& set_storage(at::Tensor& self, at::Storage source, int64_t offset, at::IntArrayRef sizes,
                         at::IntArrayRef strides) {
-  at::native::checkSetStorage(self, std::move(source), offset, sizes, strides);
+  native::checkSetStorage(self, std::move(source), offset, sizes, strides);
   c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
   impl.set_storage_offset(offset);
   if (strides.data() != nullptr) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ATen/TensorIterator.h>
-#include <ATen/native/DispatchStub.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "codegen/op_table.h"
 #include "runtime/error.h"
 #include "torch/tensor_iterator.h"
+#include "torch/version/stub.h"
 
 namespace graft::binding {
 
@@ -41,7 +41,7 @@ void fill_fake_quantization_stubs();
 [[noreturn]] void throw_unfilled();
 
 template <class Result, class... Arguments, class Stub>
-void leave_unfilled(at::native::DispatchStub<Result (*)(Arguments...), Stub>& stub) {
+void leave_unfilled(native::DispatchStub<Result (*)(Arguments...), Stub>& stub) {
   stub.set_privateuse1_dispatch_ptr([](Arguments...) -> Result { throw_unfilled(); });
 }
 
@@ -82,7 +82,7 @@ void check_number(const at::TensorIteratorBase&, const Op&, const Number&, Numbe
 // arguments as the row's scalars.
 template <Name name, NumberDtype dtype = NumberDtype::kComputed, class Iterator, class... Arguments,
           class Stub>
-void fill_pointwise(at::native::DispatchStub<void (*)(Iterator, Arguments...), Stub>& stub) {
+void fill_pointwise(native::DispatchStub<void (*)(Iterator, Arguments...), Stub>& stub) {
   stub.set_privateuse1_dispatch_ptr([](Iterator iterator, Arguments... arguments) {
     (check_number(iterator, op_row<name>(), arguments, dtype), ...);
     run_pointwise(iterator, op_row<name>(), {stub_scalar(arguments)...});

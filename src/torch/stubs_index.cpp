@@ -1,8 +1,5 @@
 // src/torch/stubs_index.cpp: kernels of the stubs that read or write elements at positions.
 #include <ATen/ExpandUtils.h>
-#include <ATen/native/IndexKernel.h>
-#include <ATen/native/ReductionType.h>
-#include <ATen/native/TensorAdvancedIndexing.h>
 #include <ATen/ops/where.h>
 
 #include "kernels/index.h"
@@ -10,6 +7,7 @@
 #include "torch/operands.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
+#include "torch/version/index.h"
 
 namespace graft::binding {
 namespace {
@@ -64,15 +62,15 @@ void scatter_into(const at::Tensor& self, int64_t dim, const at::Tensor& index,
           view_of(at_least_1d(index)), view_of(at_least_1d(source)), mode);
 }
 
-ScatterMode mode_of(at::native::ReductionType reduction) {
+ScatterMode mode_of(native::ReductionType reduction) {
   switch (reduction) {
-    case at::native::ReductionType::SUM:
+    case native::ReductionType::SUM:
       return ScatterMode::kAdd;
-    case at::native::ReductionType::PROD:
+    case native::ReductionType::PROD:
       return ScatterMode::kMultiply;
-    case at::native::ReductionType::MAX:
+    case native::ReductionType::MAX:
       return ScatterMode::kMax;
-    case at::native::ReductionType::MIN:
+    case native::ReductionType::MIN:
       return ScatterMode::kMin;
     default:
       throw_unfilled();
@@ -100,15 +98,15 @@ void scatter_add_stub(const at::Tensor& self, int64_t dim, const at::Tensor& ind
 }
 
 void scatter_reduce_stub(const at::Tensor& self, int64_t dim, const at::Tensor& index,
-                         const at::Tensor& source, const at::native::ReductionType& reduction) {
+                         const at::Tensor& source, const native::ReductionType& reduction) {
   // PyTorch divides the sums by their counts itself.
-  const bool mean = reduction == at::native::ReductionType::MEAN;
+  const bool mean = reduction == native::ReductionType::MEAN;
   if (mean && self.scalar_type() == at::kBool) throw_unfilled();
   scatter_into(self, dim, index, source, mean ? ScatterMode::kAdd : mode_of(reduction));
 }
 
 void scatter_number_stub(const at::Tensor& self, int64_t dim, const at::Tensor& index,
-                         const c10::Scalar& value, const at::native::ReductionType& reduction) {
+                         const c10::Scalar& value, const native::ReductionType& reduction) {
   scatter_into(self, dim, index, spread(value, self, index), mode_of(reduction));
 }
 
@@ -183,19 +181,19 @@ void put_stub(at::TensorIterator& iterator, const at::TensorBase& self, bool acc
 }  // namespace
 
 void fill_index_stubs() {
-  at::native::index_stub.set_privateuse1_dispatch_ptr(&index_stub);
-  at::native::index_put_stub.set_privateuse1_dispatch_ptr(&index_put_stub);
-  at::native::gather_stub.set_privateuse1_dispatch_ptr(&gather_stub);
-  at::native::scatter_stub.set_privateuse1_dispatch_ptr(&scatter_stub);
-  at::native::scatter_fill_stub.set_privateuse1_dispatch_ptr(&scatter_fill_stub);
-  at::native::scatter_add_stub.set_privateuse1_dispatch_ptr(&scatter_add_stub);
-  at::native::scatter_reduce_stub.set_privateuse1_dispatch_ptr(&scatter_reduce_stub);
-  at::native::scatter_scalar_reduce_stub.set_privateuse1_dispatch_ptr(&scatter_number_stub);
-  at::native::scatter_reduce_two_stub.set_privateuse1_dispatch_ptr(&scatter_reduce_stub);
-  at::native::index_fill_stub.set_privateuse1_dispatch_ptr(&index_fill_stub);
-  at::native::index_copy_stub.set_privateuse1_dispatch_ptr(&index_copy_stub);
-  at::native::take_stub.set_privateuse1_dispatch_ptr(&take_stub);
-  at::native::put_stub.set_privateuse1_dispatch_ptr(&put_stub);
+  native::index_stub.set_privateuse1_dispatch_ptr(&index_stub);
+  native::index_put_stub.set_privateuse1_dispatch_ptr(&index_put_stub);
+  native::gather_stub.set_privateuse1_dispatch_ptr(&gather_stub);
+  native::scatter_stub.set_privateuse1_dispatch_ptr(&scatter_stub);
+  native::scatter_fill_stub.set_privateuse1_dispatch_ptr(&scatter_fill_stub);
+  native::scatter_add_stub.set_privateuse1_dispatch_ptr(&scatter_add_stub);
+  native::scatter_reduce_stub.set_privateuse1_dispatch_ptr(&scatter_reduce_stub);
+  native::scatter_scalar_reduce_stub.set_privateuse1_dispatch_ptr(&scatter_number_stub);
+  native::scatter_reduce_two_stub.set_privateuse1_dispatch_ptr(&scatter_reduce_stub);
+  native::index_fill_stub.set_privateuse1_dispatch_ptr(&index_fill_stub);
+  native::index_copy_stub.set_privateuse1_dispatch_ptr(&index_copy_stub);
+  native::take_stub.set_privateuse1_dispatch_ptr(&take_stub);
+  native::put_stub.set_privateuse1_dispatch_ptr(&put_stub);
 }
 
 }  // namespace graft::binding

@@ -1,7 +1,5 @@
 // src/torch/stubs_index_put.cpp: the gradient of advanced indexing, index_put with accumulation.
 #include <ATen/ExpandUtils.h>
-#include <ATen/native/IndexingUtils.h>
-#include <ATen/native/TensorAdvancedIndexing.h>
 
 #include <algorithm>
 #include <sstream>
@@ -9,6 +7,7 @@
 #include "kernels/index.h"
 #include "torch/operands.h"
 #include "torch/stubs.h"
+#include "torch/version/index.h"
 
 namespace graft::binding {
 namespace {
@@ -93,8 +92,8 @@ std::vector<at::Tensor> broadcast(const std::vector<at::Tensor>& indices) {
 
 void index_put_with_sort_stub(at::Tensor& self, const c10::List<std::optional<at::Tensor>>& given,
                               const at::Tensor& value, bool accumulate, bool) {
-  at::native::checkIndexTensorTypes(given, /*allow_int=*/true);
-  std::vector<at::Tensor> indices = at::native::expandTensors(self, given);
+  native::checkIndexTensorTypes(given, /*allow_int=*/true);
+  std::vector<at::Tensor> indices = native::expandTensors(self, given);
   for (at::Tensor& index : indices) {
     if (index.defined()) index = index.to(self.device(), at::kLong);
   }
@@ -107,8 +106,8 @@ void index_put_with_sort_stub(at::Tensor& self, const c10::List<std::optional<at
   indices = broadcast(indices);
   indices.resize(self.dim());
   at::Tensor to = self;
-  if (!at::native::hasContiguousSubspace(indices)) {
-    std::tie(to, indices) = at::native::transposeToFront(to, indices);
+  if (!native::hasContiguousSubspace(indices)) {
+    std::tie(to, indices) = native::transposeToFront(to, indices);
   }
   const Placement placement = place(indices);
   const at::DimVector shape = placement.shape(to);
@@ -135,7 +134,7 @@ void index_put_with_sort_stub(at::Tensor& self, const c10::List<std::optional<at
 }  // namespace
 
 void fill_index_put_stubs() {
-  at::native::index_put_with_sort_stub.set_privateuse1_dispatch_ptr(&index_put_with_sort_stub);
+  native::index_put_with_sort_stub.set_privateuse1_dispatch_ptr(&index_put_with_sort_stub);
 }
 
 }  // namespace graft::binding

@@ -1,16 +1,5 @@
 // src/torch/stubs_pointwise.cpp: kernels of elementwise stubs that do not fit a row of the op
 // table.
-#include <ATen/native/Activation.h>
-#include <ATen/native/BinaryOps.h>
-#include <ATen/native/Cross.h>
-#include <ATen/native/Fill.h>
-#include <ATen/native/IndexKernel.h>
-#include <ATen/native/LinearAlgebra.h>
-#include <ATen/native/Pow.h>
-#include <ATen/native/RangeFactories.h>
-#include <ATen/native/TensorCompare.h>
-#include <ATen/native/TensorFactories.h>
-#include <ATen/native/UnaryOps.h>
 #include <ATen/ops/cos.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mul.h>
@@ -28,6 +17,9 @@
 #include "torch/refusal.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
+#include "torch/version/factories.h"
+#include "torch/version/index.h"
+#include "torch/version/pointwise.h"
 #include "torch/view.h"
 
 namespace graft::binding {
@@ -57,7 +49,7 @@ void masked_fill_stub(at::TensorIterator& iterator, const c10::Scalar& value) {
 template <Name plain, Name scaled>
 void scaled_stub(at::TensorIteratorBase& iterator, const c10::Scalar& alpha) {
   const at::ScalarType type = iterator.maybe_common_dtype().value_or(iterator.dtype(0));
-  at::native::alpha_check(type, alpha);  // the meta function asks the output's dtype
+  native::alpha_check(type, alpha);  // the meta function asks the output's dtype
   if (alpha.equal(1)) {
     run_pointwise(iterator, op_row<plain>());
   } else {
@@ -219,29 +211,29 @@ void cross_stub(const at::Tensor& result, const at::Tensor& a, const at::Tensor&
 }  // namespace
 
 void fill_pointwise_stubs() {
-  at::native::complex_stub.set_privateuse1_dispatch_ptr(&complex_stub);
-  at::native::polar_stub.set_privateuse1_dispatch_ptr(&polar_stub);
-  at::native::cross_stub.set_privateuse1_dispatch_ptr(&cross_stub);
-  at::native::fill_stub.set_privateuse1_dispatch_ptr(&fill_stub);
-  at::native::add_stub.set_privateuse1_dispatch_ptr(&scaled_stub<"plain_add", "add">);
-  at::native::sub_stub.set_privateuse1_dispatch_ptr(&scaled_stub<"plain_sub", "sub">);
-  at::native::pow_tensor_scalar_stub.set_privateuse1_dispatch_ptr(&power_stub);
-  at::native::threshold_stub.set_privateuse1_dispatch_ptr(&threshold_stub);
-  fill_pointwise<"addr", NumberDtype::kStored>(at::native::addr_stub);
-  fill_pointwise<"hardshrink", NumberDtype::kStored>(at::native::hardshrink_stub);
-  fill_pointwise<"shrink_backward", NumberDtype::kStored>(at::native::shrink_backward_stub);
-  at::native::masked_fill_stub.set_privateuse1_dispatch_ptr(&masked_fill_stub);
-  at::native::div_trunc_stub.set_privateuse1_dispatch_ptr(&truncated_quotient_stub);
-  at::native::div_floor_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"div_floor">);
-  at::native::remainder_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"remainder">);
-  at::native::fmod_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"fmod">);
-  at::native::nan_to_num_stub.set_privateuse1_dispatch_ptr(&nan_to_num_stub);
-  at::native::clamp_scalar_stub.set_privateuse1_dispatch_ptr(&clamp_stub<"clamp_scalar">);
-  at::native::clamp_min_scalar_stub.set_privateuse1_dispatch_ptr(&clamp_stub<"clamp_min">);
-  at::native::clamp_max_scalar_stub.set_privateuse1_dispatch_ptr(&clamp_stub<"clamp_max">);
-  at::native::polygamma_stub.set_privateuse1_dispatch_ptr(&polygamma_stub);
-  at::native::nextafter_stub.set_privateuse1_dispatch_ptr(&next_after_stub);
-  at::native::linspace_stub.set_privateuse1_dispatch_ptr(&linspace_stub);
+  native::complex_stub.set_privateuse1_dispatch_ptr(&complex_stub);
+  native::polar_stub.set_privateuse1_dispatch_ptr(&polar_stub);
+  native::cross_stub.set_privateuse1_dispatch_ptr(&cross_stub);
+  native::fill_stub.set_privateuse1_dispatch_ptr(&fill_stub);
+  native::add_stub.set_privateuse1_dispatch_ptr(&scaled_stub<"plain_add", "add">);
+  native::sub_stub.set_privateuse1_dispatch_ptr(&scaled_stub<"plain_sub", "sub">);
+  native::pow_tensor_scalar_stub.set_privateuse1_dispatch_ptr(&power_stub);
+  native::threshold_stub.set_privateuse1_dispatch_ptr(&threshold_stub);
+  fill_pointwise<"addr", NumberDtype::kStored>(native::addr_stub);
+  fill_pointwise<"hardshrink", NumberDtype::kStored>(native::hardshrink_stub);
+  fill_pointwise<"shrink_backward", NumberDtype::kStored>(native::shrink_backward_stub);
+  native::masked_fill_stub.set_privateuse1_dispatch_ptr(&masked_fill_stub);
+  native::div_trunc_stub.set_privateuse1_dispatch_ptr(&truncated_quotient_stub);
+  native::div_floor_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"div_floor">);
+  native::remainder_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"remainder">);
+  native::fmod_stub.set_privateuse1_dispatch_ptr(&integer_quotient_stub<"fmod">);
+  native::nan_to_num_stub.set_privateuse1_dispatch_ptr(&nan_to_num_stub);
+  native::clamp_scalar_stub.set_privateuse1_dispatch_ptr(&clamp_stub<"clamp_scalar">);
+  native::clamp_min_scalar_stub.set_privateuse1_dispatch_ptr(&clamp_stub<"clamp_min">);
+  native::clamp_max_scalar_stub.set_privateuse1_dispatch_ptr(&clamp_stub<"clamp_max">);
+  native::polygamma_stub.set_privateuse1_dispatch_ptr(&polygamma_stub);
+  native::nextafter_stub.set_privateuse1_dispatch_ptr(&next_after_stub);
+  native::linspace_stub.set_privateuse1_dispatch_ptr(&linspace_stub);
 }
 
 }  // namespace graft::binding

@@ -1,7 +1,6 @@
 // src/torch/stubs_random.cpp: kernels of the stubs that draw random numbers.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/core/Generator.h>
-#include <ATen/native/UnaryOps.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/searchsorted.h>
@@ -16,6 +15,7 @@
 #include "torch/refusal.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
+#include "torch/version/pointwise.h"
 
 namespace graft::binding {
 namespace {
@@ -177,18 +177,18 @@ void random_stub(at::TensorIteratorBase& iterator, Source source) {
 }  // namespace
 
 void fill_random_stubs() {
-  at::native::uniform_stub.set_privateuse1_dispatch_ptr(&uniform_stub);
-  at::native::exponential_stub.set_privateuse1_dispatch_ptr(&exponential_stub);
-  at::native::cauchy_stub.set_privateuse1_dispatch_ptr(&cauchy_stub);
-  at::native::log_normal_stub.set_privateuse1_dispatch_ptr(&log_normal_stub);
-  at::native::geometric_stub.set_privateuse1_dispatch_ptr(&geometric_stub);
-  at::native::multinomial_with_replacement_stub.set_privateuse1_dispatch_ptr(&multinomial_stub);
-  at::native::normal_stub.set_privateuse1_dispatch_ptr(&normal_stub);
-  at::native::bernoulli_scalar_stub.set_privateuse1_dispatch_ptr(&bernoulli_stub);
-  at::native::bernoulli_tensor_stub.set_privateuse1_dispatch_ptr(&bernoulli_each_stub);
-  at::native::random_from_to_stub.set_privateuse1_dispatch_ptr(&from_to_stub);
-  at::native::random_full_64_bits_range_stub.set_privateuse1_dispatch_ptr(&full_range_stub);
-  at::native::random_stub.set_privateuse1_dispatch_ptr(&random_stub);
+  native::uniform_stub.set_privateuse1_dispatch_ptr(&uniform_stub);
+  native::exponential_stub.set_privateuse1_dispatch_ptr(&exponential_stub);
+  native::cauchy_stub.set_privateuse1_dispatch_ptr(&cauchy_stub);
+  native::log_normal_stub.set_privateuse1_dispatch_ptr(&log_normal_stub);
+  native::geometric_stub.set_privateuse1_dispatch_ptr(&geometric_stub);
+  native::multinomial_with_replacement_stub.set_privateuse1_dispatch_ptr(&multinomial_stub);
+  native::normal_stub.set_privateuse1_dispatch_ptr(&normal_stub);
+  native::bernoulli_scalar_stub.set_privateuse1_dispatch_ptr(&bernoulli_stub);
+  native::bernoulli_tensor_stub.set_privateuse1_dispatch_ptr(&bernoulli_each_stub);
+  native::random_from_to_stub.set_privateuse1_dispatch_ptr(&from_to_stub);
+  native::random_full_64_bits_range_stub.set_privateuse1_dispatch_ptr(&full_range_stub);
+  native::random_stub.set_privateuse1_dispatch_ptr(&random_stub);
 }
 
 }  // namespace graft::binding

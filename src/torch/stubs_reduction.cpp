@@ -1,9 +1,5 @@
 // src/torch/stubs_reduction.cpp: kernels of the stubs that reduce or scan.
 #include <ATen/Dispatch_v2.h>
-#include <ATen/native/ReduceAllOps.h>
-#include <ATen/native/ReduceOps.h>
-#include <ATen/native/TensorCompare.h>
-#include <ATen/native/TensorDimApply.h>
 
 #include <limits>
 
@@ -15,6 +11,8 @@
 #include "torch/refusal.h"
 #include "torch/stubs.h"
 #include "torch/tensor_iterator.h"
+#include "torch/version/pointwise.h"
+#include "torch/version/reduction.h"
 
 namespace graft::binding {
 namespace {
@@ -149,7 +147,7 @@ void cumprod_stub(const at::Tensor& result, const at::Tensor& self, int64_t dim)
 }  // namespace
 
 void fill_reduction_stubs() {
-  using namespace at::native;
+  using namespace native;
   sum_stub.set_privateuse1_dispatch_ptr(&reduce_stub<Reduction::kSum>);
   nansum_stub.set_privateuse1_dispatch_ptr(&reduce_stub<Reduction::kNansum>);
   mean_stub.set_privateuse1_dispatch_ptr(&reduce_stub<Reduction::kMean>);
@@ -164,12 +162,12 @@ void fill_reduction_stubs() {
   min_stub.set_privateuse1_dispatch_ptr(&extremum_stub<Extremum::kMin>);
   max_all_stub.set_privateuse1_dispatch_ptr(&all_stub<Reduction::kMax>);
   min_all_stub.set_privateuse1_dispatch_ptr(&all_stub<Reduction::kMin>);
-  at::native::aminmax_stub.set_privateuse1_dispatch_ptr(&binding::aminmax_stub);
+  native::aminmax_stub.set_privateuse1_dispatch_ptr(&binding::aminmax_stub);
   aminmax_allreduce_stub.set_privateuse1_dispatch_ptr(&aminmax_all_stub);
-  at::native::std_var_stub.set_privateuse1_dispatch_ptr(&binding::std_var_stub);
-  at::native::norm_stub.set_privateuse1_dispatch_ptr(&binding::norm_stub);
-  at::native::cumsum_stub.set_privateuse1_dispatch_ptr(&binding::cumsum_stub);
-  at::native::cumprod_stub.set_privateuse1_dispatch_ptr(&binding::cumprod_stub);
+  native::std_var_stub.set_privateuse1_dispatch_ptr(&binding::std_var_stub);
+  native::norm_stub.set_privateuse1_dispatch_ptr(&binding::norm_stub);
+  native::cumsum_stub.set_privateuse1_dispatch_ptr(&binding::cumsum_stub);
+  native::cumprod_stub.set_privateuse1_dispatch_ptr(&binding::cumprod_stub);
 }
 
 }  // namespace graft::binding

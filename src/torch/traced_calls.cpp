@@ -2,14 +2,15 @@
 #include "torch/traced_calls.h"
 
 #include <ATen/core/grad_mode.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
-#include <torch/csrc/autograd/python_variable.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include "torch/version/dispatch.h"
+#include "torch/version/python.h"
 
 namespace graft::binding {
 namespace {

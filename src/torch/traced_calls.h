@@ -1,8 +1,6 @@
 // src/torch/traced_calls.h: the calls of a model that need no tracing again.
 #pragma once
 
-#include <torch/csrc/utils/pybind.h>
-
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -12,6 +10,7 @@
 #include "torch/argument_list.h"
 #include "torch/call_facts.h"
 #include "torch/model_state.h"
+#include "torch/version/python.h"
 
 namespace graft::binding {
 

@@ -1,9 +1,8 @@
 // src/torch/ve/attach.cpp: makes PyTorch know the slot.
 #include "torch/ve/attach.h"
 
-#include <c10/core/impl/DeviceGuardImplInterface.h>
-
 #include "torch/ve/slot.h"
+#include "torch/version/dispatch.h"
 
 namespace graft::binding::ve {
 

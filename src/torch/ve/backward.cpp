@@ -1,9 +1,6 @@
 // src/torch/ve/backward.cpp: the streams of backward passes on the slot.
 #include "torch/ve/backward.h"
 
-#include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/graph_task.h>
-
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -15,6 +12,7 @@
 #include "torch/current.h"
 #include "torch/errors.h"
 #include "torch/ve/slot.h"
+#include "torch/version/autograd.h"
 
 namespace graft::binding::ve {
 namespace {

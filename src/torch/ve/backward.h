@@ -1,7 +1,7 @@
 // src/torch/ve/backward.h: the streams of backward passes on the slot.
 #pragma once
 
-#include <torch/csrc/autograd/node.h>
+#include "torch/version/autograd.h"
 
 namespace graft::binding::ve {
 

@@ -1,18 +1,18 @@
 // src/torch/ve/collectives.cpp: torch.distributed's operators on tensors of the slot.
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
 #include <torch/library.h>
 
 #include <memory>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 #include <utility>
 #include <vector>
 
 #include "torch/ve/attach.h"
 #include "torch/ve/call.h"
 #include "torch/ve/slot.h"
+#include "torch/version/c10d.h"
+#include "torch/version/dispatch.h"
 
 namespace graft::binding::ve {
 namespace {

@@ -1,10 +1,10 @@
 // src/torch/ve/composites.cpp: what PyTorch composes otherwise for the devices of its own lists.
+#include "torch/version/composites.h"
+
 #include <ATen/SDPBackend.h>
 #include <ATen/ops/_scaled_dot_product_fused_attention_overrideable.h>
-#include <ATen/ops/dropout_native.h>
 #include <ATen/ops/native_dropout.h>
 #include <ATen/ops/scalar_tensor.h>
-#include <ATen/ops/scaled_dot_product_attention_native.h>
 #include <ATen/ops/where.h>
 
 #include <limits>
@@ -23,7 +23,7 @@ using Optional = std::optional<at::Tensor>;
 // One kernel, and with one seed the numbers of the device type that carries the slot.
 at::Tensor dropout(const at::Tensor& input, double p, bool train) {
   if (input.device().type() != kType || !train || p <= 0 || p >= 1 || input.sym_numel() == 0) {
-    return at::native::dropout(input, p, train);
+    return native::dropout(input, p, train);
   }
   return std::get<0>(at::native_dropout(input, p, train));
 }
@@ -56,8 +56,8 @@ at::Tensor scaled_dot_product_attention(const at::Tensor& query, const at::Tenso
   if (!fits || !on_the_slot(query, key, value, mask) ||
       GRAFT_OPERATOR(_fused_sdp_choice)(query, key, value, mask, dropout_p, is_causal, scale,
                                         enable_gqa) != kFused) {
-    return at::native::scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal,
-                                                    scale, enable_gqa);
+    return native::scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal,
+                                                scale, enable_gqa);
   }
   return std::get<0>(at::_scaled_dot_product_fused_attention_overrideable(
       query, key, value, added(mask, type), dropout_p, is_causal, /*return_debug_mask=*/false,

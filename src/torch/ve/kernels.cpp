@@ -1,6 +1,5 @@
 // src/torch/ve/kernels.cpp: every operator of the slot.
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <torch/library.h>
 
@@ -16,6 +15,7 @@
 #include "torch/ve/faces.h"
 #include "torch/ve/naming.h"
 #include "torch/ve/slot.h"
+#include "torch/version/dispatch.h"
 
 namespace graft::binding::ve {
 namespace {

@@ -4,10 +4,6 @@
 #include <ATen/ops/_thnn_fused_lstm_cell.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
-#include <ATen/ops/gru_cell_native.h>
-#include <ATen/ops/gru_native.h>
-#include <ATen/ops/lstm_cell_native.h>
-#include <ATen/ops/lstm_native.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/stack.h>
 
@@ -17,6 +13,7 @@
 #include "torch/ve/attach.h"
 #include "torch/ve/composed.h"
 #include "torch/ve/slot.h"
+#include "torch/version/composites.h"
 
 namespace graft::binding::ve {
 namespace {
@@ -139,8 +136,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm(const at::Tensor& input, at:
   const Sequence call{input,   hx.vec(), params,    biased,     layers,
                       dropout, train,    both_ways, batch_first};
   if (!fits<Lstm>(call)) {
-    return at::native::lstm(input, hx, params, biased, layers, dropout, train, both_ways,
-                            batch_first);
+    return native::lstm(input, hx, params, biased, layers, dropout, train, both_ways, batch_first);
   }
   const Tensors found = run<Lstm>(call);
   return {found[0], found[1], found[2]};
@@ -152,8 +148,7 @@ std::tuple<at::Tensor, at::Tensor> gru(const at::Tensor& input, const at::Tensor
                                        bool batch_first) {
   const Sequence call{input, {hx}, params, biased, layers, dropout, train, both_ways, batch_first};
   if (!fits<Gru>(call)) {
-    return at::native::gru(input, hx, params, biased, layers, dropout, train, both_ways,
-                           batch_first);
+    return native::gru(input, hx, params, biased, layers, dropout, train, both_ways, batch_first);
   }
   const Tensors found = run<Gru>(call);
   return {found[0], found[1]};
@@ -184,7 +179,7 @@ std::tuple<at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input, at::Tensor
                                              const Optional& b_ih, const Optional& b_hh) {
   const Weights weights{w_ih, w_hh, b_ih, b_hh};
   if (!fits_cell<Lstm>(input, hx, weights)) {
-    return at::native::lstm_cell(input, hx, w_ih, w_hh, b_ih, b_hh);
+    return native::lstm_cell(input, hx, w_ih, w_hh, b_ih, b_hh);
   }
   const Tensors found = Lstm::step(at::matmul(input, w_ih.t()), hx.vec(), weights);
   return {found[0], found[1]};
@@ -194,7 +189,7 @@ at::Tensor gru_cell(const at::Tensor& input, const at::Tensor& hx, const at::Ten
                     const at::Tensor& w_hh, const Optional& b_ih, const Optional& b_hh) {
   const Weights weights{w_ih, w_hh, b_ih, b_hh};
   if (!fits_cell<Gru>(input, hx, weights)) {
-    return at::native::gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh);
+    return native::gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh);
   }
   return Gru::step(at::matmul(input, w_ih.t()), {hx}, weights)[0];
 }

@@ -1,0 +1,14 @@
+// src/torch/version/grid_sample.h: what Graft takes from inside torch: sampling on a grid.
+#pragma once
+
+#include <ATen/native/GridSamplerUtils.h>
+
+namespace graft::binding::native {
+
+using at::native::check_grid_sampler_2d;
+using at::native::check_grid_sampler_3d;
+using at::native::check_grid_sampler_common;
+using at::native::detail::GridSamplerInterpolation;
+using at::native::detail::GridSamplerPadding;
+
+}  // namespace graft::binding::native

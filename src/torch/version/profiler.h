@@ -1,0 +1,5 @@
+// src/torch/version/profiler.h: what Graft takes from inside torch: profiling.
+#pragma once
+
+#include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
+#include <torch/csrc/profiler/stubs/base.h>
