@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-__version__ = "0.1.0"
-
 
 def __getattr__(name: str) -> Any:
     if name == "optimize":
         from torch_graft.optimizing import optimize
 
         return optimize
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("torch-graft")
     raise AttributeError(f"module 'torch_graft' has no attribute {name!r}")
 
 

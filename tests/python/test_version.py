@@ -1,0 +1,36 @@
+# tests/python/test_version.py: the version stands in one place, and all else agrees with it.
+from __future__ import annotations
+
+import re
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+import tomllib
+
+import torch_graft
+from sandbox import ROOT
+
+pytestmark = pytest.mark.one_mode
+
+
+def test_all_agree(module: Any) -> None:
+    from torch_graft import _C
+
+    [written] = re.findall(
+        r"^project\(graft VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M
+    )
+    assert written == version("torch-graft") == torch_graft.__version__ == _C.version()
+
+
+def test_the_wheel_reads_it_from_cmake() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert settings["project"]["dynamic"] == ["version"]
+    assert "version" not in settings["project"]
+    [provider] = settings["tool"]["dynamic-metadata"]
+    [found] = re.findall(provider["regex"], (ROOT / provider["input"]).read_text())
+    assert found == torch_graft.__version__
+
+
+def test_an_unknown_attribute_is_still_an_error() -> None:
+    assert not hasattr(torch_graft, "__versions__")
