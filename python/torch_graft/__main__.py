@@ -10,7 +10,12 @@ import sys
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="torch_graft", description="Attaches devices to PyTorch.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("doctor", help="says what was found, loaded and refused, and what to do")
+    examine = commands.add_parser(
+        "doctor", help="says what was found, loaded and refused, and what to do"
+    )
+    examine.add_argument(
+        "--report", action="store_true", help="adds what a bug report needs of the machine"
+    )
     simulate = commands.add_parser("simulate", help="runs a script as one of many simulated ranks")
     simulate.add_argument("settings", help="such as ranks=256,bandwidth=25G,latency=5us")
     simulate.add_argument("script")
@@ -32,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         return tuning.tune(options.device, options.candidates)
     from torch_graft import doctor
 
-    return doctor.examine()
+    return doctor.examine(options.report)
 
 
 if __name__ == "__main__":

@@ -262,8 +262,16 @@ def _compiler(report: Report) -> None:
         report.good(found)
 
 
-def examine() -> int:
-    """Prints the report; returns 1 when something needs attention."""
+def _environment(report: Report) -> None:
+    from torch_graft import environment
+
+    report.say("Environment, in the words of torch.utils.collect_env")
+    for line in environment.lines():
+        report.say(f"  {line}")
+
+
+def examine(whole: bool = False) -> int:
+    """Prints the report, if whole with the environment; returns 1 when something needs attention."""
     report = Report()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the report itself says it
@@ -276,5 +284,7 @@ def examine() -> int:
             _devices(report, name)
             _slot(report)
             _compiler(report)
+    if whole:
+        _environment(report)
     report.say("Nothing to do." if report.problems == 0 else f"{report.problems} problem(s).")
     return 1 if report.problems else 0

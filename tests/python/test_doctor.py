@@ -8,9 +8,9 @@ import sys
 from sandbox import ROOT, build_c
 
 
-def doctor(**environment):
+def doctor(*options, **environment):
     return subprocess.run(
-        [sys.executable, "-m", "torch_graft", "doctor"], env=os.environ | environment,
+        [sys.executable, "-m", "torch_graft", "doctor", *options], env=os.environ | environment,
         capture_output=True, text=True, timeout=100,
     )  # fmt: skip
 
@@ -74,6 +74,45 @@ def test_no_device():
     ran = doctor(GRAFT_HOST_DEVICES="0")
     assert "Traceback" not in ran.stderr
     assert "GRAFT_DRIVER_PATH" in ran.stdout
+
+
+def test_a_report_says_what_the_machine_is():
+    import torch
+    from torch.utils import collect_env
+
+    plain, whole = doctor().stdout, doctor("--report", GRAFT_HOST_DEVICES="1").stdout
+    heading = "Environment, in the words of torch.utils.collect_env"
+    assert heading not in plain
+    environment = whole.split(heading)[1]
+    for line in (f"PyTorch version: {torch.__version__}",
+                 f"GCC version: {collect_env.get_gcc_version(collect_env.run)}",
+                 f"OS: {collect_env.get_os(collect_env.run)}",
+                 f"[pip] torch=={torch.__version__}", "[pip] torch-graft==", "[pip] numpy==",
+                 "[pip] intel-cmplr-lib-rt==", "GRAFT_HOST_DEVICES=1", "Model name: ", " GiB, "):  # fmt: skip
+        assert line in environment
+    assert "Could not collect (" not in environment
+
+
+def test_a_fact_that_cannot_be_had_hides_no_other(python):
+    ran = python(
+        """
+        from torch.utils import collect_env
+        def refused(*_): raise OSError("no processes")
+        collect_env.run = refused
+        from torch_graft import environment
+        print(json.dumps(list(environment.lines())))
+        """
+    )
+    lines = ran.value()
+    assert "GCC version: Could not collect (OSError: no processes)" in lines
+    assert any(line.startswith("Memory: ") and "GiB" in line for line in lines)
+    assert any(line.startswith("[pip] torch==") for line in lines)
+
+
+def test_a_report_imports_nothing_heavy(python):
+    state = "from torch_graft import environment; list(environment.lines()); print(json.dumps(sorted(sys.modules)))"
+    new = set(python(state).value()) - set(python("print(json.dumps(sorted(sys.modules)))").value())
+    assert not [one for one in new if one.startswith(("torch._", "pip"))]
 
 
 def test_usage():
