@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from torch_graft import _C, amp, fallback, graphs, memory, random, streams
+from torch_graft.drivers import record as _record_drivers
 from torch_graft.graphs import (
     Graph,
     graph,
@@ -160,8 +161,14 @@ def get_sync_debug_mode() -> int:
 
 
 def init() -> None:
-    """Says so when there is no device, or when this is a forked child; nothing else is needed."""
-    _C.init()
+    """Says so when there is no device, or when this is a forked child; nothing else is needed.
+
+    PyTorch calls it once, before it makes the first tensor of the device.
+    """
+    try:
+        _C.init()
+    finally:
+        _record_drivers()
 
 
 _lazy_init = init
@@ -259,6 +266,7 @@ def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
 def load_driver(path: str) -> None:
     """Loads a driver library by its absolute path; its devices come after the others."""
     _C.load_driver(str(path))
+    _record_drivers()
     _known_properties.cache_clear()  # the numbers of devices that nobody opened may have changed
 
 

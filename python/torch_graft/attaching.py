@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import atexit
+import logging
+import time
 import warnings
 
 import torch
@@ -12,6 +14,7 @@ from torch_graft import drivers, naming
 
 _FREE = "privateuseone"  # the name of PyTorch's slot for a device type while nobody has it
 _attached: str | None = None
+_log = logging.getLogger("torch_graft.attaching")
 
 
 def attached_name() -> str | None:
@@ -38,6 +41,7 @@ def attach() -> None:
             stacklevel=3,
         )
         return
+    begin = time.perf_counter()
     from torch_graft import (
         _C,
         accelerator,
@@ -69,3 +73,16 @@ def attach() -> None:
     distributed.register(name)
     ve.attach()
     atexit.register(_C.shutdown)
+    atexit.register(_record)
+    milliseconds = (time.perf_counter() - begin) * 1e3
+    _log.info("device type '%s' attached to torch %s in %.0f ms", name, torch.__version__,
+              milliseconds)  # fmt: skip
+
+
+def _record() -> None:
+    """At the end of the process. REQUIRES: the devices are not shut down."""
+    from torch_graft import _C, fallback
+
+    if _C.is_initialized():  # else nothing has loaded drivers, and nothing shall now
+        drivers.record()
+    fallback.record()

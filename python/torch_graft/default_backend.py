@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from torch_graft.loading import when_loaded
 
+_log = logging.getLogger("torch_graft.compiler")
+
 
 def _set_default(registry: Any) -> None:
-    if registry.get_default_backend() == "inductor":
+    before = registry.get_default_backend()
+    if before == "inductor":
         registry.set_default_backend("graft")
+    _log.debug("the default backend of torch.compile was '%s' and is '%s'", before,
+               registry.get_default_backend())  # fmt: skip
 
 
 def register() -> None:

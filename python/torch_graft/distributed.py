@@ -7,6 +7,7 @@ Gloo, of the CPU.
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ VARIABLE = "GRAFT_COLLECTIVES"
 ENGINES = ("auto", "native", "staged")
 
 _device: str = "graft"
+_log = logging.getLogger("torch_graft.distributed")
 
 
 def register(device: str) -> None:
@@ -59,6 +61,8 @@ def create(given: Any, options: Any = None) -> ProcessGroup:
         raise ValueError(f"{VARIABLE}={engine}: it is one of {', '.join(ENGINES)}")
     rank, size = given.group_rank, given.group_size
     mirrored = simulation.ranks() > 0
+    _log.info("rank %d of %d joins group '%s': engine %s, timeout %s", rank, size, given.group_id,
+              "mirrored" if mirrored else engine, given.timeout)  # fmt: skip
     host = _fake(given) if mirrored else _gloo(given, "cpu")
     backend = _C.ProcessGroup(
         _store(given, "device"), rank, size,

@@ -8,6 +8,7 @@ A package that fails, or gives anything else, is told of and left out; the other
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
@@ -21,6 +22,8 @@ GROUP = "graft.drivers"
 EXPECTED = ("the absolute path of a driver library, a pair of that path and the device's name, "
             "or None")  # fmt: skip
 _SHOWN = 200  # characters of a wrong value or of an error
+_log = logging.getLogger("torch_graft.drivers")
+_recorded: set[tuple[Any, ...]] = set()
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,8 @@ def ask() -> tuple[list[Offer], list[str]]:
             )
         else:
             found += [] if offer is None else [offer]
+            path = "no driver" if offer is None else offer.path
+            _log.debug("the package entry '%s' offers %s", entry.name, path)
     return found, flaws
 
 
@@ -137,3 +142,28 @@ def offers() -> list[Offer]:
         except Warning:  # under -W error: the others' devices are not to go for it
             print(f"Graft: {flaw}", file=sys.stderr)
     return found
+
+
+def record() -> None:
+    """Logs what became of the drivers, each fact once. Loads them first if nothing has."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    from torch_graft import _C
+
+    for name, path in _C.drivers():
+        _once("'%s' loaded from %s", name, path)
+    for path, reason in _C.refusals():
+        _once("%s refused: %s", path, reason)
+    for name, reason in _C.absences():
+        _once("'%s' finds no device: %s", name, reason or "it gives no reason")
+    count = _C.device_count()
+    for name, ordinal, device, index in _C.found_devices():
+        use = "not used" if index < 0 else f"device {index}"
+        _once("%s:%d is '%s' (%s)", name, ordinal, device,
+              use if index < count else "carries a device of torch.device('ve')")  # fmt: skip
+
+
+def _once(text: str, *facts: Any) -> None:
+    if (text, *facts) not in _recorded:
+        _recorded.add((text, *facts))
+        _log.info(text, *facts)

@@ -8,6 +8,7 @@ every thread, since autograd runs operators on threads of its own.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TypeAlias
@@ -17,6 +18,7 @@ from torch_graft import _C
 __all__ = ["Count", "counts", "forbid", "off", "policy", "reset", "set_policy", "total", "warn"]
 
 Count: TypeAlias = _C.FallbackCount
+_log = logging.getLogger("torch_graft.fallback")
 
 
 def counts() -> dict[str, Count]:
@@ -64,3 +66,13 @@ def warn() -> AbstractContextManager[None]:
 def off() -> AbstractContextManager[None]:
     """Inside, fallbacks are counted and nothing else."""
     return _under("off")
+
+
+def record() -> None:
+    """Logs the counts."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    for operator, count in counts().items():
+        _log.info("the CPU ran %s %d times, in %.3f s, with %d bytes copied: %s", operator,
+                  count.calls, count.seconds, count.bytes,
+                  count.reason or "Graft has no kernel for it")  # fmt: skip

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
@@ -17,6 +18,7 @@ from torch_graft.ve import NAME as SLOT
 # A function of torch_graft.rebuilding and its arguments.
 Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
 
+_log = logging.getLogger("torch_graft.multiprocessing")
 _COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 
@@ -44,7 +46,11 @@ def reduce_storage(storage: torch.UntypedStorage) -> Recipe:
         return rebuilding.empty_storage, (index, slot)
     shared = _C.share_storage(storage)
     if shared is not None:
+        _log.debug("%d bytes of %s go to another process by a handle", storage.nbytes(),
+                   storage.device)  # fmt: skip
         return rebuilding.shared_storage, (*shared, slot)
+    _log.debug("%d bytes of %s go to another process through host memory", storage.nbytes(),
+               storage.device)  # fmt: skip
     torch.get_device_module(storage.device).synchronize(index)
     whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
     return rebuilding.staged_storage, (whole.cpu().untyped_storage(), index, slot)

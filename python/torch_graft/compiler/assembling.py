@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from torch_graft.compiler.reports import Report, remember
 from torch_graft.compiler.tracing import Traced
 
 Run = Callable[[list[Any]], list[Any]]
+_log = logging.getLogger("torch_graft.compiler")
 
 
 def compiled(traced: Traced) -> Run:
@@ -26,7 +28,9 @@ def compiled(traced: Traced) -> Run:
             raise traced.refusal
         return _compiled(traced, begin)
     except Exception as error:
-        remember(Report(traced.part, [], time.perf_counter() - begin, str(error)))
+        report = Report(traced.part, [], time.perf_counter() - begin, str(error))
+        remember(report)
+        _log.info("runs as PyTorch traced it: %r", report)
         raise
 
 
@@ -47,7 +51,11 @@ def _compiled(traced: Traced, begin: float) -> Run:
     if traced.part == "forward" and traced.lays_out:
         _report_strides(strides)
     graphs = [main] if before is None else [main, before]
-    remember(Report(traced.part, graphs, time.perf_counter() - begin))
+    report = Report(traced.part, graphs, time.perf_counter() - begin)
+    remember(report)
+    _log.info("compiled for %s in %.3f s: %r", device, report.seconds, report)
+    if _log.isEnabledFor(logging.INFO) and (counts := report.counts()) and counts.eager:
+        _log.info("the CPU runs at each call: %s", counts.eager)
     if traced.part == "backward":
         return main.run_and_give
     return main.run if before is None else _C.PreparedGraph(before.run, main.run, taken)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from torch_graft.compiler.assembling import boxed, compiled
 from torch_graft.compiler.placing import of_graft
 from torch_graft.compiler.tracing import Runnable, Traced, backend
 
+_log = logging.getLogger("torch_graft.compiler")
+
 
 def graft(
     module: fx.GraphModule, examples: Sequence[Any], *, mode: str | None = None,
@@ -22,6 +25,7 @@ def graft(
     """What torch.compile calls with each graph. mode and options are Inductor's."""
     if _on_device(module, examples):
         return backend(build)(module, examples)
+    _log.debug("a graph without a tensor of the device goes to Inductor")
     inductor = torch._TorchCompileInductorWrapper(mode, options, None)
     compiled: Callable[..., Any] = inductor(module, examples)
     return compiled

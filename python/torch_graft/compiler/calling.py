@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,7 +19,10 @@ from torch_graft import _C
 from torch_graft.compiler.building import Built, build_backend
 from torch_graft.compiler.placing import of_graft
 
+_log = logging.getLogger("torch_graft.optimize")
+_logged: weakref.WeakKeyDictionary[torch.nn.Module, set[str]] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()  # Dynamo traces one model at a time
+_SLOWLY = "goes through Dynamo at each call"
 _PLAIN = (int, float, str, bool, type(None), torch.dtype, torch.device)
 
 
@@ -35,7 +40,10 @@ _watched = _Watched()
 def call(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of model.forward(*args, **kwargs), compiled where that is possible."""
     with _surroundings(model._graft_options):
-        if _C.calls_are_observed() or not on_device(model, args, kwargs):
+        observed = _C.calls_are_observed()
+        if observed or not on_device(model, args, kwargs):
+            why = "a mode or a tracer observes operators" if observed else "not on a Graft device"
+            _record(model, f"runs eagerly: {why}")
             return model._graft_class.forward(model, *args, **kwargs)
     with _lock:
         if model._graft_compiled is None:
@@ -62,6 +70,16 @@ def on_device(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
         f"the model and the arguments of a call lie on one device, not on several: {where}. "
         "Move them with .to(device)."
     )
+
+
+def _record(model: Any, text: str) -> None:
+    """Logs what holds for calls of a model, once for each model."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    known = _logged.setdefault(model, set())
+    if text not in known:
+        known.add(text)
+        _log.info("%s %s", model._graft_class.__name__, text)
 
 
 @contextlib.contextmanager
@@ -112,10 +130,15 @@ class _Compiled:
             return self._eagerly(model, args, kwargs)
         finally:
             _watched.runs = outer
-        if tensors is None or len(runs) != 1 or not state.holds(model):
-            return result
-        written = [_version(one) for one in tensors] != versions
-        if not written or len(tensors) == 1:
+        if tensors is None:
+            _record(model, f"{_SLOWLY}: arguments hold objects that are not compared")
+        elif len(runs) != 1:
+            _record(model, f"{_SLOWLY}: a call runs {len(runs)} graphs")
+        elif not state.holds(model):
+            _record(model, f"{_SLOWLY}: a call assigns to the model's attributes")
+        elif len(tensors) > 1 and [_version(one) for one in tensors] != versions:
+            _record(model, f"{_SLOWLY}: a call writes to one of several arguments")
+        else:
             self._learn(model, args, kwargs, tensors, runs[0], result)
         return result
 
@@ -127,6 +150,7 @@ class _Compiled:
         self, error: Exception, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         reason = _reason(error)
+        _record(model, f"runs eagerly, since it cannot be compiled: {reason}")
         if reason not in self.told:
             self.told.add(reason)
             warnings.warn(
@@ -145,10 +169,14 @@ class _Compiled:
         sources = [known.source(one) for one in inputs]
         form = known.form(result)
         if form is None or any(source is None for source in sources):
+            which = "a result" if form is None else "an input of the graph"
+            _record(model, f"{_SLOWLY}: {which} comes from where it is not looked for")
             return
         direct = built.direct(len(inputs), len(outputs))
         function = built.function if direct is None else direct
         model._graft_calls.add(model, args, kwargs, function, direct is None, sources, form)
+        _log.debug("%s has %d kinds of calls that run without Python",
+                   model._graft_class.__name__, len(model._graft_calls))  # fmt: skip
 
 
 class _Known:

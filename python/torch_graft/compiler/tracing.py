@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from torch_graft.compiler.writer import Boundary, GraphText, write
 from torch_graft.ve import NAME as SLOT
 
 Runnable = Callable[..., Any]
+_log = logging.getLogger("torch_graft.compiler")
 
 
 class Traced(NamedTuple):
@@ -80,6 +82,8 @@ def _built(
         _take_as_saved(module, given)
     parts = None if part == "backward" else split(module)
     if parts is not None:
+        _log.debug("%s graph split: PyTorch computes %d numbers in host memory before the device's "
+                   "part", part, len(parts.host.graph.find_nodes(op="output")[0].args[0]))  # fmt: skip
         module = parts.device
     try:
         written, refusal = write(module, part, _boundary(part, module, parameters)), None

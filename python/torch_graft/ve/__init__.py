@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from importlib.metadata import entry_points
@@ -12,6 +13,7 @@ NAME = "ve"
 VARIABLE = "GRAFT_VE"
 _OTHERS = "veda_pytorch"  # the entry point of NEC's package
 _attached = False
+_log = logging.getLogger("torch_graft.ve")
 _PRIORITY = 40  # after the device types that torch.serialization knows itself
 
 
@@ -27,6 +29,7 @@ def attach() -> None:
     if chosen not in ("0", "1"):
         warnings.warn(f"{VARIABLE}={chosen}: expected 0 or 1, took 1", stacklevel=3)
     if chosen == "0":
+        _log.info("torch.device('%s') left to others: %s=0", NAME, VARIABLE)
         return
     import torch
 
@@ -52,6 +55,7 @@ def attach() -> None:
     when_loaded("torch._decomp.decompositions", autograd_other.settle)
     torch.serialization.register_package(_PRIORITY, _tag, _restore)
     _attached = True
+    _log.info("torch.device('%s') attached", NAME)
 
 
 def _another_will_come() -> bool:
