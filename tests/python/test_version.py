@@ -1,7 +1,9 @@
-# tests/python/test_version.py: the version stands in one place, and all else agrees with it.
+# tests/python/test_version.py: the version stands in one place, and the installed packages fit.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from importlib.metadata import version
 from typing import Any
 
@@ -34,3 +36,10 @@ def test_the_wheel_reads_it_from_cmake() -> None:
 
 def test_an_unknown_attribute_is_still_an_error() -> None:
     assert not hasattr(torch_graft, "__versions__")
+
+
+def test_every_requirement_is_installed() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "pip", "check"], capture_output=True, text=True, timeout=100
+    )
+    assert (ran.returncode, ran.stdout) == (0, "No broken requirements found.\n"), ran.stdout
