@@ -20,8 +20,7 @@ bool dense(const at::Tensor& tensor) {
   return (type == kDeviceType || type == c10::DeviceType::CPU) && tensor.layout() == at::kStrided &&
          !tensor.is_quantized() && !tensor.is_nested() && !tensor.is_mkldnn();
 }
-// Whether self may become from in place, as by Module.to. PyTorch's own rule knows its devices
-// only.
+// Whether self may become from in place, as by Module.to. PyTorch's rule knows its own devices.
 bool compatible(const at::Tensor& self, const at::Tensor& from) {
   return (dense(self) && dense(from)) ||
          self.unsafeGetTensorImpl()->has_compatible_shallow_copy_type(from.key_set());

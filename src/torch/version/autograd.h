@@ -1,4 +1,4 @@
-// src/torch/version/autograd.h: what Graft takes from inside torch: the autograd engine and tracing.
+// src/torch/version/autograd.h: from inside torch: the autograd engine and tracing.
 #pragma once
 
 #include <torch/csrc/autograd/engine.h>

@@ -1,4 +1,4 @@
-// src/torch/version/c10d.h: what Graft takes from inside torch: process groups.
+// src/torch/version/c10d.h: from inside torch: process groups.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>

@@ -1,4 +1,4 @@
-// src/torch/version/composites.h: what Graft takes from inside torch: operators that call others.
+// src/torch/version/composites.h: from inside torch: operators that call others.
 #pragma once
 
 #include <ATen/ops/dropout_native.h>

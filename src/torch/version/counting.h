@@ -1,4 +1,4 @@
-// src/torch/version/counting.h: what Graft takes from inside torch: histograms and sorting.
+// src/torch/version/counting.h: from inside torch: histograms and sorting.
 #pragma once
 
 #include <ATen/native/Histogram.h>

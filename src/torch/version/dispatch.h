@@ -1,4 +1,4 @@
-// src/torch/version/dispatch.h: what Graft takes from inside torch: the dispatcher and its guards.
+// src/torch/version/dispatch.h: from inside torch: the dispatcher and its guards.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -1,4 +1,4 @@
-// src/torch/version/factories.h: what Graft takes from inside torch: new tensors and ranges.
+// src/torch/version/factories.h: from inside torch: new tensors and ranges.
 #pragma once
 
 #include <ATen/ScalarOps.h>

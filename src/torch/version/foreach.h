@@ -1,4 +1,4 @@
-// src/torch/version/foreach.h: what Graft takes from inside torch: lists of tensors.
+// src/torch/version/foreach.h: from inside torch: lists of tensors.
 #pragma once
 
 #include <ATen/native/ForeachUtils.h>

@@ -1,4 +1,4 @@
-// src/torch/version/padding.h: what Graft takes from inside torch: padding by reflection and by the edge.
+// src/torch/version/padding.h: from inside torch: padding by reflection and by the edge.
 #pragma once
 
 #include <ATen/native/Padding.h>

@@ -1,4 +1,4 @@
-// src/torch/version/profiler.h: what Graft takes from inside torch: profiling.
+// src/torch/version/profiler.h: from inside torch: profiling.
 #pragma once
 
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>

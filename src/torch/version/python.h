@@ -1,4 +1,4 @@
-// src/torch/version/python.h: what Graft takes from inside torch: objects of torch in Python.
+// src/torch/version/python.h: from inside torch: objects of torch in Python.
 #pragma once
 
 #include <torch/csrc/Exceptions.h>

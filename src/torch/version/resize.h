@@ -1,4 +1,4 @@
-// src/torch/version/resize.h: what Graft takes from inside torch: where results go: sizes of outputs and storages.
+// src/torch/version/resize.h: from inside torch: sizes of outputs and storages.
 #pragma once
 
 #include <ATen/native/Resize.h>

@@ -1,4 +1,4 @@
-// src/torch/version/sparse.h: what Graft takes from inside torch: sparse tensors.
+// src/torch/version/sparse.h: from inside torch: sparse tensors.
 #pragma once
 
 #include <ATen/native/DispatchStub.h>

@@ -1,4 +1,4 @@
-// src/torch/version/stub.h: what Graft takes from inside torch: tables of kernels by device.
+// src/torch/version/stub.h: from inside torch: tables of kernels by device.
 #pragma once
 
 #include <ATen/native/DispatchStub.h>

@@ -1,4 +1,4 @@
-// src/torch/version/views.h: what Graft takes from inside torch: views.
+// src/torch/version/views.h: from inside torch: views.
 #pragma once
 
 #include <ATen/ops/_reshape_alias_native.h>
