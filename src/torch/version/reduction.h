@@ -29,7 +29,6 @@ using at::native::nansum_stub;
 using at::native::norm_stub;
 using at::native::or_stub;
 using at::native::prod_stub;
-using at::native::resize_output;
 using at::native::std_var_stub;
 using at::native::sum_stub;
 using at::native::zero_numel_check_dims;
