@@ -1,7 +1,7 @@
 # Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile bench-ve bench-before conformance limits lint format test-cpp test-sanitizers test-python \
+.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile bench-ve bench-before conformance limits wheels test-versions lint format test-cpp test-sanitizers test-python \
   test-python-async test-python-opencl test-python-inline clean
 
 BIN := .venv/bin
@@ -35,6 +35,8 @@ help:
 	@echo 'make bench-compile  compiled models beside torch.compile, into docs/compile-speed.md'
 	@echo 'make conformance  every operator in every dtype, for hours; goes on where it was stopped'
 	@echo 'make limits  op_db, modules, optimizers and the demos on drivers that can do little'
+	@echo 'make wheels  a wheel for each Python of this machine, for every torch at once, into build/wheels'
+	@echo 'make test-versions  one wheel with each release of torch: downloads gigabytes, goes on where it was stopped'
 	@echo 'make lint    formatting, static analysis and the rules of tools/check_design.py'
 	@echo 'make setup   environment .venv with Graft installed (the others do this too)'
 	@echo 'make format  rewrite the layout of C++ and Python files'
@@ -91,6 +93,15 @@ conformance: .venv/graft.stamp .venv/test.stamp
 # Two hours: each driver of tests/drivers/limited.cpp (ONLY=memory_only,small: these).
 limits: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python tests/drivers/limits.py $(if $(ONLY),--only $(ONLY))
+
+# PYTHONS='3.11 3.13': of these alone.
+wheels: .venv/run.stamp
+	$(BIN)/python tools/wheels.py $(if $(PYTHONS),--python $(PYTHONS))
+
+# TORCHES='2.15.0': with these alone.
+test-versions: PYTHONS := 3.11
+test-versions: wheels
+	$(BIN)/python tools/test_versions.py $(if $(TORCHES),--torch $(TORCHES))
 
 lint: .venv/test.stamp
 	tools/lint

@@ -13,6 +13,10 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_C":
+        from torch_graft.extension import load
+
+        return load()
     if name == "optimize":
         from torch_graft.optimizing import optimize
 

@@ -16,7 +16,7 @@
 #include "torch/operands.h"
 #include "torch/out_argument.h"
 #include "torch/refusal.h"
-#include "torch/version/padding.h"
+#include "torch/version/minor.h"
 
 namespace graft::binding {
 namespace {

@@ -17,6 +17,7 @@
 #include "torch/operands.h"
 #include "torch/pooling_checks.h"
 #include "torch/refusal.h"
+#include "torch/version/minor.h"
 #include "torch/version/pooling.h"
 #include "torch/version/resize.h"
 
@@ -225,10 +226,10 @@ at::Tensor& GRAFT_OPERATOR(max_pool3d_with_indices_backward_grad_input)(
   check_gradient_dtype(grad_output, self);
   const Triple size = pool.output(self, ceil_mode);
   const auto& [k, s, p, d] = pool;
-  native::max_pool3d_backward_shape_check(
-      self, grad_output, indices, self.size(-4), k[0], k[1], k[2], s[0], s[1], s[2], p[0], p[1],
-      p[2], d[0], d[1], d[2], self.size(-3), self.size(-2), self.size(-1), size[0], size[1],
-      size[2], "max_pool3d_with_indices_backward()");
+  native::pool3d_backward_shape_check(self, grad_output, indices, self.size(-4), k[0], k[1], k[2],
+                                      s[0], s[1], s[2], p[0], p[1], p[2], d[0], d[1], d[2],
+                                      self.size(-3), self.size(-2), self.size(-1), size[0], size[1],
+                                      size[2], "max_pool3d_with_indices_backward()");
   grad_input.resize_(self.sizes(), format_of(self));
   const bool may_miss = std::ranges::any_of(d, [](int64_t step) { return step > 1; });
   if (!may_miss) {

@@ -70,10 +70,11 @@ c10::DeviceIndex index_of(const MemoryHandle& handle, bool slot) {
     return slot ? ve::platform_index(static_cast<c10::DeviceIndex>(index))
                 : static_cast<c10::DeviceIndex>(index);
   }
-  TORCH_CHECK(
-      false, "a tensor was sent from device ", handle.ordinal, " of the driver '", driver,
-      "', which is not among the ", count,
-      " devices here: give both processes the same drivers, GRAFT_DEVICES and GRAFT_VE_DEVICES");
+  C10_THROW_ERROR(
+      Error, c10::str("a tensor was sent from device ", handle.ordinal, " of the driver '", driver,
+                      "', which is not among the ", count,
+                      " devices here: give both processes the same drivers, GRAFT_DEVICES and "
+                      "GRAFT_VE_DEVICES"));
 }
 
 c10::Storage receive(const std::string& bytes, bool slot) {

@@ -43,7 +43,7 @@ def testing_module(module: str) -> Any:
         if (error.name or "").split(".")[0] == "torch":
             raise SetupError(
                 f"this PyTorch ships no torch.testing._internal.{module} ({error}): install an "
-                "official wheel of PyTorch 2.13"
+                "official wheel of PyTorch"
             ) from error
         raise SetupError(
             f"PyTorch's test databases need the package '{error.name}', which is missing: "

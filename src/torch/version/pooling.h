@@ -7,7 +7,6 @@
 namespace graft::binding::native {
 
 using at::native::fractional_max_pool_check_shape;
-using at::native::max_pool3d_backward_shape_check;
 using at::native::pool3d_shape_check;
 using at::native::pooling_output_shape;
 

@@ -1,0 +1,15 @@
+// src/torch/version/minor/2_15.h: names as of torch 2.15.
+#pragma once
+
+#include <ATen/native/Padding.h>
+#include <ATen/native/Pool.h>
+
+namespace graft::binding::native {
+
+template <int kDimensions>
+void check_valid_input(const at::Tensor& input, at::IntArrayRef padding) {
+  at::native::padding::check_valid_input(input, padding, kDimensions);
+}
+using at::native::pool3d_backward_shape_check;
+
+}  // namespace graft::binding::native
