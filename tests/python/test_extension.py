@@ -55,8 +55,9 @@ def test_another_version_gets_one_warning_and_torch_works(python, package):
 
 
 def test_metadata_requires_the_versions_that_have_one():
-    import torch_graft.extension
     from packaging.requirements import Requirement
+
+    import torch_graft.extension
 
     required = [Requirement(line) for line in importlib.metadata.requires("torch-graft") or []]
     (torch_required,) = [r for r in required if r.name == "torch"]
