@@ -30,10 +30,22 @@ RECORD = ROOT / "docs" / "versions.json"
 BOUND_TO_TORCH = re.compile(r"^(torch|torchvision|torchao)==", re.MULTILINE)
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "3"]
 OPERATORS = ["--device", "graft", "--suites", "op", "--dtypes", "float32"]
+# A vendor's driver, built once for all releases.
+DRIVER = BUILD / "versions" / "graft_tiny.so"
+VENDOR = """
+import torch
+x = torch.arange(6.0, device="graft:1").reshape(2, 3).requires_grad_()
+torch.nn.functional.gelu(x @ x.t()).sum().backward()
+y = torch.arange(6.0).reshape(2, 3).requires_grad_()
+torch.nn.functional.gelu(y @ y.t()).sum().backward()
+torch.testing.assert_close(x.grad.cpu(), y.grad)
+print(torch.graft.get_device_name(1), "computes")
+"""
 # Step -> the arguments of the environment's Python.
 STEPS: dict[str, list[str]] = {
     "doctor": ["-m", "torch_graft", "doctor"],
     "operators": ["-m", "torch_graft.conformance", *OPERATORS, "--aspects", "forward,backward"],
+    "driver": ["-c", VENDOR],
     "demos": ["examples/demo.py"],
     "compile": [*PYTEST, "tests/python", "-k", "compil"],
     "ve": [*PYTEST, "tests/python/ve"],
@@ -80,15 +92,25 @@ def run(python: Path, step: str, folder: Path) -> dict[str, Any]:
     if step == "operators":
         arguments += ["--restart", "--out", str(folder / "report")]
     log = folder / f"{step}.log"
-    print(f"  {step}: {' '.join(arguments)}", flush=True)
+    print(f"  {step}", flush=True)
     began = time.monotonic()
-    path = f"{python.parent}:{os.environ['PATH']}"
+    settings = {"PATH": f"{python.parent}:{os.environ['PATH']}"}
+    if step == "driver":
+        settings |= {"GRAFT_DRIVER_PATH": str(vendor_driver()), "GRAFT_DEVICES": "host:0,tiny"}
     with log.open("w") as output:
         code = subprocess.run([python, *arguments], cwd=ROOT, stdout=output, stderr=output,
-                              env={**os.environ, "PATH": path}).returncode  # fmt: skip
+                              env={**os.environ, **settings}).returncode  # fmt: skip
     result: dict[str, Any] = {"holds": code == 0, "seconds": round(time.monotonic() - began)}
     result["says"] = says(step, log, folder)
     return result
+
+
+def vendor_driver() -> Path:
+    if not DRIVER.exists():
+        source = ROOT / "tests" / "drivers" / "tiny.c"
+        flags = ["-std=c17", "-O1", "-fPIC", "-shared", f"-I{ROOT / 'include'}"]
+        subprocess.run(["cc", *flags, str(source), "-o", str(DRIVER), "-lm"], check=True)
+    return DRIVER
 
 
 def says(step: str, log: Path, folder: Path) -> str:
@@ -101,6 +123,8 @@ def says(step: str, log: Path, folder: Path) -> str:
         return found[-1] if found else "did not finish"
     if step == "demos":
         return f"{len(re.findall(r'[|] hold$', text, re.MULTILINE))} of 3 hold"
+    if step == "driver":
+        return text.strip().splitlines()[-1] if text.strip() else "prints nothing"
     return "content" if "Traceback" not in text else "raises"
 
 
