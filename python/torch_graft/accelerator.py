@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from torch_graft import _C, amp, fallback, graphs, memory, random, streams
+from torch_graft import version as inside
 from torch_graft.drivers import record as _record_drivers
 from torch_graft.graphs import (
     Graph,
@@ -210,7 +211,7 @@ class device_of(device):
     """As device, with the device of a tensor or storage; does nothing for one of another type."""
 
     def __init__(self, obj: Any) -> None:
-        ours = obj.device.type == torch._C._get_privateuse1_backend_name()
+        ours = obj.device.type == inside.privateuse1_name()
         super().__init__(obj.device.index if ours else -1)
 
 
@@ -300,5 +301,5 @@ def __getattr__(name: str) -> Any:
         return tuple(_C.default_generator(i) for i in range(device_count()))
     if name == "_initialized":
         return is_initialized()
-    owner = torch._C._get_privateuse1_backend_name()
+    owner = inside.privateuse1_name()
     raise AttributeError(f"module 'torch.{owner}' has no attribute '{name}'")

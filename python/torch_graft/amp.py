@@ -9,13 +9,15 @@ from typing import Any
 
 import torch
 
+from torch_graft import version as inside
+
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 Function = Callable[..., Any]
 
 
 def _device_type() -> str:
-    name: str = torch._C._get_privateuse1_backend_name()
+    name: str = inside.privateuse1_name()
     return name
 
 

@@ -11,6 +11,7 @@ import warnings
 import torch
 
 from torch_graft import drivers, naming
+from torch_graft import version as inside
 
 _FREE = "privateuseone"  # the name of PyTorch's slot for a device type while nobody has it
 _attached: str | None = None
@@ -23,7 +24,7 @@ def attached_name() -> str | None:
 
 
 def _slot_owner() -> str | None:
-    name: str = torch._C._get_privateuse1_backend_name()
+    name: str = inside.privateuse1_name()
     return None if name == _FREE else name
 
 
@@ -63,7 +64,7 @@ def attach() -> None:
     for offer in offered:
         _C.add_driver_path(offer.path)
     module = device_module.device_module(name, accelerator)
-    torch._register_device_module(name, module)
+    inside.register_device_module(name, module)
     device_module.load_parts(module)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     default_backend.register()

@@ -6,19 +6,20 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from torch_graft import version as inside
 from torch_graft.loading import when_loaded
 
 _log = logging.getLogger("torch_graft.compiler")
 
 
-def _set_default(registry: Any) -> None:
-    before = registry.get_default_backend()
+def _set_default(_registry: Any) -> None:
+    before = inside.default_backend()
     if before == "inductor":
-        registry.set_default_backend("graft")
+        inside.set_default_backend("graft")
     _log.debug("the default backend of torch.compile was '%s' and is '%s'", before,
-               registry.get_default_backend())  # fmt: skip
+               inside.default_backend())  # fmt: skip
 
 
 def register() -> None:
     """Called once, by attach."""
-    when_loaded("torch._dynamo.backends.registry", _set_default)
+    when_loaded(inside.module_of("default_backend"), _set_default)

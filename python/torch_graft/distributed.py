@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from torch_graft import simulation
+from torch_graft import version as inside
 from torch_graft.ve import NAME as SLOT
 
 if TYPE_CHECKING:
@@ -72,11 +73,13 @@ def create(given: Any, options: Any = None) -> ProcessGroup:
     )  # fmt: skip
     group = c10d.ProcessGroup(given.store, rank, size)
     kinds = c10d.ProcessGroup.BackendType
-    group._set_default_backend(kinds.CUSTOM)
-    group._register_backend(torch.device("cpu"), kinds.GLOO, _checked(given, "cpu", host))
+    inside.set_default_group_backend(group, kinds.CUSTOM)
+    inside.register_group_backend(
+        group, torch.device("cpu"), kinds.GLOO, _checked(given, "cpu", host)
+    )
     ours = _checked(given, _device, backend)
     for name in (_device, SLOT):  # tensors of the slot are tensors of the device that carries them
-        group._register_backend(torch.device(name), kinds.CUSTOM, ours)
+        inside.register_group_backend(group, torch.device(name), kinds.CUSTOM, ours)
     backend.tell_group(group)
     return group
 
@@ -91,9 +94,7 @@ def _store(given: Any, name: str) -> Store:
 
 def _fake(given: Any) -> Any:
     """PyTorch's backend without other ranks, for tensors of the CPU where ranks are simulated."""
-    from torch._C._distributed_c10d import FakeProcessGroup
-
-    return FakeProcessGroup._create_internal(given.group_rank, given.group_size)
+    return inside.make_fake_process_group(given.group_rank, given.group_size)
 
 
 def _gloo(given: Any, name: str) -> Any:
@@ -109,7 +110,7 @@ def _gloo(given: Any, name: str) -> Any:
     )
     gloo.options.group_name = given.group_id
     if name == "cpu":
-        gloo._set_sequence_number_for_group()
+        inside.number_sequences(gloo)
     return gloo
 
 
@@ -119,7 +120,7 @@ def _checked(given: Any, name: str, backend: Any) -> Any:
 
     if c10d.get_debug_level() != c10d.DebugLevel.DETAIL or simulation.ranks() > 0:
         return backend
-    return c10d._create_process_group_wrapper(
+    return inside.process_group_wrapper(
         wrapped_pg=backend, store_prefix=given.group_id,
         store=c10d.PrefixStore(f"checks_{name}", given.store),
         rank=given.group_rank, world_size=given.group_size, timeout=given.timeout,

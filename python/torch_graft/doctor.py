@@ -14,6 +14,7 @@ import torch
 
 import torch_graft
 from torch_graft import attaching, drivers, naming, ve
+from torch_graft import version as inside
 
 if TYPE_CHECKING:
     from torch_graft import fallback
@@ -75,7 +76,7 @@ def _attached(report: Report) -> str | None:
     torch_graft._autoload()
     name = attaching.attached_name()
     if name is None:
-        owner = torch._C._get_privateuse1_backend_name()
+        owner = inside.privateuse1_name()
         report.problem(
             f"Graft is not attached; PyTorch's slot for a device type holds '{owner}'",
             "Uninstall the other package, or rebuild Graft for this torch if a warning above "

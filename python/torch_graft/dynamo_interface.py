@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.indices import DeviceLike
 from torch_graft.loading import when_loaded
 
@@ -20,25 +21,25 @@ _BACKEND = "graft"  # whatever the device type is named
 def register(name: str, module: ModuleType) -> None:
     """For the device type of this name, whose functions module has. Called once for each, by attach."""
 
-    def interface(dynamo: Any) -> None:
-        made = _interface(dynamo.DeviceInterface, module)
-        dynamo.register_interface_for_device(name, made)
+    def interface(_module: Any) -> None:
+        made = _interface(inside.DeviceInterface, module)
+        inside.register_interface_for_device(name, made)
 
-    def context(dynamo: Any) -> None:
-        variable = _device_variable(dynamo.GenericDeviceVariable, name, module)
-        dynamo.register_device_context_manager(module.device, variable)
+    def context(_module: Any) -> None:
+        variable = _device_variable(inside.GenericDeviceVariable, name, module)
+        inside.register_device_context_manager(module.device, variable)
 
-    def constants(dynamo: Any) -> None:
+    def constants(_module: Any) -> None:
         for function in (module._properties, module.is_available):
-            dynamo.assume_constant_result(function)
+            inside.assume_constant_result(function)
 
-    def inductor(common: Any) -> None:
-        _refuse_inductor(common, name)
+    def inductor(_module: Any) -> None:
+        _refuse_inductor(name)
 
-    when_loaded("torch._dynamo.device_interface", interface)
-    when_loaded("torch._dynamo.variables.ctx_manager", context)
-    when_loaded("torch._dynamo.decorators", constants)
-    when_loaded("torch._inductor.codegen.common", inductor)
+    when_loaded(inside.module_of("DeviceInterface"), interface)
+    when_loaded(inside.module_of("GenericDeviceVariable"), context)
+    when_loaded(inside.module_of("assume_constant_result"), constants)
+    when_loaded(inside.module_of("register_backend_for_device"), inductor)
 
 
 def _interface(base: Any, module: ModuleType) -> Any:
@@ -94,9 +95,7 @@ def _device_variable(base: Any, name: str, module: ModuleType) -> Any:
     def exchange_device(index: int) -> int:
         """Called while a graph is traced: PyTorch remembers on which device `device="graft"` made a
         fake tensor, and takes no notice of the current device."""
-        from torch._subclasses import FakeTensorMode
-
-        FakeTensorMode.cache_clear()
+        inside.FakeTensorMode.cache_clear()
         return int(module._exchange_device(index))
 
     exchange_device.__name__ = "_exchange_device"
@@ -116,10 +115,8 @@ def _device_variable(base: Any, name: str, module: ModuleType) -> Any:
     return DeviceVariable
 
 
-def _refuse_inductor(common: Any, name: str) -> None:
-    from torch._inductor.custom_graph_pass import CustomGraphModulePass
-
-    class Refusal(CustomGraphModulePass):
+def _refuse_inductor(name: str) -> None:
+    class Refusal(inside.CustomGraphModulePass):
         def __call__(self, gm: torch.fx.GraphModule) -> None:
             raise RuntimeError(
                 f"Inductor and AOTInductor write no code for device '{name}'. Call torch.compile "
@@ -135,4 +132,4 @@ def _refuse_inductor(common: Any, name: str) -> None:
 
         supports_caching = False
 
-    common.register_backend_for_device(name, Unreached, Unreached, device_custom_pass=Refusal())
+    inside.register_backend_for_device(name, Unreached, Unreached, device_custom_pass=Refusal())

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
-from torch.utils import _pytree
 
 from torch_graft import _C
+from torch_graft import version as inside
 
 Graph = torch.accelerator.Graph
 Pool = tuple[int, int]
@@ -85,7 +85,7 @@ class _Part:
     ) -> None:
         self.function = function
         self.args = tuple(args)
-        flat, self.spec_in = _pytree.tree_flatten(self.args)
+        flat, self.spec_in = inside.tree_flatten(self.args)
         if not all(isinstance(one, torch.Tensor) for one in flat):
             raise TypeError("make_graphed_callables takes tensors, alone or in lists and dicts")
         self.allow_unused = allow_unused
@@ -102,9 +102,10 @@ class _Part:
 
     @staticmethod
     def _refuse_hooks(module: torch.nn.Module) -> None:
+        kinds = (inside.module_backward_hooks, inside.module_forward_hooks,
+                 inside.module_forward_pre_hooks)  # fmt: skip
         for one in module.modules():
-            hooks = one._backward_hooks or one._forward_hooks or one._forward_pre_hooks
-            if hooks:
+            if any(hooks(one) for hooks in kinds):
                 raise RuntimeError(
                     "make_graphed_callables takes modules without hooks, which a replay would "
                     "not call: register them on the result."
@@ -116,7 +117,7 @@ class _Part:
 
     def warm_up(self, rounds: int) -> None:
         for _ in range(rounds):
-            outputs, _ = _pytree.tree_flatten(self.function(*self.args))
+            outputs, _ = inside.tree_flatten(self.function(*self.args))
             roots = [one for one in outputs if one.requires_grad]
             if roots and self.wanted:
                 torch.autograd.grad(
@@ -128,7 +129,7 @@ class _Part:
         self.forward = Graph()
         with graph(self.forward, self.pool, self.stream):
             outputs = self.function(*self.args)
-        self.outputs, self.spec_out = _pytree.tree_flatten(outputs)
+        self.outputs, self.spec_out = inside.tree_flatten(outputs)
 
     def capture_backward(self) -> None:
         self.roots = [one for one in self.outputs if one.requires_grad]
@@ -150,11 +151,11 @@ class _Part:
         replayed = _replaying(self)
 
         def call(*args: Any) -> Any:
-            flat, spec = _pytree.tree_flatten(args)
+            flat, spec = inside.tree_flatten(args)
             if spec != self.spec_in:
                 raise ValueError(f"expected arguments like the sample, {self.spec_in}, not {spec}")
             outputs = replayed.apply(*flat, *self.parameters)
-            return _pytree.tree_unflatten(outputs, self.spec_out)
+            return inside.tree_unflatten(outputs, self.spec_out)
 
         if self.module is None:
             return call

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch._C import DispatchKey
-from torch._higher_order_ops.out_dtype import out_dtype, out_dtype_dense
+
+from torch_graft import version as inside
 
 
 def _product(op: Any, dtype: torch.dtype, *operands: Any) -> torch.Tensor:
@@ -15,11 +15,11 @@ def _product(op: Any, dtype: torch.dtype, *operands: Any) -> torch.Tensor:
     if op is torch.ops.aten.mm.default and dtype == torch.int32:
         left, right = operands
         if left.dtype == right.dtype == torch.int8:
-            return torch._int_mm(left, right)
-    result: torch.Tensor = out_dtype_dense(op, dtype, *operands)
+            return inside.int8_product(left, right)
+    result: torch.Tensor = inside.out_dtype_dense(op, dtype, *operands)
     return result
 
 
 def register() -> None:
     """Called once, by attach, when the device type is known."""
-    out_dtype.py_impl(DispatchKey.PrivateUse1)(_product)
+    inside.out_dtype.py_impl(inside.DispatchKey.PrivateUse1)(_product)

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from torch_graft import version as inside
+
 DeviceLike = Any  # int | str | torch.device | None; torch's stubs know no common name
 
 
@@ -18,7 +20,7 @@ def device_index(device: DeviceLike, optional: bool = False, allow_cpu: bool = F
     """
     if isinstance(device, int) and not isinstance(device, bool):
         return device
-    name = torch._C._get_privateuse1_backend_name()
+    name = inside.privateuse1_name()
     if isinstance(device, str):
         device = torch.device(device)
     if isinstance(device, torch.device):

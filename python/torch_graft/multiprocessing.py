@@ -13,6 +13,7 @@ import torch
 from torch.multiprocessing import reductions
 
 from torch_graft import _C
+from torch_graft import version as inside
 from torch_graft.ve import NAME as SLOT
 
 # A function of torch_graft.rebuilding and its arguments.
@@ -31,7 +32,7 @@ def ipc_collect() -> None:
 
 
 def _is_ours(device: torch.device) -> bool:
-    return device.type in (torch._C._get_privateuse1_backend_name(), SLOT)
+    return device.type in (inside.privateuse1_name(), SLOT)
 
 
 def reduce_storage(storage: torch.UntypedStorage) -> Recipe:
@@ -79,7 +80,12 @@ def reduce_tensor(tensor: torch.Tensor) -> Recipe:
     if tensor.is_nested:
         recipe = rebuilding.nested_tensor, _nested_parts(whole)
     elif tensor.layout == torch.sparse_coo:
-        parts = (whole._indices(), whole._values(), whole.shape, whole.is_coalesced())
+        parts = (
+            inside.coo_indices(whole),
+            inside.coo_values(whole),
+            whole.shape,
+            whole.is_coalesced(),
+        )
         recipe = rebuilding.coo_tensor, parts
     elif tensor.layout in _COMPRESSED:
         recipe = rebuilding.compressed_tensor, _compressed_parts(whole)
@@ -106,9 +112,9 @@ def _compressed_parts(tensor: torch.Tensor) -> tuple[Any, ...]:
 def _nested_parts(tensor: torch.Tensor) -> tuple[Any, ...]:
     return (
         tensor.values(),
-        tensor._nested_tensor_size(),
-        tensor._nested_tensor_strides(),
-        tensor._nested_tensor_storage_offsets(),
+        inside.nested_sizes(tensor),
+        inside.nested_strides(tensor),
+        inside.nested_offsets(tensor),
     )
 
 

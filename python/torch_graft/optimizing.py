@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from torch_graft import _C
+from torch_graft import version as inside
 
 _MODES = ("inference", "training")
 _DTYPES = (torch.float16, torch.bfloat16)
@@ -106,7 +107,7 @@ def _check(model: Any, inputs: tuple[Any, ...], mode: str, dtype: torch.dtype | 
         raise TypeError(f"the {name} is optimized already: give optimize() the module behind it")
     if isinstance(model, torch.nn.parallel.DistributedDataParallel):
         raise TypeError("optimize the module first and wrap it in DistributedDataParallel then")
-    if isinstance(model, torch.jit.ScriptModule | torch._dynamo.OptimizedModule):
+    if isinstance(model, torch.jit.ScriptModule | inside.OptimizedModule):
         raise TypeError(f"a {name} is compiled already: give optimize() the module behind it")
     if mode not in _MODES:
         raise ValueError(f'mode is "inference" or "training", not {mode!r}')

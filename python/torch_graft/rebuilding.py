@@ -13,6 +13,7 @@ import torch
 from torch.multiprocessing.reductions import SharedCache, StorageWeakRef
 
 from torch_graft import _C
+from torch_graft import version as inside
 from torch_graft.ve import NAME as SLOT
 
 # Storages by the names of their memory and by whether they are torch.device("ve")'s.
@@ -20,7 +21,7 @@ _received = SharedCache()
 
 
 def _device(index: int, slot: bool) -> torch.device:
-    return torch.device(SLOT if slot else torch._C._get_privateuse1_backend_name(), index)
+    return torch.device(SLOT if slot else inside.privateuse1_name(), index)
 
 
 def empty_storage(index: int, slot: bool) -> torch.UntypedStorage:
@@ -31,7 +32,7 @@ def shared_storage(name: bytes, handle: bytes, slot: bool) -> torch.UntypedStora
     """One storage for all messages about the same memory, as long as it lives here."""
     known = _received.get((name, slot))
     # None once the storage has died.
-    alive = None if known is None else torch.UntypedStorage._new_with_weak_ptr(known.cdata)
+    alive = None if known is None else inside.storage_if_alive(known.cdata)
     if alive is not None:
         _C.receive_again(handle)
         return alive
@@ -52,7 +53,7 @@ def dense_tensor(
     tensor = torch.empty(0, dtype=dtype, device=storage.device).set_(storage, offset, size, stride)
     if conj:
         tensor = tensor.conj()
-    return torch._neg_view(tensor) if neg else tensor
+    return inside.neg_view(tensor) if neg else tensor
 
 
 def coo_tensor(
@@ -71,7 +72,7 @@ def compressed_tensor(
 def nested_tensor(
     values: torch.Tensor, sizes: torch.Tensor, strides: torch.Tensor, offsets: torch.Tensor
 ) -> torch.Tensor:
-    return torch._nested_view_from_buffer_copy(values, sizes, strides, offsets)
+    return inside.nested_from_buffer(values, sizes, strides, offsets)
 
 
 def leaf(

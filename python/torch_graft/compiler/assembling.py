@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from torch_graft import _C
+from torch_graft import version as inside
 from torch_graft.compiler.placing import carrier
 from torch_graft.compiler.reports import Report, remember
 from torch_graft.compiler.tracing import Traced
@@ -36,12 +35,10 @@ def compiled(traced: Traced) -> Run:
 
 def _compiled(traced: Traced, begin: float) -> Run:
     assert traced.written is not None
-    from torch._subclasses.fake_tensor import unset_fake_temporarily
-
     text, externals, device = traced.written
     device = carrier(device)
     index = device.index or 0
-    with unset_fake_temporarily():
+    with inside.unset_fake_temporarily():
         tensors = {name: one.to(device) for name, one in externals.items()}
         prologue, rest, taken, strides = _C.compiler_lower(
             text, traced.part != "inference", index, traced.lays_out
@@ -63,7 +60,7 @@ def _compiled(traced: Traced, begin: float) -> Run:
 
 def _report_strides(strides: list[list[int] | None]) -> None:
     """AOTAutograd hands them on to whoever compiles the backward graph."""
-    context: Any = torch._guards.TracingContext.try_get()
+    context: Any = inside.TracingContext.try_get()
     if context is not None and context.output_strides is not None:
         context.output_strides[:] = strides
 

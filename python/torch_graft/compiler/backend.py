@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from torch_graft import version as inside
 from torch_graft.compiler.assembling import boxed, compiled
 from torch_graft.compiler.placing import of_graft
 from torch_graft.compiler.tracing import Runnable, Traced, backend
@@ -26,7 +27,7 @@ def graft(
     if _on_device(module, examples):
         return backend(build)(module, examples)
     _log.debug("a graph without a tensor of the device goes to Inductor")
-    inductor = torch._TorchCompileInductorWrapper(mode, options, None)
+    inductor = inside.InductorWrapper(mode, options, None)
     compiled: Callable[..., Any] = inductor(module, examples)
     return compiled
 

@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
 from torch import fx
 
+from torch_graft import version as inside
 from torch_graft.compiler.assembling import boxed, compiled
 from torch_graft.compiler.tracing import Traced, backend
 
@@ -62,12 +62,10 @@ def _build(built: Built, traced: Traced) -> Run:
 
 def _bare() -> bool:
     """Whether AOTAutograd's graph is the user's: nothing to copy back, no view to make again."""
-    known: Any = torch._guards.TracingContext.get().fw_metadata
-    from torch._functorch._aot_autograd.schemas import MutationType, OutputType
-
-    plain = all(info.output_type is OutputType.non_alias for info in known.output_info)
+    known: Any = inside.TracingContext.get().fw_metadata
+    plain = all(info.output_type is inside.OutputType.non_alias for info in known.output_info)
     kept = all(
-        info.mutation_type is not MutationType.MUTATED_OUT_GRAPH for info in known.input_info
+        info.mutation_type is not inside.MutationType.MUTATED_OUT_GRAPH for info in known.input_info
     )
     return plain and kept and known.num_intermediate_bases == 0 and not known.tokens
 

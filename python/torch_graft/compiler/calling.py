@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from torch_graft import _C
+from torch_graft import version as inside
 from torch_graft.compiler.building import Built, build_backend
 from torch_graft.compiler.placing import of_graft
 
@@ -56,10 +56,10 @@ def on_device(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
     places: dict[torch.device, str] = {}
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         places.setdefault(tensor.device, name)
-    for path, leaf in pytree.tree_flatten_with_path((args, kwargs))[0]:
+    for path, leaf in inside.tree_flatten_with_path((args, kwargs))[0]:
         if isinstance(leaf, torch.Tensor) and (leaf.dim() > 0 or leaf.device.type != "cpu"):
             keyword = path[0].idx == 1
-            name = f"argument {pytree.keystr(path[1:])}" if keyword else f"argument {path[1].idx}"
+            name = f"argument {inside.key_text(path[1:])}" if keyword else f"argument {path[1].idx}"
             places.setdefault(leaf.device, name)
     if not any(of_graft(device) for device in places):
         return False
@@ -88,7 +88,7 @@ def _surroundings(options: Any) -> Iterator[None]:
         if not options.training:
             stack.enter_context(torch.no_grad())
         if options.dtype is not None:
-            name = torch._C._get_privateuse1_backend_name()
+            name = inside.privateuse1_name()
             stack.enter_context(torch.autocast(name, dtype=options.dtype))
         yield
 
@@ -188,7 +188,11 @@ class _Known:
                         if isinstance(one, torch.Tensor)}  # fmt: skip
         self.model: dict[int, torch.Tensor] = {}
         for module in model.modules():
-            attributes = (module._parameters, module._buffers, vars(module))
+            attributes = (
+                inside.module_parameters(module),
+                inside.module_buffers(module),
+                vars(module),
+            )
             for one in (value for values in attributes for value in values.values()):
                 if isinstance(one, torch.Tensor):
                     self.model[id(one)] = one
@@ -214,7 +218,7 @@ class _Known:
             return _all(type(result).__name__, self._forms(result))
         if type(result) is dict:
             return _all("dict", self._forms(result.values()), tuple(result))
-        leaves, shape = pytree.tree_flatten(result)
+        leaves, shape = inside.tree_flatten(result)
         if shape.is_leaf():
             return None
         return _all("made", self._forms(leaves), functools.partial(_unflattened, shape))
@@ -227,8 +231,8 @@ def _all(word: str, members: list[Any], *before: Any) -> tuple[Any, ...] | None:
     return None if None in members else (word, *before, members)
 
 
-def _unflattened(shape: pytree.TreeSpec, leaves: list[Any]) -> Any:
-    return pytree.tree_unflatten(leaves, shape)
+def _unflattened(shape: Any, leaves: list[Any]) -> Any:
+    return inside.tree_unflatten(leaves, shape)
 
 
 def _watching(built: Built) -> Callable[..., Any]:
@@ -243,14 +247,14 @@ def _watching(built: Built) -> Callable[..., Any]:
 
 
 def _version(tensor: torch.Tensor) -> int:
-    return -1 if tensor.is_inference() else tensor._version
+    return -1 if tensor.is_inference() else inside.autograd_version(tensor)
 
 
 @contextlib.contextmanager
 def _patient() -> Iterator[None]:
     """One graph per shape and number is what was asked for; recurrent modules are graphs, too, and
     hooks are a part of the model."""
-    with torch._dynamo.config.patch(
+    with inside.dynamo_config.patch(
         allow_rnn=True, recompile_limit=256, accumulated_recompile_limit=4096,
         specialize_float=True, specialize_int=True, skip_nnmodule_hook_guards=False,
     ):  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torch_graft import _C
+from torch_graft import version as inside
 from torch_graft.compiler.tracing import Traced, backend
 
 
@@ -77,14 +78,14 @@ def capture(
     def call(*given: Any) -> Any:
         return model(*given)
 
-    with torch._dynamo.config.patch(allow_rnn=True), torch.set_grad_enabled(training):
+    with inside.dynamo_config.patch(allow_rnn=True), torch.set_grad_enabled(training):
         compiled = torch.compile(call, backend=whole, fullgraph=True, dynamic=dynamic)
         try:
             compiled(*inputs)
         except _Enough:
             pass
         finally:
-            torch._dynamo.reset_code(call.__code__)  # nothing of this stays with the model
+            inside.reset_code(call.__code__)  # nothing of this stays with the model
     if not graphs:
         raise ValueError("there is nothing to compile: the call computes no tensor")
     for traced in graphs.values():
@@ -99,9 +100,7 @@ def _whole_backend(graphs: dict[str, Traced]) -> Callable[..., Any]:
         return traced.module
 
     def compile_graph(module: torch.fx.GraphModule, examples: Any) -> Callable[..., Any]:
-        from torch._functorch import config
-
-        with config.patch(force_non_lazy_backward_lowering=True):
+        with inside.functorch_config.patch(force_non_lazy_backward_lowering=True):
             backend(build)(module, examples)
         return stop
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.compiler.literals import float_text, type_text
 from torch_graft.compiler.sizes import Sizes
 
@@ -29,12 +30,10 @@ class Constants:
             self.lines.append(f"{head} = [{', '.join(elements)}]")
 
     def _elements(self, value: torch.Tensor) -> list[str] | None:
-        fake = isinstance(value, torch._subclasses.FakeTensor)
+        fake = isinstance(value, inside.FakeTensor)
         if fake or value.device.type == "meta" or value.is_complex() or value.numel() > _WRITTEN:
             return None
-        from torch._subclasses.fake_tensor import unset_fake_temporarily
-
-        with torch.no_grad(), unset_fake_temporarily():
+        with torch.no_grad(), inside.unset_fake_temporarily():
             flat = value.detach().cpu().reshape(-1)
             numbers = (flat.double() if value.is_floating_point() else flat).tolist()
         if value.dtype == torch.bool:

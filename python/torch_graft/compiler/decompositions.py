@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from torch_graft import version as inside
+
 _ROW = "one row of the op table; its parts would be several nodes that fusion has to find again"
 _KERNEL = "one kernel of the library with its own order of summation; parts would read memory twice"
 _LIBRARY = "one call of the device's library, with the addition or scaling as its epilogue"
@@ -82,10 +84,8 @@ KEPT: dict[str, str] = {
 def table() -> dict[Any, Callable[..., Any]]:
     """What AOTAutograd decomposes. Convolution, addmm, mm, bmm, attention, softmax, layer norm and
     batch norm forward are no core decompositions: they arrive whole by themselves."""
-    from torch._decomp import core_aten_decompositions
-
     kept = {_operator(name) for name in KEPT}
-    made = {operator: function for operator, function in core_aten_decompositions().items()
+    made = {operator: function for operator, function in inside.core_aten_decompositions().items()
             if operator not in kept}  # fmt: skip
     made[torch.ops.aten.clamp.Tensor] = _clamp_to_numbers
     return made

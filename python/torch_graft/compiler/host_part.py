@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import fx
-from torch.utils._pytree import tree_leaves
 
+from torch_graft import version as inside
 from torch_graft.compiler.writer import device_of
 
 Runnable = Callable[..., Any]
@@ -82,11 +82,11 @@ def split(module: fx.GraphModule) -> Parts | None:
 
 def _on_host(node: fx.Node) -> bool:
     """A node that takes and gives numbers in host memory and nothing else."""
-    operators = torch._ops.OpOverload, type(operator.getitem)
+    operators = inside.OpOverload, type(operator.getitem)
     computes = node.op == "call_function" and isinstance(node.target, operators)
     if not computes and node.op != "get_attr":
         return False
-    values = tree_leaves([one.meta.get("val") for one in (node, *node.all_input_nodes)])
+    values = inside.tree_leaves([one.meta.get("val") for one in (node, *node.all_input_nodes)])
     return all(isinstance(one, torch.Tensor) and one.device.type == "cpu" and one.dim() == 0
                for one in values)  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
+from torch_graft import version as inside
 from torch_graft.compiler.refusal import refuse
 
 # The schema does not say that the results share the first operand's memory; they do.
@@ -32,7 +33,7 @@ class Marks(NamedTuple):
 def marks_of(node: fx.Node) -> Marks:
     """Raises Refusal where results share memory with several operands."""
     operator: Any = node.target
-    schema = operator._schema
+    schema = inside.operator_schema(operator)
     writes: list[fx.Node] = []
     shared: list[fx.Node] = []
     returned = {name for one in schema.returns if one.alias_info
@@ -72,7 +73,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 def _without_dropout(node: fx.Node) -> bool:
     """Attention is tagged as random whatever its dropout is."""
-    schema: Any = node.target._schema
+    schema: Any = inside.operator_schema(node.target)
     for argument in schema.arguments:
         if argument.name == "dropout_p":
             given = [value for one, value in _bound(schema, node) if one.name == "dropout_p"]

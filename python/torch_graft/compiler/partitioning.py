@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from torch_graft import version as inside
 from torch_graft.compiler.marks import marks_of
 
 
@@ -15,9 +16,7 @@ def partition(
     joint: fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **options: Any
 ) -> tuple[fx.GraphModule, fx.GraphModule]:
     """The forward and the backward graph."""
-    from torch._functorch.partitioners import min_cut_rematerialization_partition
-
-    forward, backward = min_cut_rematerialization_partition(
+    forward, backward = inside.min_cut_partition(
         joint, inputs, num_fwd_outputs=num_fwd_outputs, **options
     )
     _save_before_writes(forward, backward, num_fwd_outputs)
@@ -51,7 +50,7 @@ def _save_before_writes(forward: fx.GraphModule, backward: fx.GraphModule, retur
 
 def _describe_random(part: fx.GraphModule) -> None:
     """The partitioner says nothing of the results of nodes that it gives a generator of their own."""
-    own: Any = torch._prims.rng_prims.graphsafe_run_with_rng_state
+    own: Any = inside.graphsafe_run_with_rng_state
     for node in part.graph.find_nodes(op="call_function", target=own):
         operator, *given = fx.node.map_arg(node.args, lambda one: one.meta["val"])
         named = {key: one for key, one in node.kwargs.items() if key != "rng_state"}
@@ -60,7 +59,7 @@ def _describe_random(part: fx.GraphModule) -> None:
 
 def _memory(node: Any) -> Any:
     """The node whose memory a view lies in."""
-    while node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
+    while node.op == "call_function" and isinstance(node.target, inside.OpOverload):
         base = marks_of(node).views
         if base is None:
             break

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
+from torch_graft import version as inside
 from torch_graft.attaching import attached_name
 from torch_graft.compiler import decompositions
 from torch_graft.compiler.host_part import split
@@ -46,11 +47,8 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
     takes them in one list, which it may empty, and says so by _boxed_call."""
 
     def compile_graph(module: fx.GraphModule, examples: Sequence[Any]) -> Runnable:
-        from torch._dynamo.backends.common import aot_autograd
-        from torch._functorch._aot_autograd.utils import register_graphsafe_rng_device_type
-
         for kind in (str(attached_name()), SLOT):
-            register_graphsafe_rng_device_type(kind)
+            inside.register_graphsafe_rng_device_type(kind)
         name_devices(module)
 
         parameters = {position for position, one in enumerate(examples)
@@ -59,13 +57,13 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
         def compiler(part: str) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]:
             return lambda graph, given: _built(build, part, graph, given, parameters)
 
-        make = aot_autograd(
+        make = inside.aot_autograd(
             fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
             inference_compiler=compiler("inference"), decompositions=decompositions.table(),
             partition_fn=partition, keep_inference_input_mutations=True,
         )  # fmt: skip
         # Fake tensors of the slot have no key for autocast, unlike the slot's own tensors.
-        with torch._C._IncludeDispatchKeyGuard(torch._C.DispatchKey.AutocastPrivateUse1):
+        with inside.including_key(inside.DispatchKey.AutocastPrivateUse1):
             compiled: Runnable = make(module, examples)
         return compiled
 
@@ -75,8 +73,6 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
 def _built(
     build: Build, part: str, module: fx.GraphModule, given: Sequence[Any], parameters: set[int]
 ) -> Runnable:
-    from torch._functorch._aot_autograd.utils import make_boxed_func
-
     name_traced_devices(module)
     if part == "backward":
         _take_as_saved(module, given)
@@ -93,7 +89,7 @@ def _built(
     run = build(Traced(part, module, written, refusal, lays_out))
     if getattr(run, "_boxed_call", False):
         return run
-    boxed: Runnable = make_boxed_func(run if parts is None else parts.joined(run))
+    boxed: Runnable = inside.make_boxed_func(run if parts is None else parts.joined(run))
     return boxed
 
 
@@ -116,14 +112,14 @@ def _take_as_saved(module: fx.GraphModule, given: Sequence[Any]) -> None:
 
 
 def _boundary(part: str, module: fx.GraphModule, parameters: set[int]) -> Boundary:
-    metadata: Any = torch._guards.TracingContext.get().fw_metadata
+    metadata: Any = inside.TracingContext.get().fw_metadata
     static = set(metadata.static_input_indices)
     kinds, names = {}, {}
     for node in module.graph.find_nodes(op="placeholder"):
         described = node.meta.get("desc")
         position = getattr(described, "idx", None)
         names[described] = node.name
-        kinds[node.name] = _kind(type(described).__name__, position, parameters, static)
+        kinds[node.name] = _kind(described, position, parameters, static)
     [output] = module.graph.find_nodes(op="output")
     given = output.args[0]
     count = len(given) if isinstance(given, list | tuple) else 1
@@ -132,20 +128,19 @@ def _boundary(part: str, module: fx.GraphModule, parameters: set[int]) -> Bounda
     return Boundary(kinds, marks, reads_numbers=part != "backward")
 
 
-def _kind(described: str, position: int | None, parameters: set[int], static: set[int]) -> str:
-    if described == "TangentAOTInput":
+def _kind(described: Any, position: int | None, parameters: set[int], static: set[int]) -> str:
+    if isinstance(described, inside.TangentAOTInput):
         return "tangent"
-    if described == "ParamAOTInput" or position in parameters:
+    if isinstance(described, inside.ParamAOTInput) or position in parameters:
         return "parameter"
-    if described == "BufferAOTInput" or position in static:
+    if isinstance(described, inside.BufferAOTInput) or position in static:
         return "buffer"
     return "activation"
 
 
 def _output_mark(described: Any, names: dict[Any, str]) -> str:
-    kind = type(described).__name__
-    if kind == "SavedForBackwardsAOTOutput":
+    if isinstance(described, inside.SavedForBackwardsAOTOutput):
         return "saved"
-    if kind == "InputMutationAOTOutput" and described.mutated_input in names:
+    if isinstance(described, inside.InputMutationAOTOutput) and described.mutated_input in names:
         return f"mutation %{names[described.mutated_input]}"
     return ""

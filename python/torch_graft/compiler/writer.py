@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
+from torch_graft import version as inside
 from torch_graft.compiler.constants import Constants
 from torch_graft.compiler.literals import literal_text, quoted, type_text
 from torch_graft.compiler.marks import Marks, marks_of
@@ -98,7 +99,7 @@ class _Writer:
         if value.device != self.device and self.boundary.reads_numbers:
             kind = "scalar"
         self.define(node, node.name, value)
-        sharing = self.memory.setdefault(value.untyped_storage()._cdata, node.name)
+        sharing = self.memory.setdefault(inside.storage_address(value.untyped_storage()), node.name)
         tail = ""
         if sharing != node.name:
             self.root[node.name] = sharing
@@ -127,11 +128,11 @@ class _Writer:
             self.item(node)
             return
         target, given, named, note = node.target, node.args, dict(node.kwargs), ""
-        if target is torch._prims.rng_prims.graphsafe_run_with_rng_state:
+        if target is inside.graphsafe_run_with_rng_state:
             target, given = given[0], given[1:]
             note = f' note generator="{self.generators[named.pop("rng_state")]}"'
             marks = Marks([], None, random=True, opaque=False)
-        elif isinstance(target, torch._ops.OpOverload):
+        elif isinstance(target, inside.OpOverload):
             marks = marks_of(node)
         else:
             raise refuse(node, "a higher order operator or a Python function")
@@ -202,7 +203,7 @@ class _Writer:
             self.origins.setdefault(symbol, place)
 
     def check(self, node: fx.Node, value: torch.Tensor) -> None:
-        plain = torch._subclasses.FakeTensor, torch.Tensor, torch.nn.Parameter, torch.nn.Buffer
+        plain = inside.FakeTensor, torch.Tensor, torch.nn.Parameter, torch.nn.Buffer
         if type(value) not in plain:
             raise refuse(node, f"a tensor subclass, {type(value).__name__}")
         if value.layout != torch.strided:

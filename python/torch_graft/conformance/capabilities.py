@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance import SetupError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -80,9 +81,7 @@ class Capabilities:
     def dtypes(self, among: Iterable[torch.dtype] | None = None) -> list[torch.dtype]:
         """Those of among (all usual ones when None) that the device has, in the order given."""
         if among is None:
-            from torch.testing._internal.common_dtype import get_all_dtypes
-
-            among = get_all_dtypes()
+            among = inside.get_all_dtypes()
         return [dtype for dtype in among if self.supports(dtype)]
 
     def autocast(self, dtype: torch.dtype | None = None) -> bool:

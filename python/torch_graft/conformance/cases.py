@@ -9,10 +9,10 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import functools
-import importlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from torch_graft import version as inside
 from torch_graft.conformance import SetupError
 
 SUITES = ("op", "module", "optim")
@@ -35,16 +35,14 @@ class Cell(NamedTuple):
     aspect: str
 
 
-def testing_module(module: str) -> Any:
-    """A module of torch.testing._internal; SetupError says what to install where its needs are missing."""
+def from_tests(name: str) -> Any:
+    """What torch's own tests have under this name of torch_graft.version; SetupError says what to
+    install where their needs are missing."""
     try:
-        return importlib.import_module(f"torch.testing._internal.{module}")
+        return getattr(inside, name)
+    except inside.MissingName as error:
+        raise SetupError(f"{error}; official wheels of PyTorch have it") from error
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] == "torch":
-            raise SetupError(
-                f"this PyTorch ships no torch.testing._internal.{module} ({error}): install an "
-                "official wheel of PyTorch"
-            ) from error
         raise SetupError(
             f"PyTorch's test databases need the package '{error.name}', which is missing: "
             "pip install expecttest hypothesis"
@@ -55,10 +53,10 @@ def testing_module(module: str) -> Any:
 def entries(suite: str) -> dict[str, Any]:
     """Name -> OpInfo, ModuleInfo or OptimizerInfo, as PyTorch's database lists them."""
     if suite == "op":
-        return {info.full_name: info for info in testing_module("common_methods_invocations").op_db}
+        return {info.full_name: info for info in from_tests("op_db")}
     if suite == "module":
-        return {info.name: info for info in testing_module("common_modules").module_db}
-    return {info.name: info for info in testing_module("common_optimizers").optim_db}
+        return {info.name: info for info in from_tests("module_db")}
+    return {info.name: info for info in from_tests("optim_db")}
 
 
 def dtype_name(dtype: Any) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from torch_graft import version as inside
 from torch_graft.conformance import compare
 from torch_graft.conformance.cases import Cell
 from torch_graft.conformance.samples import Carrier
@@ -62,7 +62,7 @@ def seed(value: int = SEED) -> None:
     torch.default_generator.manual_seed(value)
 
 
-class Draws(TorchDispatchMode):
+class Draws(inside.TorchDispatchMode):
     """Notes whether an operator that runs inside takes random numbers."""
 
     found = False

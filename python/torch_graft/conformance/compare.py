@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from torch_graft import version as inside
+
 # Comparison classes of PyTorch whose tolerances are about values, not about a compiler's rewriting.
 VALUE_TESTS = ("TestCommon", "TestUnaryUfuncs", "TestBinaryUfuncs", "TestReductions",
                "TestBwdGradients", "TestModule", "TestOptimRenewed", None)  # fmt: skip
@@ -31,13 +33,11 @@ def default_tolerance(dtype: torch.dtype) -> Tolerance:
         return Tolerance(0, 0)
     if dtype.itemsize == 1:
         return Tolerance(0.13, 0.02)  # float8: one unit in the last of three bits
-    return Tolerance(*torch.testing._comparison.default_tolerances(dtype))
+    return Tolerance(*inside.default_tolerances(dtype))
 
 
 def tolerances(info: Any, device_type: str) -> dict[torch.dtype, Tolerance]:
     """What the database itself allows an entry beyond the defaults of torch.testing."""
-    from torch.testing._internal.common_device_type import precisionOverride, toleranceOverride
-
     found: dict[torch.dtype, Tolerance] = {}
     for row in info.decorators:
         inner = getattr(row, "decorators", [row])
@@ -46,9 +46,9 @@ def tolerances(info: Any, device_type: str) -> dict[torch.dtype, Tolerance]:
         if getattr(row, "device_type", None) not in (None, "cpu", device_type):
             continue
         for item in inner:
-            if isinstance(item, toleranceOverride):
+            if isinstance(item, inside.toleranceOverride):
                 new = {d: Tolerance(t.rtol, t.atol) for d, t in item.d.items()}
-            elif isinstance(item, precisionOverride):
+            elif isinstance(item, inside.precisionOverride):
                 new = {d: Tolerance(0, t) for d, t in item.d.items()}
             else:
                 continue

@@ -9,6 +9,7 @@ import platform
 from types import ModuleType
 from typing import Any
 
+from torch_graft import version as inside
 from torch_graft.conformance import SetupError
 
 
@@ -32,7 +33,7 @@ def check(name: str, plugin: str | None) -> None:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        own = torch._C._get_privateuse1_backend_name()
+        own = inside.privateuse1_name()
         known = "cpu, cuda, mps, xpu, meta" + ("" if own == "privateuseone" else f", {own}")
         hint = "" if plugin else "; if a module registers the device, name it: --plugin MODULE"
         raise SetupError(

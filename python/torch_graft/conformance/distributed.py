@@ -91,7 +91,7 @@ def add_distributed_tests(
             f"({os.environ[VARIABLE]}): give each device and backend a run of its own"
         )
     os.environ[VARIABLE] = choice
-    cases.testing_module("common_distributed")
+    cases.from_tests("DistTestCases")
     chosen = importlib.import_module("torch_graft.conformance.distributed_cases")
     scope["TestDistributed"] = chosen.TestDistributed
     return chosen.TestDistributed

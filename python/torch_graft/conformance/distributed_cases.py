@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance import SetupError
 from torch_graft.conformance.devices import load_plugin
 from torch_graft.conformance.distributed import VARIABLE
@@ -20,15 +21,12 @@ os.environ["BACKEND"] = CHOICE["backend"]
 os.environ["WORLD_SIZE"] = str(CHOICE["world_size"])
 load_plugin(CHOICE["plugin"])
 
-from torch.testing._internal.common_distributed import DistTestCases  # noqa: E402
-from torch.testing._internal.distributed import distributed_test as upstream  # noqa: E402
-
 # PyTorch's own registry of what a backend implements; without an entry its cases skip.
 for _feature in ("plugin", "ddp", "subgroup"):
-    DistTestCases.backend_feature[_feature].add(CHOICE["backend"])
+    inside.DistTestCases.backend_feature[_feature].add(CHOICE["backend"])
 
-_Cases: Any = upstream.DistributedTest._DistTestBase
-_Backend: Any = upstream.TestDistBackend
+_Cases: Any = inside.DistTestBase
+_Backend: Any = inside.TestDistBackend
 
 
 class _LeftOut:
@@ -63,7 +61,7 @@ class _Runs(_Backend, _Cases):
             given["kwargs"]["environment"] = dict(os.environ)
             return context.Process(**given)
 
-        self._start_processes(process)
+        inside.start_processes(self, process)
 
     @classmethod
     def _run(cls, rank: int, *arguments: Any, environment: dict[str, str], **more: Any) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance.cases import Cell
 from torch_graft.conformance.checks import Place, all_samples, one_line, require
 from torch_graft.conformance.samples import Carrier
@@ -91,8 +92,6 @@ def operator(case: Case) -> None:
 
 
 def module(session: Session, cell: Cell, info: Any) -> None:
-    from torch.testing._internal.common_modules import ModuleErrorEnum
-
     def rows() -> Any:
         return info.module_error_inputs_func(
             info, device="cpu", dtype=torch.float32, requires_grad=False, training=False
@@ -102,7 +101,7 @@ def module(session: Session, cell: Cell, info: Any) -> None:
         given = row.module_error_input
         made = given.constructor_input
         module = info.module_cls(*made.args, **made.kwargs)
-        if row.error_on == ModuleErrorEnum.CONSTRUCTION_ERROR:
+        if row.error_on == inside.ModuleErrorEnum.CONSTRUCTION_ERROR:
             return module
         args, kwargs = place.carrier((given.forward_input.args, given.forward_input.kwargs))
         return module.to(place.device)(*args, **kwargs)
@@ -111,15 +110,13 @@ def module(session: Session, cell: Cell, info: Any) -> None:
 
 
 def optimizer(session: Session, cell: Cell, info: Any) -> None:
-    from torch.testing._internal.common_optimizers import OptimizerErrorEnum
-
     def call(place: Place, row: Any) -> Any:
         given = row.optimizer_error_input
         params = given.params
         if params is None:
             params = [torch.nn.Parameter(torch.ones(10, 10))]
         optimizer = info.optim_cls(_carried(params, place), **place.carrier(given.kwargs, True))
-        if row.error_on == OptimizerErrorEnum.STEP_ERROR:
+        if row.error_on == inside.OptimizerErrorEnum.STEP_ERROR:
             for group in optimizer.param_groups:
                 for p in group["params"]:
                     p.grad = torch.ones_like(p)

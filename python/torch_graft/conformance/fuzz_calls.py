@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance import cases, fuzz_entries
 from torch_graft.conformance.fuzz_values import Values
 from torch_graft.conformance.session import NotApplicable
@@ -81,7 +82,7 @@ class Overload(Subject):
         plain = not keyword.iskeyword(overload)
         self.target = f"{packet}.{overload}" if plain else f"getattr({packet}, {overload!r})"
         self.function = getattr(getattr(getattr(torch.ops, space), root), overload)
-        self.schema = self.function._schema
+        self.schema = inside.operator_schema(self.function)
 
     def arguments(self) -> list[Any]:
         return list(self.schema.arguments)
@@ -188,15 +189,15 @@ def _wrong(value: Any, text: str, name: str, values: Values) -> str:
 
 def registered(key: str, spaces: tuple[str, ...]) -> list[str]:
     """The overloads with a kernel of their own for a dispatch key, whose arguments can be drawn."""
-    names = torch._C._dispatch_get_all_op_names()
-    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    names = inside.all_operator_names()
+    has = inside.has_kernel_for_key
     found = [n for n in names if n.startswith(spaces) and has(n, key)]
     return sorted(name for name in found if _drawable(name))
 
 
 def _drawable(name: str) -> bool:
     qualified, _, overload = name.partition(".")
-    schema = torch._C._get_schema(qualified, overload)
+    schema = inside.schema_of(qualified, overload)
     kinds = [str(a.real_type) for a in schema.arguments]
     return bool(kinds) and not any(word in kind for kind in kinds for word in STRANGE)
 
@@ -204,7 +205,7 @@ def _drawable(name: str) -> bool:
 def subjects(device: str, patterns: list[str] | None) -> list[str]:
     """The names of what a run fuzzes: overloads as "aten::add.Tensor", entries as "add"."""
     kind = device.split(":")[0]
-    key = torch._C._dispatch_key_for_device(kind)
+    key = inside.dispatch_key_for_device(kind)
     spaces = ("aten::",) if kind == "cpu" else ("aten::", f"{kind}::")
     every = registered(key, spaces) + [e for e in cases.entries("op") if fuzz_entries.dtypes(e)]
     if patterns is None:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from torch_graft import version as inside
 from torch_graft.conformance import cases, samples
 from torch_graft.conformance.checks import seed
 from torch_graft.conformance.compare import leaves
@@ -109,7 +109,7 @@ def _range(tensor: torch.Tensor) -> tuple[float, float]:
     return round(low, 3), round(high, 3) + 0.001
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(inside.TorchDispatchMode):
     """Gathers how overloads are called."""
 
     def __init__(self, found: dict[str, list[Template]]) -> None:
@@ -119,7 +119,7 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kept = self.found.setdefault(func.name(), [])
         if len(kept) < TEMPLATES:
-            names = [a.name for a in func._schema.arguments]
+            names = [a.name for a in inside.operator_schema(func).arguments]
             pairs = {**dict(zip(names, args, strict=False)), **(kwargs or {})}
             texts = {name: expression(value) for name, value in pairs.items()}
             template = {name: text for name, text in texts.items() if text is not None}

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance import compare, fuzz_entries, fuzz_open, samples, ties
 from torch_graft.conformance.cases import Cell
 from torch_graft.conformance.checks import is_random, one_line, seed
@@ -77,7 +78,11 @@ class Result(NamedTuple):
     def compared(self) -> list[Any]:
         """The result, the tensors among the arguments, and what these are views of."""
         given = list(compare.leaves(self.arguments))
-        return [self.value, given, [t._base for t in given if t._base is not None]]
+        return [
+            self.value,
+            given,
+            [inside.view_base(t) for t in given if inside.view_base(t) is not None],
+        ]
 
 
 def place(number: int, attempt: int, there: bool) -> int:

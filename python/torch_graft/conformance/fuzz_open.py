@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance import compare, samples
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ def open_value(call: Call, home: Result, expected: Any) -> str | None:
 
 def _shared(given: list[torch.Tensor]) -> bool:
     """Two arguments share their memory: what is read after it was written is open."""
-    places = [t.untyped_storage()._cdata for t in given if samples.is_strided(t)]
+    places = [inside.storage_address(t.untyped_storage()) for t in given if samples.is_strided(t)]
     return len(places) > len(set(places))
 
 
 def _overlapping(given: list[torch.Tensor]) -> bool:
-    return any(samples.is_strided(t) and torch._debug_has_internal_overlap(t) for t in given)
+    return any(samples.is_strided(t) and inside.has_internal_overlap(t) for t in given)
 
 
 def _writes(call: Call) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance import compare, variants
 from torch_graft.conformance.capabilities import capabilities
 from torch_graft.conformance.checks import Place
@@ -89,13 +90,13 @@ def conj(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor | None:
 def neg(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor | None:
     if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.dtype.itemsize == 1:
         return None
-    return torch._neg_view(tensor.neg())
+    return inside.neg_view(tensor.neg())
 
 
 def zero(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor | None:
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return None
-    return torch._efficientzerotensor(tensor.shape, dtype=tensor.dtype)
+    return inside.zero_tensor(tensor.shape, dtype=tensor.dtype)
 
 
 def channels(tensor: torch.Tensor, chance: random.Random) -> torch.Tensor | None:

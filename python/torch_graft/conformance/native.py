@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance import SetupError, cases, compare
 from torch_graft.conformance.pool import Pool
 from torch_graft.conformance.progress import Progress
@@ -89,12 +90,12 @@ class Origin(Enum):
 def origin(expected: Any, inputs: Any) -> Origin:
     """Where the values of a result must come from, seen from the CPU's result and its inputs."""
     given = [t.detach() for t in compare.leaves(inputs) if is_strided(t)]
-    known = {g.untyped_storage()._cdata for g in given}
+    known = {inside.storage_address(g.untyped_storage()) for g in given}
     found = Origin.NOTHING
     for tensor in compare.leaves(expected):
         if not is_strided(tensor) or tensor.numel() == 0:
             continue
-        if tensor.untyped_storage()._cdata in known:
+        if inside.storage_address(tensor.untyped_storage()) in known:
             continue
         flat = tensor.detach().resolve_conj().resolve_neg().reshape(-1)
         flat = flat[~flat.isnan()]  # junk may be NaN, too

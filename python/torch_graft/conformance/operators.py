@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance import compare, samples, ties
 from torch_graft.conformance.cases import Cell
 from torch_graft.conformance.checks import (
@@ -179,10 +180,8 @@ def _numbered(case: Case, chosen: Iterable[Any], check: Any, carrier: Carrier) -
 
 def _format_kept(case: Case, actual: Any, inputs: Any) -> None:
     """Elementwise operators keep channels-last, by PyTorch's contract."""
-    from torch.testing._internal.opinfo.core import UnaryUfuncInfo
-
     first = inputs[0]
-    if not isinstance(case.info, UnaryUfuncInfo) or not isinstance(actual, torch.Tensor):
+    if not isinstance(case.info, inside.UnaryUfuncInfo) or not isinstance(actual, torch.Tensor):
         return
     if actual.shape == first.shape and actual.stride() != first.stride():
         require(f"strides {actual.stride()} instead of the channels-last {first.stride()}")

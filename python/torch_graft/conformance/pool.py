@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch_graft import version as inside
 from torch_graft.conformance import SetupError, worker
 from torch_graft.conformance.cases import Cell
 from torch_graft.conformance.session import Outcome
@@ -46,7 +47,7 @@ def start_method(device: str, wanted: str = "auto") -> str:
     kind = device.split(":")[0]
     if kind == "cpu":
         return "fork"
-    if torch._C._get_privateuse1_backend_name() != kind:
+    if inside.privateuse1_name() != kind:
         return "spawn"
     initialised = getattr(getattr(torch, kind, None), "is_initialized", None)
     return "fork" if initialised is not None and not initialised() else "spawn"

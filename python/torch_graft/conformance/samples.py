@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance.compare import leaves, mapped
 
 WHOLE = 1 << 20  # elements of a storage that is carried whole
@@ -23,13 +24,13 @@ def _same_bits(tensor: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
     """image with the lazy conjugate and negative bits of tensor."""
     if tensor.is_conj():
         image = image.conj()
-    return torch._neg_view(image) if tensor.is_neg() else image
+    return inside.neg_view(image) if tensor.is_neg() else image
 
 
 def _bare(tensor: torch.Tensor) -> torch.Tensor:
     """The stored values of a tensor, without lazy bits."""
     if tensor.is_neg():
-        tensor = torch._neg_view(tensor)
+        tensor = inside.neg_view(tensor)
     return tensor.conj() if tensor.is_conj() else tensor
 
 
@@ -83,11 +84,9 @@ def shifted(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 def noncontiguous(tensor: torch.Tensor) -> torch.Tensor:
-    from torch.testing._internal.common_utils import noncontiguous_like
-
     if not is_strided(tensor) or tensor.numel() < 2 or tensor.dim() == 0:
         return tensor
-    return noncontiguous_like(tensor.detach()).requires_grad_(tensor.requires_grad)
+    return inside.noncontiguous_like(tensor.detach()).requires_grad_(tensor.requires_grad)
 
 
 def channels_last(tensor: torch.Tensor) -> torch.Tensor:
@@ -179,10 +178,13 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
 
 def storages(value: Any) -> set[int]:
     """The addresses of the storages behind strided tensors."""
-    return {t.untyped_storage()._cdata for t in leaves(value) if is_strided(t)}
+    return {inside.storage_address(t.untyped_storage()) for t in leaves(value) if is_strided(t)}
 
 
 def shares(result: Any, inputs: Any) -> list[bool]:
     """For each tensor of a result, whether its storage is an input's."""
     known = storages(inputs)
-    return [is_strided(t) and t.untyped_storage()._cdata in known for t in leaves(result)]
+    return [
+        is_strided(t) and inside.storage_address(t.untyped_storage()) in known
+        for t in leaves(result)
+    ]

@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance import SetupError, cases
 from torch_graft.conformance.capabilities import (
     Capabilities,
@@ -49,9 +50,9 @@ __all__ = [
     "requires_pinned_memory", "requires_streams", "requires_timed_events",
 ]  # fmt: skip
 
-_common: Any = cases.testing_module("common_utils")
-_device_type: Any = cases.testing_module("common_device_type")
-instantiate_device_type_tests = _device_type.instantiate_device_type_tests
+_Parametrizer: Any = cases.from_tests("TestParametrizer")
+_TestCase: Any = cases.from_tests("TestCase")
+instantiate_device_type_tests = cases.from_tests("instantiate_device_type_tests")
 
 _KINDS: dict[str, Callable[[torch.dtype], bool]] = {
     "floating": lambda d: d.is_floating_point,
@@ -65,10 +66,10 @@ _Parameters = tuple[Callable[..., Any], str, dict[str, Any], Callable[[Any], lis
 def _type_of(device_class: Any) -> str:
     """The device type of a class of instantiate_device_type_tests, before and after its set-up."""
     name: str = device_class.device_type
-    return torch._C._get_privateuse1_backend_name() if name == "privateuse1" else name
+    return inside.privateuse1_name() if name == "privateuse1" else name
 
 
-class declared_dtypes(_common._TestParametrizer):
+class declared_dtypes(_Parametrizer):
     """Decorator: the test takes `dtype` and runs for each dtype that the device declares.
 
     kinds: "floating", "complex", "integral", "bool"; all of them when none is given.
@@ -88,7 +89,7 @@ class declared_dtypes(_common._TestParametrizer):
                 yield test, "", {"dtype": dtype}, lambda _: []
 
 
-class _cells(_common._TestParametrizer):
+class _cells(_Parametrizer):
     """Decorator: the test takes `cell` and runs for each cell whose dtype the device declares."""
 
     def __init__(self, cells: list[Cell]) -> None:
@@ -138,7 +139,7 @@ def _overrides(
     return found
 
 
-class CellTests(_common.TestCase):
+class CellTests(_TestCase):
     """What the classes of add_tests share: the session, and how an outcome becomes a test's."""
 
     options: dict[str, Any] = {}
@@ -218,8 +219,8 @@ def add_tests(
     cells = cases.select(suites, ops, dtypes, aspects, shard)
     options = {"plugin": loaded, "fallback": fallback, "expectations": expectations or []}
     kind = torch.device(device).type if device is not None else None
-    if _device_type._is_privateuse1_backend_available():
-        _device_type.PrivateUse1TestBase.setUpClass()  # the first class gets the device's name too
+    if inside.is_privateuse1_available():
+        inside.PrivateUse1TestBase.setUpClass()  # the first class gets the device's name too
     added: dict[str, type] = {}
     for suite in dict.fromkeys(cell.suite for cell in cells):
         tests: dict[str, Any] = {"options": options, "__module__": scope.get("__name__", __name__)}

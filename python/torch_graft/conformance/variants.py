@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from torch_graft import version as inside
 from torch_graft.conformance import compare, samples
 from torch_graft.conformance.checks import (
     SEED,
@@ -115,8 +116,8 @@ def chosen(sample: Any, wanted: set[int], change: Callable[[torch.Tensor], Any])
 
 def moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     """As samples.carried; a tensor of zeros without memory is made anew."""
-    if tensor._is_zerotensor() and tensor.device.type == "cpu":
-        return torch._efficientzerotensor(tensor.shape, dtype=tensor.dtype, device=device)
+    if inside.is_zero_tensor(tensor) and tensor.device.type == "cpu":
+        return inside.zero_tensor(tensor.shape, dtype=tensor.dtype, device=device)
     return samples.carried(tensor, device)
 
 
@@ -269,9 +270,7 @@ def _gradients(case: Case, actual: Any, expected: Gradients, variant: Variant) -
 
 def _strides(case: Case, actual: Any, expected: Any) -> str | None:
     """Elementwise operators lay their result out as their inputs lie, by PyTorch's contract."""
-    from torch.testing._internal.opinfo.core import BinaryUfuncInfo, UnaryUfuncInfo
-
-    if not isinstance(case.info, BinaryUfuncInfo | UnaryUfuncInfo):
+    if not isinstance(case.info, inside.BinaryUfuncInfo | inside.UnaryUfuncInfo):
         return None
     if not isinstance(actual, torch.Tensor) or not is_strided(actual) or actual.numel() < 2:
         return None

@@ -9,6 +9,8 @@ import warnings
 from importlib.metadata import entry_points
 from typing import Any
 
+from torch_graft import version as inside
+
 NAME = "ve"
 VARIABLE = "GRAFT_VE"
 _OTHERS = "veda_pytorch"  # the entry point of NEC's package
@@ -48,11 +50,11 @@ def attach() -> None:
 
     _C.ve.attach()
     made = device_module.device_module(NAME, module)
-    torch._register_device_module(NAME, made)
+    inside.register_device_module(NAME, made)
     device_module.load_parts(made)
     _add_methods()
     dynamo_interface.register(NAME, module)
-    when_loaded("torch._decomp.decompositions", autograd_other.settle)
+    when_loaded(inside.module_of("decompositions"), autograd_other.settle)
     torch.serialization.register_package(_PRIORITY, _tag, _restore)
     _attached = True
     _log.info("torch.device('%s') attached", NAME)
@@ -65,12 +67,10 @@ def _another_will_come() -> bool:
 
 
 def _add_methods() -> None:
-    from torch.utils import backend_registration as makers
-
-    makers._generate_tensor_methods_for_privateuse1_backend(NAME)
-    makers._generate_module_methods_for_privateuse1_backend(NAME)
-    makers._generate_packed_sequence_methods_for_privateuse1_backend(NAME)
-    makers._generate_storage_methods_for_privateuse1_backend(NAME)
+    inside.generate_tensor_methods(NAME)
+    inside.generate_module_methods(NAME)
+    inside.generate_packed_sequence_methods(NAME)
+    inside.generate_storage_methods(NAME)
     _replace_storage_methods()
 
 
@@ -105,9 +105,10 @@ def _copied(storage: Any, memo: dict[Any, Any]) -> Any:
     if storage.device.type != NAME:
         return storage.__deepcopy__(memo)
     known = memo.setdefault("torch", {})
-    if storage._cdata not in known:
-        known[storage._cdata] = _new_storage(storage.nbytes(), storage.device.index).copy_(storage)
-    return known[storage._cdata]
+    address = inside.storage_address(storage)
+    if address not in known:
+        known[address] = _new_storage(storage.nbytes(), storage.device.index).copy_(storage)
+    return known[address]
 
 
 def _tag(storage: Any) -> str | None:
@@ -118,7 +119,5 @@ def _tag(storage: Any) -> str | None:
 def _restore(storage: Any, location: str) -> Any:
     if location.partition(":")[0] != NAME:
         return None
-    import torch
-
-    index = torch.serialization._validate_device(location, NAME).index
+    index = inside.validated_location(location, NAME).index
     return getattr(storage, NAME)(index)

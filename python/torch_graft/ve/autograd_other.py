@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from torch_graft import version as inside
+
 # tests/python/ve/test_compiled.py looks for others.
 OPERATORS = (
     "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "native_batch_norm",
@@ -17,8 +19,8 @@ OPERATORS = (
 
 
 def settle(_decompositions: Any) -> None:
-    """Called once, when torch._decomp.decompositions is loaded, which has Python's ways."""
-    keys = torch._C.DispatchKey
+    """Called once, when torch's decompositions are loaded, which has Python's ways."""
+    keys = inside.DispatchKey
     for name in OPERATORS:
         operator: Any = getattr(torch.ops.aten, name).default
         operator.py_impl(keys.AutogradOther)(operator.py_kernels[keys.Autograd])
