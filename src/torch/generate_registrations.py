@@ -20,53 +20,43 @@ import functools
 import json
 import re
 import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import torchgen
-from torchgen.dest import RegisterDispatchKey, compute_native_function_declaration
-from torchgen.dest.register_dispatch_key import gen_registration_helpers
-from torchgen.gen import get_grouped_native_functions, parse_native_yaml
-from torchgen.model import (
+sys.path.insert(0, str(Path(__file__).parent / "version"))
+
+from torchgen_names import (
+    LISTS,
+    PRINTED,
+    TWIN,
     BackendIndex,
     BackendMetadata,
     DeviceCheckType,
     DispatchKey,
     NativeFunction,
     NativeFunctionsGroup,
+    RegisterDispatchKey,
+    SelectiveBuilder,
+    Target,
+    compute_native_function_declaration,
+    gen_registration_helpers,
+    get_grouped_native_functions,
+    parse_native_yaml,
 )
-from torchgen.selective_build.selector import SelectiveBuilder
-from torchgen.utils import Target
 
-# CPU-named, yet free of CPU code: they do all their work through stubs and other operators.
-SHARED_THOUGH_CPU_NAMED = {
-    "masked_fill_.Scalar", "masked_fill_.Tensor", "linspace.out", "_logcumsumexp",
-    "_logcumsumexp.out", "histogram.bins_tensor", "histogram.bins_tensor_out",
-    "histogram.bin_ct", "histogram.bin_ct_out", "_histogramdd_bin_edges",
-    "_histogramdd_from_bin_cts", "_histogramdd_from_bin_tensors",
-}  # fmt: skip
-# One kernel for all devices that calls a stub itself, where others call operators: it is
-# registered, too, so that what the device cannot do reaches the fallback.
-CALLING_STUBS = {
-    "ldexp.Tensor", "ldexp_", "ldexp.out",
-    "kaiser_window", "kaiser_window.periodic", "kaiser_window.beta",
-}  # fmt: skip
-# Shared by name, but the fallback serves them: they refuse devices by a list of names, mix in
-# tensors of the CPU, or reach a stub that has no kernel only when their input is overwritten.
-REFUSING = {"linalg_lstsq", "linalg_lstsq.out", "linalg_matrix_exp"}
-# The dispatch keys (macros of device_type.h) beside torchgen's names of the CPU's and CUDA's.
+# What is said of torch's operators, headers and keys one by one, each with its reason.
+LISTED = json.loads((Path(__file__).parent / "version/operators.json").read_text())
+SHARED_THOUGH_CPU_NAMED = frozenset(LISTED["shared_though_cpu_named"]["operators"])
+CALLING_STUBS = frozenset(LISTED["calling_stubs"]["operators"])
+REFUSING = frozenset(LISTED["refusing"]["operators"])
+SKIPPED_HEADERS = tuple(LISTED["skipped_headers"]["parts"])
 DENSE_KEY = "GRAFT_DISPATCH_KEY"
 OTHER_KEYS = {
-    "GRAFT_SPARSE_KEY": (DispatchKey.SparseCPU, DispatchKey.SparseCUDA),
-    "GRAFT_SPARSE_COMPRESSED_KEY": (DispatchKey.SparseCsrCPU, DispatchKey.SparseCsrCUDA),
-    "GRAFT_QUANTIZED_KEY": (DispatchKey.QuantizedCPU, DispatchKey.QuantizedCUDA),
-    "GRAFT_NESTED_KEY": (DispatchKey.NestedTensorCPU, DispatchKey.NestedTensorCUDA),
+    key: (DispatchKey.parse(cpu), DispatchKey.parse(cuda))
+    for key, (cpu, cuda) in LISTED["other_keys"]["keys"].items()
 }
-# Headers that cannot stand beside the others, or whose stubs no shared operator reaches.
-SKIPPED_HEADERS = re.compile(
-    r"quantized/|nested/|transformers/|layer_norm\.h|DispatchStub\.h|CPUBlas|GemvFastPath|SoftmaxKernel"
-)
 
 IMPLEMENTED = re.compile(r'\bimpl\(\s*"(?:aten::)?([\w.]+)"')
 NAMESPACE = "graft::binding"
@@ -125,8 +115,7 @@ class OurSources:
 
 @functools.cache
 def native_functions() -> Any:
-    root = Path(torchgen.__file__).parent / "packaged/ATen/native"
-    return parse_native_yaml(str(root / "native_functions.yaml"), str(root / "tags.yaml"))
+    return parse_native_yaml(*LISTS)
 
 
 class Selection:
@@ -187,10 +176,8 @@ class Selection:
 
 
 def backend_of(index: dict[Any, BackendMetadata]) -> BackendIndex:
-    # torchgen's structured generator accepts no PrivateUse1; XPU is its out-of-tree twin, and its
-    # names are replaced in what it prints.
     return BackendIndex(
-        dispatch_key=DispatchKey.XPU, use_out_as_primary=True, external=False,
+        dispatch_key=TWIN, use_out_as_primary=True, external=False,
         device_guard=True, index=index,
     )  # fmt: skip
 
@@ -211,11 +198,9 @@ def other_kernels(ours: OurSources, key: str) -> tuple[BackendIndex, list[Unit]]
 
 
 def renamed(text: str) -> str:
-    text = text.replace("at::detail::empty_strided_xpu", f"{NAMESPACE}::empty_strided_graft")
-    text = text.replace("at::detail::empty_xpu", f"{NAMESPACE}::empty_graft")
-    text = re.sub(r"(c10::)?\bOptionalDeviceGuard\b", f"{NAMESPACE}::DeviceScope", text)
-    text = text.replace("TORCH_XPU_API ", "").replace("TORCH_API ", "")
-    return text.replace("wrapper_XPU_", "wrapper_")
+    for printed, compiled in PRINTED:
+        text = re.sub(printed, compiled, text)
+    return text
 
 
 def registration(unit: Unit, line: str) -> str:
@@ -307,7 +292,7 @@ def exported_stubs(declared: dict[str, str], library: Path) -> dict[str, str]:
     return {
         name: header
         for name, header in declared.items()
-        if name in exported and not SKIPPED_HEADERS.search(header)
+        if name in exported and not any(part in header for part in SKIPPED_HEADERS)
     }
 
 
