@@ -1,0 +1,181 @@
+# tools/torch_uses.py: which names of torch this tree relies on, for tools/torch-audit.
+"""Read from where they stand: src/torch/version, the sources that register operators, the op table
+and python/torch_graft/version.py. None is listed here."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src/torch"))
+
+from our_operators import DEFINED, IMPLEMENTED  # type: ignore[import-not-found]
+
+from source_scan import TOKEN
+from torch_headers import INCLUDE
+
+ROOT = Path(__file__).resolve().parents[1]
+BINDING = ROOT / "src/torch"
+SEAM = BINDING / "version"
+LISTED = SEAM / "operators.json"
+TABLE = ROOT / "python/torch_graft/version.py"
+
+_USED = re.compile(r"\bat::native::(\w+(?:::\w+)*)")
+_CALLED = re.compile(r"\bat::_ops::(\w+)")
+_CUSTOM = re.compile(r'CustomOp<\s*"([\w:]+)"(?:,\s*"(\w+)")?>')
+_STUB = re.compile(r'"(\w+_stub)"')
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:.*\\\n)*.*$", re.MULTILINE)
+
+
+class Use(NamedTuple):
+    """where: file and line. headers: those that the file includes, of a name in C++."""
+
+    name: str
+    where: str
+    headers: tuple[str, ...] = ()
+
+
+def minor_header(version: str) -> Path | None:
+    """As src/torch/CMakeLists.txt chooses: the newest of version/minor that is not newer."""
+    given = _numbers(version)
+    found = [(_numbers(p.stem), p) for p in (SEAM / "minor").glob("*_*.h")]
+    return max((one for one in found if one[0] <= given), default=(given, None))[1]
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    major, minor = re.findall(r"\d+", version)[:2]
+    return int(major), int(minor)
+
+
+def seam(version: str) -> list[Path]:
+    """The headers of the seam that a build for this version of torch takes."""
+    minor = minor_header(version)
+    return sorted(SEAM.glob("*.h")) + ([minor] if minor else [])
+
+
+def included(version: str) -> list[Use]:
+    """The headers of torch that the seam includes."""
+    return [
+        Use(found[1], _where(path, text, found.start()))
+        for path in seam(version)
+        for text in [path.read_text()]
+        for found in INCLUDE.finditer(text)
+        if found[1].startswith(("ATen/", "c10/", "torch/csrc/"))
+    ]
+
+
+def native(version: str) -> list[Use]:
+    """The names of at::native that the seam brings in, each once for its file."""
+    found: dict[tuple[Path, str], Use] = {}
+    for path in seam(version):
+        text = _bare(path)
+        headers = tuple(INCLUDE.findall(path.read_text()))
+        own = set(re.findall(r"DECLARE_DISPATCH\(\s*\w+,\s*(\w+)\)", text))
+        for one in _USED.finditer(text):
+            if one[1] not in own:
+                use = Use(f"at::native::{one[1]}", _where(path, text, one.start()), headers)
+                found.setdefault((path, one[1]), use)
+    return list(found.values())
+
+
+def undeclared_stubs() -> list[Use]:
+    """Stubs that torch exports without a declaration; the seam has one of its own."""
+    return [
+        Use(f"at::native::{found[1]}", _where(path, text, found.start()))
+        for path in sorted(SEAM.glob("*.h"))
+        for text in [_bare(path)]
+        for found in re.finditer(r"DECLARE_DISPATCH\(\s*\w+,\s*(\w+)\)", text)
+    ]
+
+
+def table_stubs() -> list[Use]:
+    """The stubs that the op table's column "aten" names."""
+    return list(_matches(ROOT.glob("src/codegen/op_table*.cpp"), _STUB, "at::native::{}"))
+
+
+def operators() -> tuple[list[Use], list[Use]]:
+    """Operators of aten by their names, such as add.Tensor, and by those of C++, such as add_Tensor."""
+    plain, flat = _listed(), []
+    for path in sorted(BINDING.rglob("*.cpp")) + sorted(BINDING.rglob("*.h")):
+        text = _MACRO.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), path.read_text())
+        flat += [Use(f[1], _where(path, text, f.start())) for f in DEFINED.finditer(text)]
+        flat += [Use(f[1], _where(path, text, f.start())) for f in _CALLED.finditer(text)]
+        for block in re.finditer(
+            r"^TORCH_LIBRARY_IMPL\(aten,.*?^\}", text, re.MULTILINE | re.DOTALL
+        ):
+            plain += [Use(f[1], _where(path, text, block.start() + f.start()))
+                      for f in IMPLEMENTED.finditer(block.group())]  # fmt: skip
+    return plain, flat
+
+
+def _listed() -> list[Use]:
+    return [
+        Use(name, f"src/torch/version/operators.json ({key})")
+        for key, row in json.loads(LISTED.read_text()).items()
+        for name in row.get("operators", [])
+    ]
+
+
+def skipped_headers() -> list[Use]:
+    """The parts of paths of headers whose stubs are left out."""
+    parts = json.loads(LISTED.read_text())["skipped_headers"]["parts"]
+    return [Use(part, "src/torch/version/operators.json (skipped_headers)") for part in parts]
+
+
+def custom_operators() -> list[Use]:
+    """Operators of torch's other libraries: "quantized::conv2d.new"."""
+    paths = sorted(BINDING.glob("*.cpp"))
+    found = []
+    for path in paths:
+        text = path.read_text()
+        for one in _CUSTOM.finditer(text):
+            name = one[1] + (f".{one[2]}" if one[2] else "")
+            found.append(Use(name, _where(path, text, one.start())))
+    return found
+
+
+def torchgen_names() -> list[Use]:
+    """What the generator imports of torchgen: "module:name"."""
+    path = SEAM / "torchgen_names.py"
+    return [
+        Use(f"{node.module}:{one.name}", f"{path.relative_to(ROOT)}:{node.lineno}")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("torchgen")
+        for one in node.names
+    ]
+
+
+def table_lines() -> dict[str, str]:
+    """Where a row of the table of Python names stands, by its first string."""
+    found = {}
+    for node in ast.walk(ast.parse(TABLE.read_text())):
+        if isinstance(node, ast.Dict):
+            for key in node.keys:
+                if isinstance(key, ast.expr):
+                    text = ast.unparse(key).strip("'\"")
+                    found[text] = f"{TABLE.relative_to(ROOT)}:{key.lineno}"
+    return found
+
+
+def _bare(path: Path) -> str:
+    def blank(found: re.Match[str]) -> str:
+        comment = found.lastgroup in ("line", "block")
+        return re.sub(r"[^\n]", " ", found.group()) if comment else found.group()
+
+    return TOKEN.sub(blank, path.read_text())
+
+
+def _matches(paths: Any, pattern: re.Pattern[str], form: str) -> Iterator[Use]:
+    for path in sorted(paths):
+        text = path.read_text()
+        for found in pattern.finditer(text):
+            yield Use(form.format(found[1]), _where(path, text, found.start()))
+
+
+def _where(path: Path, text: str, at: int) -> str:
+    return f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, at) + 1}"
