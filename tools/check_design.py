@@ -14,12 +14,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 import tomllib
 
 sys.path.insert(0, str(Path(__file__).parent))
-from source_scan import Source, read_sources
+from seam_rules import native_names, python_names
+from source_scan import Finding, Source, read_sources
 
 FILE_LINES = 400
 FUNCTION_LINES = 60
@@ -61,12 +61,6 @@ PATCHES = {
     ("python/torch_graft/ve/__init__.py", "copy._deepcopy_dispatch[torch.UntypedStorage]"),
 }
 PY_SKIPS = {"skip", "skipif", "skipIf", "skipUnless", "SkipTest", "xfail", "importorskip"}
-
-
-class Finding(NamedTuple):
-    path: str
-    line: int
-    text: str
 
 
 class Tree:
@@ -354,6 +348,7 @@ def machine_paths(tree: Tree) -> Iterator[Finding]:
 RULES = [
     file_sizes, function_sizes, special_sizes, include_direction, comment_shares, first_lines,
     vague_names, monkeypatches, driver_lists, language_share, listed_skips, machine_paths,
+    native_names, python_names,
 ]  # fmt: skip
 
 

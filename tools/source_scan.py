@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 C_SUFFIXES = {".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".inc", ".cl"}
 HEADER_SUFFIXES = {".h", ".hpp"}
@@ -20,6 +21,14 @@ TYPE_HEAD = re.compile(
 )
 NAMESPACE_HEAD = re.compile(r"^(?:inline\s+)?namespace\b|^extern\s*$")
 BRACED_MEMBER = re.compile(r"\)[\w\s]*:(?!:).*[\w>]\s*$", re.DOTALL)
+
+
+class Finding(NamedTuple):
+    """A rule that a file breaks."""
+
+    path: str
+    line: int
+    text: str
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,27 @@ torch.UntypedStorage.ve = 1
 copy._deepcopy_dispatch[torch.UntypedStorage] = 1
 """
 
+SEAM = "python/torch_graft/version.py"
+TABLE = 'TORCH: dict[str, str] = {"a": "torch:_a", }\n\ndef module_of(name): ...\n'
+USES = "from torch_graft import version as inside\ninside.a(inside.module_of('a'))\n"
+# Each a use of what is private to torch.
+PRIVATE = [
+    "import torch._dynamo\n",
+    "from torch._C import DispatchKey\n",
+    "from torch.utils import _pytree\n",
+    "import torchgen\n",
+    "import torch\ntorch._C.f()\n",
+    "import torch\nf(torch.serialization._validate_device(1)).b\n",
+    "import torch.nn as nn\nnn._reduction\n",
+    "from torch import fx\nfx._lazy_graph_module\n",
+    "def f(tensor, _version):\n    _base = 1\n    return tensor._base\n",
+    "def f(tensor):\n    return tensor.a()._version\n",
+    "def f(x):\n    return getattr(x, '_cdata', None)\n",
+    "NAME = 'torch._inductor.codegen'\n",
+    "from torch_graft import version\n",
+    "from torch_graft.version import a\n",
+]
+
 BODY = "  x();\n"
 BAD = [
     (design.file_sizes, {"src/runtime/a.cpp": "int a;\n" * 400}),
@@ -96,6 +117,38 @@ BAD = [
         {"tests/expectations.toml": '[[expectation]]\ntest = "tests/gone.py"\nkind = "skip"\n'},
     ),
     (design.machine_paths, {"README.md": "see /" + "root/project\n"}),
+    (design.native_names, {"src/torch/a.cpp": "#include <ATen/native/Pow.h>\n"}),
+    (design.native_names, {"src/torch/a.h": "#include <ATen/ops/view_native.h>\n"}),
+    (design.native_names, {"src/torch/ve/a.cpp": "#include <torch/csrc/Generator.h>\n"}),
+    (design.native_names, {"src/torch/a.cpp": '#include "c10/core/impl/COW.h"\n'}),
+    (design.native_names, {"src/torch/a.cpp": "int a = at::native::b();\n"}),
+    (design.native_names, {"src/torch/a.cpp": "namespace at { namespace native {}}\n"}),
+    (design.native_names, {"src/torch/version/a.h": "using at::native::b;\n" * 2}),
+    (
+        design.native_names,
+        {
+            "src/torch/version/a.h": "using at::native::b;\n",
+            "src/torch/version/minor/2_15.h": "using at::native::b;\n",
+        },
+    ),
+    (design.python_names, {"src/torch/a.py": "from torchgen.model import DispatchKey\n"}),
+    *(
+        (design.python_names, {SEAM: TABLE, "python/torch_graft/a.py": text + USES})
+        for text in PRIVATE
+    ),
+    (design.python_names, {SEAM: TABLE, "python/torch_graft/a.py": USES + "inside.gone()\n"}),
+    (design.python_names, {SEAM: TABLE}),
+    (
+        design.python_names,
+        {
+            SEAM: TABLE.replace("}", '"b": "torch:_a"}'),
+            "python/torch_graft/a.py": USES + "inside.b()\n",
+        },
+    ),
+    (
+        design.python_names,
+        {SEAM: TABLE.replace("}", '"a": "torch:_b"}'), "python/torch_graft/a.py": USES},
+    ),
 ]
 
 
@@ -126,6 +179,16 @@ GOOD = {
     "src/runtime/c.h": '// "one" and "two" in a comment\nconst char* kDefault = "one";\n',
     SLOT: f"# {SLOT}: what it may write\n{SLOT_PATCHES}",
     "python/a.py": "# python/a.py: its own names\nimport torch\na = torch.ones(1)\na.b = 1\n",
+    SEAM: f"# {SEAM}: a table\n{TABLE}",
+    "python/torch_graft/a.py": (
+        f"# python/torch_graft/a.py: its own\nimport os\n{USES}class A:\n    _kept = 1\n\n"
+        "    def f(self, row):\n        self._b = row._asdict()\n        os._exit(row._kept + self._b)\n"
+    ),
+    "src/torch/version/a.h": "#include <ATen/native/Pow.h>\nusing at::native::pow;\n",
+    "src/torch/version/minor/2_13.h": "using at::native::b;\n",
+    "src/torch/version/minor/2_15.h": "using at::native::b;\n",
+    "src/torch/version/names.py": "# src/torch/version/names.py: of torchgen\nimport torchgen\n",
+    "src/torch/c.cpp": "// at::native::b\nnamespace at { int native; }\n",
     "tests/test_a.py": "# tests/test_a.py: a skip\nimport pytest\n\ndef test_b():\n"
     "    pytest.skip()\n",
     "tests/expectations.toml": (
