@@ -36,10 +36,8 @@ def native_names(tree: Tree) -> Iterator[Finding]:
     seen: dict[str, str] = {}
     for source in (s for s in tree.code if s.is_c):
         if not source.path.startswith(SEAM):
-            for found in [*_INCLUDE.finditer(source.text), *_NATIVE.finditer(source.bare)]:
-                line = source.text.count("\n", 0, found.start()) + 1
-                what = found.group().strip()
-                text = f"'{what}' is inside torch: it stands in {SEAM} alone, take it from there"
+            for line, what in _inside(source):
+                text = f"{what} is inside torch: it stands in {SEAM} alone, take it from there"
                 yield Finding(source.path, line, text)
             continue
         own: set[str] = set()  # a name may stand in several files of minor/, which are alternatives
@@ -50,6 +48,13 @@ def native_names(tree: Tree) -> Iterator[Finding]:
                 yield Finding(source.path, line, f"{name} stands in {before}, too: list it once")
             own.add(name)
             seen.setdefault(name, source.path)
+
+
+def _inside(source: Source) -> Iterator[tuple[int, str]]:
+    for text, pattern in ((source.text, _INCLUDE), (source.bare, _NATIVE)):
+        for found in pattern.finditer(text):
+            what = found[1] if found.lastindex else found.group()
+            yield text.count("\n", 0, found.start()) + 1, what
 
 
 def _both_minors(one: str, other: str) -> bool:
@@ -69,6 +74,9 @@ def python_names(tree: Tree) -> Iterator[Finding]:
         for line, name in _taken(source):
             if name not in rows and name not in _functions(tree):
                 yield Finding(source.path, line, f"{TABLE} has no row '{name}'")
+        for line in _otherwise(source):
+            text = f"take the table by 'from torch_graft import version as {ALIAS}'"
+            yield Finding(source.path, line, text)
         used |= {name for _, name in _taken(source)} | _words(source)
     for name, line in rows.items():
         if name not in used:
@@ -96,7 +104,7 @@ def _private(source: Source, ours: set[str]) -> Iterator[tuple[int, str]]:
             hidden = [one for one in chain if _hidden(one.attr)]
             root = _root(node)
             if root in roots:
-                yield from ((one.lineno, ast.unparse(one)) for one in hidden[-1:])
+                yield from ((node.lineno, ast.unparse(node)) for _ in hidden[:1])
             elif root not in modules:
                 for one in (one for one in hidden if one.attr not in ours | _TUPLE):
                     yield one.lineno, ast.unparse(one)
@@ -179,18 +187,22 @@ def _ours(sources: list[Source]) -> set[str]:
 
 
 def _taken(source: Source) -> Iterator[tuple[int, str]]:
-    """What is taken of the table; another name for it than ALIAS would hide that."""
+    """What is taken of the table."""
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Attribute) and _root(node) == ALIAS:
-            if isinstance(node.value, ast.Name):
-                yield node.lineno, node.attr
-        elif isinstance(node, ast.ImportFrom):
-            for one in node.names:
-                whole = f"{node.module}.{one.name}"
-                if whole == "torch_graft.version" and one.asname != ALIAS:
-                    yield node.lineno, f"(import it as {ALIAS})"
-                elif node.module == "torch_graft.version":
-                    yield node.lineno, f"(import the module as {ALIAS})"
+        direct = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if direct and isinstance(node, ast.Attribute) and _root(node) == ALIAS:
+            yield node.lineno, node.attr
+
+
+def _otherwise(source: Source) -> Iterator[int]:
+    """Imports of the table under another name than ALIAS, which would hide what is taken."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ImportFrom):
+            whole = [(f"{node.module}.{one.name}", one.asname) for one in node.names]
+            if node.module == "torch_graft.version" or any(
+                name == "torch_graft.version" and alias != ALIAS for name, alias in whole
+            ):
+                yield node.lineno
 
 
 def _words(source: Source) -> set[str]:

@@ -207,7 +207,7 @@ def _stubs(torch: Torch, before: Torch | None) -> Iterator[Finding]:
 
 def _operators(torch: Torch, before: Torch | None) -> Iterator[Finding]:
     if torch.schemas is not None:
-        plain, flat = uses.operators()
+        plain, flat = uses.operators(torch.version)
         known = before.schemas if before is not None else None
         yield from _schemas(torch, plain, torch.schemas, known or {})
         yield from _schemas(torch, flat, _flat(torch.schemas), _flat(known or {}))
@@ -250,7 +250,8 @@ def _python(torch: Torch, before: Torch | None) -> Iterator[Finding]:
             place = where.get(name, str(uses.TABLE.relative_to(uses.ROOT)))
             was = known[kind].get(name, {}).get("form")
             if "missing" in now:
-                yield Finding(place, f"torch {torch.version} has no {now['missing']}, for {name}")
+                lacks = "" if "was not looked at" in now["missing"] else "has no "
+                yield Finding(place, f"torch {torch.version} {lacks}{now['missing']}, for {name}")
             elif was and now["form"] and was != now["form"]:
                 yield Finding(place, f"{name} changed: torch {known['version'].split('+')[0]} has "
                               f"{was}, torch {torch.version} has {now['form']}")  # fmt: skip

@@ -81,7 +81,7 @@ def _near(table: Any, place: str, error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         other = error.name or ""
         if other.split(".")[0] not in ("torch", "torchgen"):
-            return f" was not looked at: it needs the package {other}"
+            return f" was not looked at, since it needs the package {other}"
         parent, _, last = other.rpartition(".")
         try:
             folder = Path(table.found_at(parent).__file__).parent

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src/torch"))
 
-from our_operators import DEFINED, IMPLEMENTED  # type: ignore[import-not-found]
+from our_operators import DEFINED, IMPLEMENTED, listed, minor  # type: ignore[import-not-found]
 
 from source_scan import TOKEN
 from torch_headers import INCLUDE
@@ -42,20 +42,15 @@ class Use(NamedTuple):
 
 def minor_header(version: str) -> Path | None:
     """As src/torch/CMakeLists.txt chooses: the newest of version/minor that is not newer."""
-    given = _numbers(version)
-    found = [(_numbers(p.stem), p) for p in (SEAM / "minor").glob("*_*.h")]
+    given = minor(version)
+    found = [(minor(p.stem), p) for p in (SEAM / "minor").glob("*_*.h")]
     return max((one for one in found if one[0] <= given), default=(given, None))[1]
-
-
-def _numbers(version: str) -> tuple[int, int]:
-    major, minor = re.findall(r"\d+", version)[:2]
-    return int(major), int(minor)
 
 
 def seam(version: str) -> list[Path]:
     """The headers of the seam that a build for this version of torch takes."""
-    minor = minor_header(version)
-    return sorted(SEAM.glob("*.h")) + ([minor] if minor else [])
+    own = minor_header(version)
+    return sorted(SEAM.glob("*.h")) + ([own] if own else [])
 
 
 def included(version: str) -> list[Use]:
@@ -98,9 +93,9 @@ def table_stubs() -> list[Use]:
     return list(_matches(ROOT.glob("src/codegen/op_table*.cpp"), _STUB, "at::native::{}"))
 
 
-def operators() -> tuple[list[Use], list[Use]]:
+def operators(version: str) -> tuple[list[Use], list[Use]]:
     """Operators of aten by their names, such as add.Tensor, and by those of C++, such as add_Tensor."""
-    plain, flat = _listed(), []
+    plain, flat = _listed(version), []
     for path in sorted(BINDING.rglob("*.cpp")) + sorted(BINDING.rglob("*.h")):
         text = _MACRO.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), path.read_text())
         flat += [Use(f[1], _where(path, text, f.start())) for f in DEFINED.finditer(text)]
@@ -113,11 +108,11 @@ def operators() -> tuple[list[Use], list[Use]]:
     return plain, flat
 
 
-def _listed() -> list[Use]:
+def _listed(version: str) -> list[Use]:
     return [
         Use(name, f"src/torch/version/operators.json ({key})")
         for key, row in json.loads(LISTED.read_text()).items()
-        for name in row.get("operators", [])
+        for name in listed(row.get("operators", []), version)
     ]
 
 

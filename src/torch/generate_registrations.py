@@ -26,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "version"))
 
-from our_operators import OurSources
+from our_operators import OurSources, listed
 from torchgen_names import (
     LISTS,
     PRINTED,
@@ -48,9 +48,9 @@ from torchgen_names import (
 
 # What is said of torch's operators, headers and keys one by one, each with its reason.
 LISTED = json.loads((Path(__file__).parent / "version/operators.json").read_text())
-SHARED_THOUGH_CPU_NAMED = frozenset(LISTED["shared_though_cpu_named"]["operators"])
-CALLING_STUBS = frozenset(LISTED["calling_stubs"]["operators"])
-REFUSING = frozenset(LISTED["refusing"]["operators"])
+SHARED_THOUGH_CPU_NAMED = frozenset(listed(LISTED["shared_though_cpu_named"]["operators"]))
+CALLING_STUBS = frozenset(listed(LISTED["calling_stubs"]["operators"]))
+REFUSING = frozenset(listed(LISTED["refusing"]["operators"]))
 SKIPPED_HEADERS = tuple(LISTED["skipped_headers"]["parts"])
 DENSE_KEY = "GRAFT_DISPATCH_KEY"
 OTHER_KEYS = {

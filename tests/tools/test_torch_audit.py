@@ -136,7 +136,8 @@ def test_names_what_python_has_no_more_or_otherwise(tmp_path):
 
 def test_a_listed_operator_that_torch_lacks_is_found(tmp_path, package, monkeypatch):
     data = json.loads(torch_uses.LISTED.read_text())
-    data["refusing"]["operators"].append("no_such.operator")
+    bounded = [{"name": "later", "since": "2.99"}, {"name": "gone", "before": "2.13"}]
+    data["refusing"]["operators"] += ["no_such.operator", *bounded]
     data["skipped_headers"]["parts"].append("NoSuchHeader")
     (tmp_path / "operators.json").write_text(json.dumps(data))
     monkeypatch.setattr(torch_uses, "LISTED", tmp_path / "operators.json")
