@@ -28,8 +28,9 @@ Value sign_bit(Value a) {
 }
 
 Value logit(Value a, Value eps) {
-  const Value low = select(a < eps, eps, a), high = 1 - eps;
-  const Value bounded = select(eps < 0, a, select(low > high, high, low));
+  // The lower bound counts where it is above the upper one, as PyTorch has it for eps > 0.5.
+  const Value high = 1 - eps;
+  const Value bounded = select(eps < 0, a, select(a < eps, eps, select(a > high, high, a)));
   return log(bounded / (1 - bounded));
 }
 

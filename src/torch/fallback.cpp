@@ -45,11 +45,12 @@ class CpuCall {
     const size_t count = schema_.arguments().size();
     find_device(stack_.size() - count);
     if (lazy_clones_live()) own_arguments(stack_.size() - count);
-    bool generator = false;
+    bool generator = false, drops_none = false;
     for (size_t i = 0; i < count; ++i) {
       c10::IValue& value = stack_[stack_.size() - count + i];
       const c10::Argument& argument = schema_.arguments()[i];
       const bool written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+      drops_none |= argument.name() == "dropout_p" && value.isDouble() && value.toDouble() == 0;
       if (takes_generator(argument)) {
         value = host_generator(value);
         generator = true;
@@ -57,7 +58,8 @@ class CpuCall {
         value = to_host(value, written);
       }
     }
-    TORCH_CHECK(generator || !op_.hasTag(at::Tag::nondeterministic_seeded), op_.operator_name(),
+    const bool random = op_.hasTag(at::Tag::nondeterministic_seeded) && !drops_none;
+    TORCH_CHECK(generator || !random, op_.operator_name(),
                 " draws random numbers, has no kernel on ", device_,
                 " and takes no generator, so it cannot run on the CPU without disturbing the "
                 "CPU's generator. Compute it from torch.rand or torch.randn instead.");

@@ -12,6 +12,7 @@
 #include "torch/operands.h"
 #include "torch/refusal.h"
 #include "torch/version/grid_sample.h"
+#include "torch/version/minor.h"
 
 namespace graft::binding {
 namespace {

@@ -253,6 +253,8 @@ NETWORK = {
     "nll_loss sum": (lambda x: F.nll_loss(x, labels(x, 6, 5), reduction="sum"), (6, 5)),
     "bce": (lambda x, y: F.binary_cross_entropy_with_logits(x, y.detach().sigmoid()),
             (4, 5), (4, 5)),
+    "logit": (lambda x: torch.logit(x, 0.2), (4, 5)),
+    "logit of crossed bounds": (lambda x: torch.logit(x, 0.6), (4, 5)),
     "embedding": (lambda w: F.embedding(labels(w, 9, 6).view(3, 3), w, padding_idx=1), (6, 4)),
     "dropout eval": (lambda x: F.dropout(x, 0.5, False), (4, 5)),
     "pad": (lambda x: F.pad(x, (1, 2, 0, 1), value=3), (2, 3, 4)),

@@ -6,7 +6,6 @@
 namespace graft::binding::native {
 
 using at::native::check_grid_sampler_2d;
-using at::native::check_grid_sampler_3d;
 using at::native::check_grid_sampler_common;
 using at::native::detail::GridSamplerInterpolation;
 using at::native::detail::GridSamplerPadding;
