@@ -182,6 +182,21 @@ void run(Stream& stream, IndexKernel::Mode mode, const TensorView& plain, const 
                 static_cast<uint64_t>(split.grid), arguments.span());
 }
 
+const PackEntry kPackedIndexing([](const PackEntry::Sink& add) {
+  const auto put = [&](const IndexKernel& kernel) {
+    add(kernel.key(), [kernel] { return kernel.build(); });
+  };
+  for (bool rows : {false, true}) {
+    for (graft_dtype data : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
+      for (int indices : {1, 2}) put({IndexKernel::kGet, rows, data, GRAFT_INT64, indices});
+      put({IndexKernel::kPut, rows, data, GRAFT_INT64, 1});
+    }
+    for (int indices : {1, 2}) {
+      put({IndexKernel::kAccumulate, rows, GRAFT_FLOAT32, GRAFT_INT64, indices});
+    }
+  }
+});
+
 }  // namespace
 
 void index(Stream& stream, const TensorView& output, const TensorView& input,

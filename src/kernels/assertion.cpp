@@ -40,11 +40,22 @@ ir::Kernel build_nonzero(const std::string& key, graft_dtype dtype) {
   return b.finish();
 }
 
+std::string within_key(graft_dtype dtype) {
+  return std::string("require_within_") + name_of(dtype);
+}
+
+const PackEntry kPackedAssertions([](const PackEntry::Sink& add) {
+  for (graft_dtype dtype : {GRAFT_BOOL, GRAFT_INT64, GRAFT_FLOAT32}) {
+    const std::string key = within_key(dtype);
+    add(key, [=] { return build(key, dtype); });
+  }
+});
+
 }  // namespace
 
 void require_within(Stream& stream, const TensorView& smallest, const TensorView& largest,
                     double low, double high, std::string_view message) {
-  const std::string key = std::string("require_within_") + name_of(smallest.dtype);
+  const std::string key = within_key(smallest.dtype);
   Arguments arguments;
   arguments.read(smallest).read(largest);
   append_condition(arguments, stream, message);

@@ -182,10 +182,16 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
       pack_fold(add, variance_program(FoldStage::kPartial, f32, image, false, false), form, true);
       pack_fold(add, batch_norm_gradient_sums(image, image, f32, f32), form, true);
     }
-    pack_fold(add, batch_norm_statistics(train, f32, f32, f32), form, true);
+    for (const BatchNormOptions& one : {train, given}) {
+      pack_fold(add, batch_norm_statistics(one, f32, f32, f32), form, true);
+    }
     pack_fold(add, batch_norm_given(given, f32, f32), form, true);
     pack_fold(add, batch_norm_gradients({true, false, false, f32}, true, f32, f32), form, true);
   }
+  // Columns whose channels lie apart: small images, several channels to a line.
+  pack_fold(add, variance_program(FoldStage::kPartial, f32, f32, false, false), FoldForm::kColumns,
+            false);
+  pack_fold(add, batch_norm_gradient_sums(f32, f32, f32, f32), FoldForm::kColumns, false);
 });
 
 }  // namespace

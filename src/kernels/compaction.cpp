@@ -28,6 +28,12 @@ std::string key_of(const char* what, graft_dtype dtype) {
 
 Value is_marked(Value element) { return element.type() == Type::kBool ? element : element != 0; }
 
+std::string positions_key(graft_dtype dtype, int rank) {
+  return key_of("positions", dtype) + "_" + std::to_string(rank);
+}
+
+std::string runs_key(graft_dtype dtype) { return std::string("mark_runs_") + name_of(dtype); }
+
 ir::Kernel build_count(const std::string& name, graft_dtype dtype) {
   Builder b(name);
   const Address marks = b.read(dtype), offsets = b.write(GRAFT_INT64);
@@ -128,6 +134,23 @@ void launch(Stream& stream, const std::string& key, int64_t grid, const Argument
                 static_cast<uint64_t>(grid), arguments.span());
 }
 
+const PackEntry kPackedCompaction([](const PackEntry::Sink& add) {
+  const graft_dtype marks = GRAFT_BOOL;
+  const auto put = [&](const std::string& key, const auto& make) {
+    add(key, [=] { return make(key); });
+  };
+  put("compaction_scan", build_scan);
+  put("compaction_total", build_total);
+  put(key_of("count", marks), [=](const std::string& key) { return build_count(key, marks); });
+  for (int rank : {1, 2, 3}) {
+    put(positions_key(marks, rank),
+        [=](const std::string& key) { return build_positions(key, marks, rank); });
+  }
+  for (graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_INT64}) {
+    put(runs_key(dtype), [=](const std::string& key) { return build_runs(key, dtype); });
+  }
+});
+
 }  // namespace
 
 Compaction::Compaction(Stream& stream, const TensorView& marks)
@@ -170,7 +193,7 @@ void Compaction::positions(const TensorView& output, int rank, const int64_t* si
   arguments.index(chunk_).index(n_).index(limit);
   arguments.index(output.strides[0]).index(output.rank > 1 ? output.strides[1] : 0);
   for (int d = 0; d < rank; ++d) arguments.index(sizes[d]);
-  launch(stream_, key_of("positions", dtype) + "_" + std::to_string(rank), chunks_, arguments,
+  launch(stream_, positions_key(dtype, rank), chunks_, arguments,
          [&](const std::string& key) { return build_positions(key, dtype, rank); });
 }
 
@@ -193,7 +216,7 @@ void mark_runs(Stream& stream, const TensorView& marks, const TensorView& input)
   Arguments arguments;
   arguments.write(marks).read(input);
   arguments.index(split.lines).index(split.per_item).index(n);
-  launch(stream, std::string("mark_runs_") + name_of(input.dtype), split.grid, arguments,
+  launch(stream, runs_key(input.dtype), split.grid, arguments,
          [&](const std::string& key) { return build_runs(key, input.dtype); });
 }
 

@@ -95,6 +95,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
     const std::string backward = key_of("dropout_backward", data, GRAFT_BOOL);
     add(backward, [=] { return build_backward(backward, data, GRAFT_BOOL); });
   }
+  const std::string permutation = "random_permutation";
+  add(permutation, [=] { return build_permutation(permutation, true); });
 });
 
 }  // namespace

@@ -161,6 +161,11 @@ ir::Kernel build_bins(const std::string& name, graft_dtype input, size_t dimensi
   return b.finish();
 }
 
+const PackEntry kPackedHistogram([](const PackEntry::Sink& add) {
+  const std::string key = key_of("count_integers", GRAFT_INT64, nullptr);
+  add(key, [=] { return build_integers(key, GRAFT_INT64, GRAFT_INT64, nullptr); });
+});
+
 }  // namespace
 
 int64_t histogram_parts(int64_t count, int64_t bins) {

@@ -213,11 +213,18 @@ void launch(Stream& stream, const NllKernel& kernel, const Arguments& arguments,
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
   const graft_dtype f32 = GRAFT_FLOAT32, i64 = GRAFT_INT64;
-  for (const NllKernel& kernel :
-       {NllKernel{NllKernel::kSum, false, LossReduction::kSum, f32, i64},
-        NllKernel{NllKernel::kFinish, false, LossReduction::kMean, f32, i64},
-        NllKernel{NllKernel::kBackward, false, LossReduction::kMean, f32, i64}}) {
+  const auto put = [&](const NllKernel& kernel) {
     add(kernel.key(), [kernel] { return kernel.build(); });
+  };
+  for (bool weighted : {false, true}) {
+    put({NllKernel::kSum, weighted, LossReduction::kSum, f32, i64});
+    put({NllKernel::kEach, weighted, LossReduction::kNone, f32, i64});
+    for (auto reduction : {LossReduction::kNone, LossReduction::kMean, LossReduction::kSum}) {
+      put({NllKernel::kBackward, weighted, reduction, f32, i64});
+    }
+  }
+  for (auto reduction : {LossReduction::kMean, LossReduction::kSum}) {
+    put({NllKernel::kFinish, false, reduction, f32, i64});
   }
 });
 

@@ -54,7 +54,8 @@ void launch(Stream& stream, std::span<const OptimizerTensors> parameters,
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
-  for (auto rule : {OptimizerRule::kSgd, OptimizerRule::kMomentum, OptimizerRule::kAdam}) {
+  for (auto rule : {OptimizerRule::kSgd, OptimizerRule::kMomentum, OptimizerRule::kAdam,
+                    OptimizerRule::kAmsgrad, OptimizerRule::kAdagrad}) {
     OptimizerKernel kernel;
     kernel.rule = rule;
     add(kernel.key(), [kernel] { return kernel.build(); });

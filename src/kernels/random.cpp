@@ -240,7 +240,8 @@ void draw_real(Stream& stream, Distribution distribution, const TensorView& outp
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
-  for (auto distribution : {Distribution::kUniform, Distribution::kNormal}) {
+  for (auto distribution :
+       {Distribution::kUniform, Distribution::kNormal, Distribution::kBernoulli}) {
     for (graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_BFLOAT16}) {
       const RandomKernel kernel{distribution, dtype};
       add(kernel.key(), [kernel] { return kernel.build(); });
@@ -248,6 +249,10 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
   }
   for (graft_dtype dtype : {GRAFT_INT64, GRAFT_INT32}) {
     const RandomKernel kernel{Distribution::kInteger, dtype};
+    add(kernel.key(), [kernel] { return kernel.build(); });
+  }
+  for (auto distribution : {Distribution::kExponential, Distribution::kBernoulliEach}) {
+    const RandomKernel kernel{distribution, GRAFT_FLOAT32};
     add(kernel.key(), [kernel] { return kernel.build(); });
   }
 });

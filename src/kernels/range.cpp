@@ -57,6 +57,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
     const std::string key = std::string("arange_") + name_of(dtype);
     add(key, [=] { return build(key, dtype, false); });
   }
+  const std::string linspace = "linspace_float32";
+  add(linspace, [=] { return build(linspace, GRAFT_FLOAT32, true); });
 });
 
 }  // namespace

@@ -41,6 +41,9 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
     const bool options = step != RecurrentKernel::kGruBackward;
     const RecurrentKernel kernel{step, GRAFT_FLOAT32, options, options};
     add(kernel.key(), [kernel] { return kernel.build(); });
+    if (step != RecurrentKernel::kLstmBackward) continue;
+    const RecurrentKernel output_alone{step, GRAFT_FLOAT32, true, false};
+    add(output_alone.key(), [output_alone] { return output_alone.build(); });
   }
 });
 

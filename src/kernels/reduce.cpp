@@ -84,24 +84,56 @@ void pack_lines_and_columns(const PackEntry::Sink& add, const FoldProgram& progr
   for (FoldForm form : {FoldForm::kLines, FoldForm::kColumns}) pack_fold(add, program, form, true);
 }
 
+// Short rows are columns that lie apart.
+void pack_rows(const PackEntry::Sink& add, const FoldProgram& program) {
+  pack_fold(add, program, FoldForm::kColumns, false);
+}
+
 const PackEntry kPacked([](const PackEntry::Sink& add) {
-  const FoldStage stages[] = {FoldStage::kWhole, FoldStage::kPartial, FoldStage::kFinal};
-  for (FoldStage stage : stages) {
-    for (auto kind :
-         {Reduction::kSum, Reduction::kMean, Reduction::kMax, Reduction::kMin, Reduction::kNorm2}) {
-      pack_lines_and_columns(add, reduce_program(kind, stage, GRAFT_FLOAT32, GRAFT_FLOAT32));
+  const graft_dtype f32 = GRAFT_FLOAT32, f64 = GRAFT_FLOAT64;
+  const Reduction numbers[] = {Reduction::kSum, Reduction::kMean, Reduction::kMax, Reduction::kMin,
+                               Reduction::kNorm2};
+  const Extremum extrema[] = {Extremum::kMax, Extremum::kMin};
+  for (FoldStage stage : {FoldStage::kWhole, FoldStage::kPartial, FoldStage::kFinal}) {
+    for (auto kind : numbers) {
+      pack_lines_and_columns(add, reduce_program(kind, stage, f32, f32));
     }
-    pack_fold(add, extremum_program(Extremum::kMax, stage, GRAFT_FLOAT32, false), FoldForm::kLines,
-              true);
-    pack_fold(add, variance_program(stage, GRAFT_FLOAT32, GRAFT_FLOAT32, false, false),
-              FoldForm::kLines, true);
-    pack_fold(add, reduce_program(Reduction::kSum, stage, GRAFT_INT64, GRAFT_BOOL),
-              FoldForm::kLines, true);
+    for (auto extremum : extrema) {
+      pack_fold(add, extremum_program(extremum, stage, f32, false), FoldForm::kLines, true);
+    }
+    for (bool root : {false, true}) {
+      pack_fold(add, variance_program(stage, f32, f32, root, false), FoldForm::kLines, true);
+    }
+    for (graft_dtype dtype : {GRAFT_BOOL, GRAFT_INT64}) {
+      pack_fold(add, reduce_program(Reduction::kSum, stage, GRAFT_INT64, dtype), FoldForm::kLines,
+                true);
+    }
     for (auto kind : {Reduction::kAny, Reduction::kAll}) {
       pack_fold(add, reduce_program(kind, stage, GRAFT_BOOL, GRAFT_BOOL), FoldForm::kLines, true);
     }
+    for (auto kind : {Reduction::kMax, Reduction::kMin}) {
+      pack_fold(add, reduce_program(kind, stage, GRAFT_INT64, GRAFT_INT64), FoldForm::kLines, true);
+    }
+    for (auto kind : {Reduction::kSum, Reduction::kMean, Reduction::kMax, Reduction::kMin}) {
+      pack_fold(add, reduce_program(kind, stage, f64, f64), FoldForm::kLines, true);
+    }
     pack_lines_and_columns(add,
                            reduce_program(Reduction::kSum, stage, GRAFT_BFLOAT16, GRAFT_BFLOAT16));
+    pack_fold(add, reduce_program(Reduction::kMean, stage, GRAFT_BFLOAT16, GRAFT_BFLOAT16),
+              FoldForm::kLines, true);
+  }
+  const FoldStage whole = FoldStage::kWhole;
+  for (auto kind : numbers) pack_rows(add, reduce_program(kind, whole, f32, f32));
+  pack_fold(add, reduce_program(Reduction::kSum, whole, f32, f32), FoldForm::kLines, false);
+  pack_rows(add, reduce_program(Reduction::kSum, whole, GRAFT_INT64, GRAFT_BOOL));
+  for (auto extremum : extrema) {
+    pack_rows(add, extremum_program(extremum, whole, f32, false));
+    pack_rows(add, extremum_program(extremum, whole, f32, true));
+    pack_fold(add, extremum_program(extremum, whole, f32, true), FoldForm::kColumns, true);
+  }
+  pack_rows(add, extremum_program(Extremum::kMax, whole, GRAFT_BFLOAT16, false));
+  for (bool root : {false, true}) {
+    pack_fold(add, variance_program(whole, f32, f32, root, false), FoldForm::kColumns, true);
   }
 });
 

@@ -223,6 +223,12 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
       const ResampleKernel kernel{rows, taps, false, true};
       add(kernel.key(), [kernel] { return kernel.build(); });
     }
+    // Gradients of images that were doubled, and of those with a reflected border.
+    for (const auto& [taps, padded, weighted] :
+         {std::tuple(2, false, false), {2, true, false}, {5, true, true}}) {
+      const ResampleKernel kernel{rows, taps, padded, weighted};
+      add(kernel.key(), [kernel] { return kernel.build(); });
+    }
   }
 });
 

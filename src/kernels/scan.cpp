@@ -166,6 +166,15 @@ void scan(Stream& stream, bool product, const TensorView& output, const TensorVi
   to.finish();
 }
 
+const PackEntry kPackedScans([](const PackEntry::Sink& add) {
+  for (graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_INT64}) {
+    for (bool rows : {false, true}) {
+      const ScanKernel kernel{false, rows, dtype, dtype};
+      add(kernel.key(), [kernel] { return kernel.build(); });
+    }
+  }
+});
+
 }  // namespace
 
 void cumulative_sum(Stream& stream, const TensorView& output, const TensorView& input, int dim) {

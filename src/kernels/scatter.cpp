@@ -178,6 +178,12 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
                                GRAFT_INT64,       false,         dense};
     add(single.key(), [single] { return single.build(); });
   }
+  for (graft_dtype data : {GRAFT_INT32, GRAFT_INT64}) {
+    for (bool dense : {false, true}) {
+      const ScatterKernel moves{ScatterMode::kReplace, data, data, GRAFT_INT64, false, dense};
+      add(moves.key(), [moves] { return moves.build(); });
+    }
+  }
   const RowKernel rows{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_FLOAT32, GRAFT_INT64};
   add(rows.key(), [rows] { return rows.build(); });
 });

@@ -34,6 +34,19 @@ ir::Kernel build(const std::string& key, graft_dtype data, int64_t width, bool u
   return b.finish();
 }
 
+std::string key_of(graft_dtype data, int64_t width, bool upper) {
+  return std::string(upper ? "triu_" : "tril_") + name_of(data) + (width == 1 ? "" : "_pairs");
+}
+
+const PackEntry kPackedTriangles([](const PackEntry::Sink& add) {
+  for (graft_dtype data : {GRAFT_UINT8, GRAFT_INT32, GRAFT_INT64}) {
+    for (bool upper : {false, true}) {
+      const std::string key = key_of(data, 1, upper);
+      add(key, [=] { return build(key, data, 1, upper); });
+    }
+  }
+});
+
 }  // namespace
 
 void triangular(Stream& stream, const TensorView& output, const TensorView& input, int64_t diagonal,
@@ -50,8 +63,7 @@ void triangular(Stream& stream, const TensorView& output, const TensorView& inpu
   const int64_t length = input.sizes[input.rank - 1] * width;
   const int64_t within = std::clamp(diagonal, -rows, length);  // beyond these nothing changes
   const WorkSplit split = split_work(input.count() * width / length, length);
-  const std::string key =
-      std::string(upper ? "triu_" : "tril_") + name_of(data) + (width == 1 ? "" : "_pairs");
+  const std::string key = key_of(data, width, upper);
   Arguments arguments;
   arguments.write(to.view()).read(from.view());
   arguments.index(split.lines).index(split.per_item).index(rows).index(length).index(within);
