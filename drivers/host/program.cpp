@@ -63,9 +63,9 @@ bool write_all(int file, std::string_view bytes) {
 }
 
 const std::string& fingerprint() {
-  static const std::string* text = new std::string(
-      "host 1; " + settings().compiler + "; " + compiler_version() + "; " +
-      processor_line("model name") + "; " + std::to_string(checksum(processor_line("flags"))));
+  static const std::string* text =
+      new std::string("host 1; " + compiler_identity() + "; " + processor_line("model name") +
+                      "; " + std::to_string(checksum(processor_line("flags"))));
   return *text;
 }
 

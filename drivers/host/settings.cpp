@@ -66,7 +66,9 @@ Settings read() {
   s.library = number("GRAFT_HOST_LIBRARY", 1) != 0;
   s.share = number("GRAFT_HOST_SHARE", 1) != 0;
   s.isa = text("GRAFT_HOST_ISA", "");
-  s.compiler = text("GRAFT_CC", "cc");
+  s.compiler = text("GRAFT_CC", "");
+  s.zig = text("GRAFT_ZIG", "");
+  s.patience = uint32_t(std::min<uint64_t>(number("GRAFT_CC_TIMEOUT", 120), 1u << 20));
   s.faults = text("GRAFT_HOST_FAULTS", "");
   s.simulate = text("GRAFT_HOST_SIMULATE", "");
   return s;

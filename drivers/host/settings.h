@@ -25,7 +25,9 @@ struct Settings {
   bool library;           // GRAFT_HOST_LIBRARY=0 leaves oneDNN out
   bool share;             // GRAFT_HOST_SHARE=0 leaves memory_export and its like out
   std::string isa;        // GRAFT_HOST_ISA
-  std::string compiler;   // GRAFT_CC
+  std::string compiler;   // GRAFT_CC; "" if it is not set
+  std::string zig;        // GRAFT_ZIG: the path of a zig, which compiles C if there is no cc
+  uint32_t patience;      // GRAFT_CC_TIMEOUT, in seconds
   std::string faults;     // GRAFT_HOST_FAULTS
   std::string simulate;   // GRAFT_HOST_SIMULATE
 };

@@ -10,19 +10,23 @@
 //   if (result != 0) return fail(GRAFT_COMPILE_ERROR, said);
 //   std::string object = graft::read_file(folder.file("kernel.o"));  // "": it wrote nothing
 //
-// A compiler is somebody else's program: it may be missing, fail, crash, write nothing or fill the
-// disk. The functions tell these apart, and what it wrote is the text that the user needs.
+// A compiler is somebody else's program: it may be missing, fail, crash, hang, write nothing or
+// fill the disk. The functions tell these apart, and what it wrote is the text that the user needs.
 //
 // All of it is thread-safe, also beside other processes. Nothing throws but std::bad_alloc.
 #ifndef GRAFT_DRIVER_COMMAND_H_
 #define GRAFT_DRIVER_COMMAND_H_
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -32,6 +36,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 extern char** environ;
@@ -103,26 +108,67 @@ inline bool write_file(const std::string& path, std::string_view bytes) {
   return bool(file.write(bytes.data(), std::streamsize(bytes.size())).flush());
 }
 
+// How run_command runs a command.
+struct CommandOptions {
+  std::vector<std::string> environment;  // "NAME=value" each, instead of the caller's of that name
+  uint32_t seconds = 0;  // after so many it is killed, with the processes that it started; 0: never
+};
+
+// Waits for a process. Returns what waitpid returns, or 0 if it still runs after so many seconds
+// (0: no limit).
+inline pid_t wait_for_process(pid_t process, int* status, uint32_t seconds) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (true) {
+    const pid_t waited = waitpid(process, status, seconds == 0 ? 0 : WNOHANG);
+    if (waited > 0 || (waited < 0 && errno != EINTR)) return waited;
+    if (seconds == 0) continue;
+    if (std::chrono::steady_clock::now() >= until) return 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 // Runs a command, found in PATH, with both outputs in a file and no input, and waits for it. No
 // shell is between: words reach the command as they are. It has the caller's environment.
-// Returns its exit status, 128 + the signal that ended it, or -errno if it did not start.
+// Returns its exit status, 128 + the signal that ended it, -errno if it did not start, or
+// -ETIMEDOUT if it was killed after options.seconds.
 // output: a path, best in a TemporaryFolder. REQUIRES: words is not empty.
-inline int run_command(std::vector<std::string> words, const std::string& output) {
-  std::vector<char*> arguments;
+inline int run_command(std::vector<std::string> words, const std::string& output,
+                       CommandOptions options = {}) {
+  std::vector<char*> arguments, variables;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  for (std::string& variable : options.environment) variables.push_back(variable.data());
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view name(*variable, strcspn(*variable, "=") + 1);
+    if (std::none_of(options.environment.begin(), options.environment.end(),
+                     [&](const std::string& one) { return one.rfind(name, 0) == 0; })) {
+      variables.push_back(*variable);
+    }
+  }
+  variables.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  if (options.seconds > 0) {  // a group of its own, so that all of it can be killed
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes, 0);
+  }
   pid_t child = 0;
-  int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  int error =
+      posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), variables.data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return -error;
   int status = 0;
-  pid_t waited;
-  while ((waited = waitpid(child, &status, 0)) < 0 && errno == EINTR) {
+  pid_t waited = wait_for_process(child, &status, options.seconds);
+  if (waited == 0) {
+    kill(-child, SIGKILL);
+    wait_for_process(child, &status, 0);
+    return -ETIMEDOUT;
   }
   // A process that ignores SIGCHLD gets no status; the output file tells then.
   if (waited < 0) return 0;
