@@ -52,9 +52,11 @@ def attach() -> None:
         dynamo_interface,
         higher_order,
         multiprocessing,
+        toolchain,
         ve,
     )
 
+    toolchain.offer()
     offered = drivers.offers()
     name = naming.choose([(o.device_name, f"driver package '{o.entry}'") for o in offered
                           if o.device_name])  # fmt: skip

@@ -7,13 +7,15 @@ import os
 import platform
 import shutil
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
 import torch_graft
-from torch_graft import attaching, drivers, naming, ve
+from torch_graft import attaching, drivers, naming, toolchain, ve
 from torch_graft import version as inside
 
 if TYPE_CHECKING:
@@ -26,7 +28,9 @@ SETTINGS = {
     "GRAFT_DEVICE_NAME": 'the name of the device type instead of "graft"',
     "GRAFT_FALLBACK": "off, warn or forbid: operators without a kernel",
     "GRAFT_TIMEOUT": "most seconds of a wait for the device (not set: no limit)",
-    "GRAFT_CC": "the C compiler for kernels that were not built ahead of time",
+    "GRAFT_CC": "the C compiler for kernels that were not built ahead of time (not set: cc)",
+    "GRAFT_CC_TIMEOUT": "most seconds that it may take for a kernel (not set: 120; 0: no limit)",
+    "GRAFT_ZIG": "a zig that compiles them where there is no cc (not set: the package ziglang's)",
     "GRAFT_CACHE_DIR": "where compiled kernels are kept",
     "GRAFT_PROGRESS": "1 or 0: a line while kernels are compiled (not set: on a terminal)",
     "GRAFT_NO_CACHING": "1: no caching of device memory",
@@ -249,18 +253,48 @@ def _veda(report: Report, needed: bool) -> None:
         report.say(f"  compiler: {found or f'{compiler} is not in PATH'}")
 
 
-def _compiler(report: Report) -> None:
+def _compiler(report: Report, name: str) -> None:
+    """Which compiler the host driver takes, after a kernel that is in no pack was asked for."""
     report.say("Compiler of the host driver")
-    compiler = os.environ.get("GRAFT_CC", "cc")
-    found = shutil.which(compiler)
-    if found is None:
+    places = [f"{name}:{index}" for driver, _, _, index in _host_devices() if index >= 0]
+    if not places:
+        report.say("  not needed: no device is the host driver's")
+        return
+    fallbacks = _compute_unpacked(places[0])
+    if fallbacks:
         report.problem(
-            f"there is no C compiler '{compiler}'",
-            "Kernels that were not built ahead of time run on the CPU instead. Install gcc, or "
-            "name a compiler in GRAFT_CC.",
+            f"no kernel can be compiled: {_why(fallbacks)}",
+            "Operators whose kernels were not built ahead of time run on the CPU instead. "
+            "`pip install torch-graft[compiler]` brings a compiler that is found without a setting.",
         )
     else:
-        report.good(found)
+        report.good(f"{_found_compiler()}; it compiled a kernel")
+
+
+def _host_devices() -> list[tuple[str, int, str, int]]:
+    from torch_graft import _C, accelerator
+
+    return [one for one in _C.found_devices()
+            if one[0] == "host" and one[3] < accelerator.device_count()]  # fmt: skip
+
+
+def _found_compiler() -> str:
+    named = os.environ.get("GRAFT_CC", "").split()
+    if named:
+        return f"{shutil.which(named[0])}, which GRAFT_CC names"
+    if system := shutil.which("cc"):
+        return f"{system}, the system's"
+    return f"{os.environ.get(toolchain.VARIABLE)}, of torch-graft[compiler]"
+
+
+def _compute_unpacked(where: str) -> dict[str, fallback.Count]:
+    """The fallbacks of an operator whose kernel no pack holds and, by then, no cache keeps."""
+    from torch_graft import fallback
+
+    with fallback.off():
+        fallback.reset()
+        torch.hypot(*torch.ones(2, 1, dtype=torch.float64, device=where))
+        return fallback.counts()
 
 
 def _environment(report: Report) -> None:
@@ -271,10 +305,23 @@ def _environment(report: Report) -> None:
         report.say(f"  {line}")
 
 
+@contextmanager
+def _no_kernel_kept() -> Iterator[None]:
+    """So that the compiler is tried, whatever the cache on the disk holds."""
+    name, before = "GRAFT_CACHE_LIMIT", os.environ.get("GRAFT_CACHE_LIMIT")
+    os.environ[name] = "0"
+    try:
+        yield
+    finally:
+        os.environ.pop(name)
+        if before is not None:
+            os.environ[name] = before
+
+
 def examine(whole: bool = False) -> int:
     """Prints the report, if whole with the environment; returns 1 when something needs attention."""
     report = Report()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _no_kernel_kept():
         warnings.simplefilter("ignore")  # the report itself says it
         _versions(report)
         name = _attached(report)
@@ -284,7 +331,7 @@ def examine(whole: bool = False) -> int:
             _drivers(report)
             _devices(report, name)
             _slot(report)
-            _compiler(report)
+            _compiler(report, name)
     if whole:
         _environment(report)
     report.say("Nothing to do." if report.problems == 0 else f"{report.problems} problem(s).")

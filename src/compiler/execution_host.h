@@ -7,6 +7,7 @@
 
 #include "compiler/graph.h"
 #include "kernels/tensor_view.h"
+#include "runtime/error.h"
 #include "runtime/stream.h"
 
 namespace graft::compiler {
@@ -46,6 +47,9 @@ class ExecutionHost {
   // Enqueues a node: reads the operands, writes every element of the results. Random nodes take
   // their own numbers of the generator, in the order of the calls.
   virtual void run(const ExternalCall& call, Stream& stream) = 0;
+
+  // The device has no kernel for a group, whose nodes run one by one. why: lacks_kernel() holds.
+  virtual void lacks_group(const Error&) {}
 };
 
 }  // namespace graft::compiler

@@ -34,7 +34,7 @@ class Executor::Frame {
     verify(graph_);
     const Effects effects(graph_);
     take_apart(effects, &graph_);
-    take_apart_on(stream_, effects, &graph_);
+    take_apart_on(stream_, effects, &graph_, host_);
     for (const Symbol& symbol : graph_.symbols) {
       const bool made = symbol.value != kNone && graph_.values[symbol.value].node != kNone;
       if (made) unsupported("symbol " + symbol.name, "a node's result decides its size");

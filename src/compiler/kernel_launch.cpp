@@ -48,11 +48,12 @@ void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernel
   work();
 }
 
-bool runs_on(Stream& stream, const Graph& graph, const GroupKernel& kernel) {
+bool runs_on(Stream& stream, const Graph& graph, const GroupKernel& kernel, ExecutionHost& host) {
   try {
     KernelLaunch(graph, kernel, stream.device()).try_out(graph, stream);
   } catch (const Error& error) {
     if (!error.lacks_kernel()) throw;
+    host.lacks_group(error);
     return false;
   }
   return true;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "compiler/execution_host.h"
 #include "compiler/group_kernel.h"
 #include "kernels/tensor_view.h"
 #include "runtime/stream.h"
@@ -16,8 +17,9 @@ namespace graft::compiler {
 void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernels, Device& device);
 
 // Whether the device has the kernel and takes a launch with so many arguments: it is tried, on
-// memory of its own, unless the stream records. Throws what get_kernel throws of other failures.
-bool runs_on(Stream& stream, const Graph& graph, const GroupKernel& kernel);
+// memory of its own, unless the stream records. If not, host is told why. Throws what get_kernel
+// throws of other failures.
+bool runs_on(Stream& stream, const Graph& graph, const GroupKernel& kernel, ExecutionHost& host);
 
 // Not thread-safe.
 class KernelLaunch {

@@ -24,7 +24,7 @@ void take_apart(const Effects& effects, Graph* graph) {
   graph->groups = std::move(groups);
 }
 
-void take_apart_on(Stream& stream, const Effects& effects, Graph* graph) {
+void take_apart_on(Stream& stream, const Effects& effects, Graph* graph, ExecutionHost& host) {
   std::vector<GroupKernel> kernels;
   std::vector<Group> groups;
   std::vector<size_t> generated;  // by kernel: its group
@@ -36,7 +36,7 @@ void take_apart_on(Stream& stream, const Effects& effects, Graph* graph) {
   compile_together(*graph, kernels, stream.device());
   std::vector<bool> lacking(graph->groups.size(), false);
   for (size_t i = 0; i < kernels.size(); ++i) {
-    lacking[generated[i]] = !runs_on(stream, *graph, kernels[i]);
+    lacking[generated[i]] = !runs_on(stream, *graph, kernels[i], host);
   }
   for (size_t i = 0; i < graph->groups.size(); ++i) {
     if (!lacking[i]) groups.push_back(graph->groups[i]);

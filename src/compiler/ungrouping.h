@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/effects.h"
+#include "compiler/execution_host.h"
 #include "compiler/graph.h"
 #include "runtime/stream.h"
 
@@ -15,8 +16,8 @@ void take_apart(const Effects& effects, Graph* graph);
 
 // Compiles the kernels of what is left, side by side, and takes the groups apart whose kernel the
 // device lacks, whose compiler rejects it, or whose launch it refuses: their nodes run outside,
-// where they may fall back. Throws what get_kernel throws of other failures.
-void take_apart_on(Stream& stream, const Effects& effects, Graph* graph);
+// where they may fall back; the host is told why. Throws what get_kernel throws of other failures.
+void take_apart_on(Stream& stream, const Effects& effects, Graph* graph, ExecutionHost& host);
 
 // Thrown where a device turns out to lack what a group needs, before anything was enqueued.
 struct LackingGroup {

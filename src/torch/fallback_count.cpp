@@ -14,6 +14,9 @@
 namespace graft::binding {
 namespace {
 
+// What the message of a driver without a working compiler holds: the variable that names one.
+constexpr const char* kNoCompiler = "GRAFT_CC";
+
 struct Counters {
   std::mutex mutex;
   std::unordered_map<std::string, std::unique_ptr<FallbackCounter>> by_name;  // guarded by mutex
@@ -89,7 +92,8 @@ void FallbackCounter::add(uint64_t bytes, double seconds) {
   count_.seconds += seconds;
 }
 
-void FallbackCounter::explain(const std::string& reason) {
+void FallbackCounter::explain(const std::string& reason, bool told) {
+  if (told) warned_ = true;
   const std::lock_guard lock(mutex_);
   if (count_.reason != reason) count_.reason = reason;
 }
@@ -142,19 +146,29 @@ void count_fallback(const std::string& op, uint64_t bytes, double seconds) {
 void explain_fallback(const Error& why) {
   static std::mutex mutex;
   static auto& told = *new std::set<std::string>();
-  const std::string text = why.what();
-  if (const std::string op = op_name(current_tag()); !op.empty())
-    fallback_counter(op).explain(text);
+  const std::string text = why.what(), op = op_name(current_tag());
   std::string reason = why.status() == GRAFT_COMPILE_ERROR ? text : "";
-  for (const char* one : {"GRAFT_CC", "float64 is not supported"}) {
+  for (const char* one : {kNoCompiler, "float64 is not supported"}) {
     if (text.find(one) != std::string::npos) reason = one;
   }
+  const bool compilerless = reason == kNoCompiler;
+  if (!op.empty()) fallback_counter(op).explain(text, compilerless);
   if (reason.empty()) return;
   {
     const std::lock_guard lock(mutex);
     if (!told.insert(reason).second) return;
   }
-  TORCH_WARN(text);
+  if (compilerless) {
+    TORCH_WARN("No kernel can be compiled. An operator whose kernel was not built ahead of time ",
+               op.empty() ? "" : "(here " + op + ") ", "runs on the CPU, counted in torch.",
+               device_name(),
+               ".fallback; a compiled function runs operator by operator. This is said once. "
+               "`pip install torch-graft[compiler]` brings a compiler that is found without a "
+               "setting. ",
+               text);
+  } else {
+    TORCH_WARN(text);
+  }
 }
 
 }  // namespace graft::binding

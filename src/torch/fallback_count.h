@@ -25,8 +25,8 @@ class FallbackCounter {
   // After it.
   void add(uint64_t bytes, double seconds);
 
-  // Why the device's kernel could not be had.
-  void explain(const std::string& reason);
+  // Why the device's kernel could not be had. told: another warning says so, this one's is not due.
+  void explain(const std::string& reason, bool told);
 
   FallbackCount count() const;
   void reset();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/error.h"
+#include "torch/fallback.h"
 #include "torch/memory.h"
 #include "torch/view.h"
 
@@ -98,6 +99,8 @@ bool GraphHost::run_direct(const compiler::ExternalCall& call, Stream& stream) {
     return false;
   }
 }
+
+void GraphHost::lacks_group(const Error& why) { explain_fallback(why); }
 
 void GraphHost::run(const compiler::ExternalCall& call, Stream& stream) {
   const OwnNumbers numbers(call.node, *generators_, device_);

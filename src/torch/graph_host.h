@@ -30,6 +30,7 @@ class GraphHost final : public compiler::ExecutionHost {
   void input_past(size_t index) override;
   TensorView constant(const compiler::Value& value) override;
   void run(const compiler::ExternalCall& call, Stream& stream) override;
+  void lacks_group(const Error& why) override;
 
   // The memory of an output of this run; null where none was made.
   c10::Storage storage(size_t output) const;
