@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -76,8 +77,8 @@ def main() -> int:
     with Side(device, SIDES["zig"]) as zig, Side(device, SIDES["cc"]) as cc:
         for name in CASES:
             begun = [side.call(first, name) for side in (zig, cc)]
-            ours, theirs = interleave(options.pairs, lambda: zig.call(sample, name),
-                                      lambda: cc.call(sample, name))  # fmt: skip
+            ours, theirs = interleave(options.pairs, partial(zig.call, sample, name),
+                                      partial(cc.call, sample, name))  # fmt: skip
             row = ratio_row(name, 1.0, ours, theirs)
             print(f"| {name} | {begun[0]:.0f} ms | {begun[1]:.0f} ms | {min(ours):.3f} ms | "
                   f"{min(theirs):.3f} ms | {row.value:.2f} | {row.low:.2f} - {row.high:.2f} |",

@@ -13,6 +13,15 @@
 // A compiler is somebody else's program: it may be missing, fail, crash, hang, write nothing or
 // fill the disk. The functions tell these apart, and what it wrote is the text that the user needs.
 //
+// A command that may hang gets a limit, and one that keeps files of its own is told where:
+//
+//   graft::CommandOptions options;
+//   options.seconds = 120;
+//   options.environment = {"COMPILER_CACHE=" + folder.file("cache")};
+//   int result = graft::run_command({"cc", "-c", folder.file("kernel.c")}, folder.file("log"),
+//                                   options);
+//   if (result == -ETIMEDOUT) return fail(GRAFT_UNSUPPORTED, "cc hangs: repair it");
+//
 // All of it is thread-safe, also beside other processes. Nothing throws but std::bad_alloc.
 #ifndef GRAFT_DRIVER_COMMAND_H_
 #define GRAFT_DRIVER_COMMAND_H_
@@ -108,14 +117,20 @@ inline bool write_file(const std::string& path, std::string_view bytes) {
   return bool(file.write(bytes.data(), std::streamsize(bytes.size())).flush());
 }
 
-// How run_command runs a command.
+// How run_command runs a command. As it stands: in the caller's environment, for as long as it
+// takes.
 struct CommandOptions {
-  std::vector<std::string> environment;  // "NAME=value" each, instead of the caller's of that name
-  uint32_t seconds = 0;  // after so many it is killed, with the processes that it started; 0: never
+  // Variables, "NAME=value" each, instead of the caller's of that name.
+  std::vector<std::string> environment;
+  // Most seconds; 0: no limit. A command with a limit is the first of a process group of its own,
+  // which is killed as a whole: what it started ends with it. Ctrl-C in a terminal does not reach
+  // such a group.
+  uint32_t seconds = 0;
 };
 
-// Waits for a process. Returns what waitpid returns, or 0 if it still runs after so many seconds
-// (0: no limit).
+// Waits for a process that is a child of this one, and looks every millisecond if there is a limit.
+// Returns what waitpid returns, also in *status, or 0 if it still runs after so many seconds (0: no
+// limit). Interrupted calls go on.
 inline pid_t wait_for_process(pid_t process, int* status, uint32_t seconds) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   while (true) {
@@ -130,7 +145,7 @@ inline pid_t wait_for_process(pid_t process, int* status, uint32_t seconds) {
 // Runs a command, found in PATH, with both outputs in a file and no input, and waits for it. No
 // shell is between: words reach the command as they are. It has the caller's environment.
 // Returns its exit status, 128 + the signal that ended it, -errno if it did not start, or
-// -ETIMEDOUT if it was killed after options.seconds.
+// -ETIMEDOUT if it was killed after options.seconds: the output then holds what it had written.
 // output: a path, best in a TemporaryFolder. REQUIRES: words is not empty.
 inline int run_command(std::vector<std::string> words, const std::string& output,
                        CommandOptions options = {}) {
@@ -138,6 +153,7 @@ inline int run_command(std::vector<std::string> words, const std::string& output
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   for (std::string& variable : options.environment) variables.push_back(variable.data());
+  // A program may take the first or the last of two variables of one name: only ours is given.
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view name(*variable, strcspn(*variable, "=") + 1);
     if (std::none_of(options.environment.begin(), options.environment.end(),
@@ -165,7 +181,7 @@ inline int run_command(std::vector<std::string> words, const std::string& output
   if (error != 0) return -error;
   int status = 0;
   pid_t waited = wait_for_process(child, &status, options.seconds);
-  if (waited == 0) {
+  if (waited == 0) {  // it hangs
     kill(-child, SIGKILL);
     wait_for_process(child, &status, 0);
     return -ETIMEDOUT;

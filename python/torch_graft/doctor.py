@@ -256,11 +256,11 @@ def _veda(report: Report, needed: bool) -> None:
 def _compiler(report: Report, name: str) -> None:
     """Which compiler the host driver takes, after a kernel that is in no pack was asked for."""
     report.say("Compiler of the host driver")
-    places = [f"{name}:{index}" for driver, _, _, index in _host_devices() if index >= 0]
-    if not places:
+    indices = _host_devices()
+    if not indices:
         report.say("  not needed: no device is the host driver's")
         return
-    fallbacks = _compute_unpacked(places[0])
+    fallbacks = _compute_unpacked(f"{name}:{indices[0]}")
     if fallbacks:
         report.problem(
             f"no kernel can be compiled: {_why(fallbacks)}",
@@ -271,11 +271,12 @@ def _compiler(report: Report, name: str) -> None:
         report.good(f"{_found_compiler()}; it compiled a kernel")
 
 
-def _host_devices() -> list[tuple[str, int, str, int]]:
+def _host_devices() -> list[int]:
     from torch_graft import _C, accelerator
 
-    return [one for one in _C.found_devices()
-            if one[0] == "host" and one[3] < accelerator.device_count()]  # fmt: skip
+    used = range(accelerator.device_count())
+    return [index for driver, _, _, index in _C.found_devices()
+            if driver == toolchain.DRIVER and index in used]  # fmt: skip
 
 
 def _found_compiler() -> str:

@@ -8,6 +8,7 @@ import importlib.util
 import os
 from pathlib import Path
 
+DRIVER = "host"  # whose compiler it is
 VARIABLE = "GRAFT_ZIG"
 PACKAGE = "ziglang"
 

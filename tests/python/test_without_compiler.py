@@ -158,7 +158,9 @@ def fake_zig(folder: Path) -> Path:
     """A package ziglang whose zig notes how it was called and lets the system's cc do the work."""
     told = folder / "told"
     text = f'echo "$ZIG_GLOBAL_CACHE_DIR $ZIG_LOCAL_CACHE_DIR $*" >> {told}\nshift\n'
-    made = program(folder / "site/ziglang/zig", f'{text}PATH=/usr/bin:/bin exec {shutil.which("cc")} "$@"\n')
+    made = program(
+        folder / "site/ziglang/zig", f'{text}PATH=/usr/bin:/bin exec {shutil.which("cc")} "$@"\n'
+    )
     (made.parent / "__init__.py").touch()
     return told
 

@@ -105,6 +105,14 @@ TEST(HostProgram, MissingCompilerIsNamed) {
   EXPECT_EQ(driver().toolchain_fingerprint(s.device, into(&fingerprint)), GRAFT_OK);
 }
 
+TEST(HostProgram, ACompilerThatCompilesNothingIsTold) {
+  if (reran({"GRAFT_CC=false --log"})) return;
+  Session s;
+  std::string blob;
+  EXPECT_EQ(compile(s, kValue, &blob), GRAFT_UNSUPPORTED);
+  EXPECT_NE(last_message().find("'false' compiles nothing"), std::string::npos);
+}
+
 TEST(HostProgram, UnwritableFolderIsNamed) {
   if (reran({"TMPDIR=/proc"})) return;
   Session s;
