@@ -50,6 +50,7 @@ STEPS: dict[str, list[str]] = {
     "demos": ["examples/demo.py"],
     "compile": [*PYTEST, "tests/python", "-k", "compil"],
     "ve": [*PYTEST, "tests/python/ve"],
+    "torchvision": [*PYTEST, "tests/python/test_torchvision_operators.py"],
 }
 
 
@@ -119,7 +120,7 @@ def says(step: str, log: Path, folder: Path) -> str:
     text = log.read_text(errors="replace")
     if step == "operators":
         return operators(json.loads((folder / "report" / "results.json").read_text()))
-    if step in ("compile", "ve"):
+    if STEPS[step][: len(PYTEST)] == PYTEST:
         found = re.findall(r"^(?:=+ )?(\d+ (?:passed|failed).*?) in ", text, re.MULTILINE)
         return found[-1] if found else "did not finish"
     if step == "demos":

@@ -75,44 +75,35 @@ def test_deformable_convolution(ops, device, masked):
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_faster_rcnn_trains_a_step(device):
+def test_a_faster_rcnn_trains_as_on_the_cpu(device):
     from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn
 
     torch.manual_seed(0)
+    # All boxes count for the losses: a sample of them would be drawn otherwise on each device.
     model = fasterrcnn_mobilenet_v3_large_320_fpn(
         weights=None, weights_backbone=None, num_classes=3, min_size=96, max_size=96,
-        box_batch_size_per_image=16, rpn_batch_size_per_image=16,
+        box_batch_size_per_image=10**6, rpn_batch_size_per_image=10**6,
     ).train()  # fmt: skip
     images = [torch.rand(3, 80, 96), torch.rand(3, 96, 64)]
-    targets = [
-        {"boxes": BOXES * 2 + torch.tensor([0.0, 0, 9, 9]), "labels": torch.tensor([1, 2, 1, 2])}
-    ] * 2
+    boxes = BOXES * 2 + torch.tensor([0.0, 0, 9, 9])
+    targets = [{"boxes": boxes, "labels": torch.tensor([1, 2, 1, 2])}] * 2
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    losses = {}
+    steps = {}
     for place in ("cpu", device):
         model.load_state_dict(state)
         model.to(place)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
         there = [{key: value.to(place) for key, value in target.items()} for target in targets]
-        totals = []
+        steps[place] = []
         for _ in range(2):
-            torch.manual_seed(7)  # the samples of boxes are drawn
-            found = model([image.to(place) for image in images], there)
-            loss = sum(found.values())
+            losses = model([image.to(place) for image in images], there)
             optimizer.zero_grad()
-            loss.backward()
+            sum(losses.values()).backward()
             optimizer.step()
-            totals.append({name: value.item() for name, value in found.items()})
-        losses[place] = totals
-    assert set(losses[device][0]) == {
-        "loss_classifier",
-        "loss_box_reg",
-        "loss_objectness",
-        "loss_rpn_box_reg",
-    }
-    # The same boxes: what is drawn on a device differs from the CPU's draw, so totals are near only.
-    first = [sum(losses[place][0].values()) for place in ("cpu", device)]
-    assert first[1] == pytest.approx(first[0], rel=0.2)
-    for place in ("cpu", device):
-        before, after = (sum(step.values()) for step in losses[place])
-        assert after < before, "a step lowers the loss of the same samples"
+            steps[place].append({name: loss.item() for name, loss in losses.items()})
+    assert set(steps[device][0]) == {
+        "loss_classifier", "loss_box_reg", "loss_objectness", "loss_rpn_box_reg"
+    }  # fmt: skip
+    for expected, found in zip(steps["cpu"], steps[device], strict=True):
+        assert found == pytest.approx(expected, rel=2e-3)
+    assert steps[device][0] != steps[device][1]

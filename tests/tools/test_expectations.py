@@ -43,6 +43,8 @@ CASES = [
     (ROW.format("::test_other", "xfail"), FAILING, "1 failed"),
     (ROW.format("::test_b", "skip") + 'driver = "own"\n', FAILING, "1 skipped"),
     (ROW.format("::test_b", "skip") + 'driver = "other"\n', FAILING, "1 failed"),
+    (ROW.format("::test_b", "skip") + 'lacking = "no_such_module"\n', FAILING, "1 skipped"),
+    (ROW.format("::test_b", "skip") + 'lacking = "torch"\n', FAILING, "1 failed"),
 ]
 
 
