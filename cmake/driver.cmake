@@ -7,10 +7,12 @@ function(graft_add_driver name)
   target_link_libraries(graft_${name} PRIVATE graft_driver_abi graft_warnings Threads::Threads)
   set_target_properties(graft_${name} PROPERTIES
     PREFIX "" SUFFIX .so LIBRARY_OUTPUT_DIRECTORY ${GRAFT_DRIVER_DIR})
-  # No C++ object crosses the driver's table, so a driver brings the library of the compiler that built it: an older
-  # system lacks std::condition_variable::wait of GCC 12's.
+  # No C++ object crosses the driver's table, so a driver brings what it uses of the C++ library of the compiler that
+  # built it: an older system lacks std::condition_variable::wait of GCC 12's. What is unused goes, for it may want a
+  # newer C library.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT GRAFT_SANITIZE)
-    target_link_options(graft_${name} PRIVATE -static-libstdc++ LINKER:--exclude-libs,libstdc++.a)
+    target_link_options(graft_${name} PRIVATE -static-libstdc++ LINKER:--exclude-libs,libstdc++.a
+      LINKER:--gc-sections)
   endif()
   install(TARGETS graft_${name} DESTINATION drivers)
   set_property(GLOBAL APPEND PROPERTY GRAFT_DRIVERS graft_${name})
