@@ -244,12 +244,11 @@ class Sampler {
   int64_t blocks_ = 0;
 };
 
-void check(const TensorView& input, const GridSampling& sampling) {
-  const bool fits = input.rank == 4 || (input.rank == 5 && sampling.mode != GridSampling::kCubic);
-  if (!fits || !is_floating(input.dtype)) {
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                "grid_sample: takes floating images, and volumes unless the mode is cubic; got " +
-                    std::string(name_of(input.dtype)) + " of rank " + std::to_string(input.rank));
+void check(const TensorView& input) {
+  if ((input.rank != 4 && input.rank != 5) || !is_floating(input.dtype)) {
+    throw Error(GRAFT_INVALID_ARGUMENT, "grid_sample: takes floating images and volumes; got " +
+                                            std::string(name_of(input.dtype)) + " of rank " +
+                                            std::to_string(input.rank));
   }
 }
 
@@ -257,7 +256,7 @@ void check(const TensorView& input, const GridSampling& sampling) {
 
 void grid_sample(Stream& stream, const TensorView& output, const TensorView& input,
                  const TensorView& grid, const GridSampling& sampling) {
-  check(input, sampling);
+  check(input);
   if (output.count() == 0) return;
   Sampler sampler(stream, input, grid, sampling);
   Arguments arguments;
@@ -268,7 +267,7 @@ void grid_sample(Stream& stream, const TensorView& output, const TensorView& inp
 void grid_sample_backward(Stream& stream, const TensorView* grad_input, const TensorView* grad_grid,
                           const TensorView& grad_output, const TensorView& input,
                           const TensorView& grid, const GridSampling& sampling) {
-  check(input, sampling);
+  check(input);
   if (grad_output.count() == 0) {
     if (grad_input != nullptr && grad_input->count() > 0)
       fill(stream, *grad_input, Scalar::of(0.0));

@@ -19,7 +19,7 @@ struct GridSampling {
 // output[n, c, p] = input[n, c, ...] at the position grid[n, p, :] (x first) in -1 to 1. input is
 // [n, c, h, w] or [n, c, d, h, w] with any strides, output [n, c, points] and grid
 // [n, points, dimensions] are contiguous, all of one floating dtype. Positions and sums in float32
-// (float64 for float64). kCubic: images alone. A position that is no number samples nothing.
+// (float64 for float64). A position that is no number samples nothing.
 GRAFT_EXPORT void grid_sample(Stream& stream, const TensorView& output, const TensorView& input,
                               const TensorView& grid, const GridSampling& sampling);
 

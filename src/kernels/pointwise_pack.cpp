@@ -178,7 +178,7 @@ void add_copies(const Adder& add) {
   }
   for (graft_dtype bits : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
     for (int outer : {1, 2, 3}) {
-      for (Walk walk : {kDense, kUniform, kStrided, kSecond})
+      for (Walk walk : {kDense, kUniform, kStrided, kSecond, kScalar})
         add(same, bits, bits, bits, {walk}, outer);
       for (Walk walk : {kDense, kReversed}) add(same, bits, bits, bits, {walk}, outer, true);
     }

@@ -26,25 +26,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "version"))
 
+import torchgen_names as torchgen
 from our_operators import OurSources, listed
-from torchgen_names import (
-    LISTS,
-    PRINTED,
-    TWIN,
-    BackendIndex,
-    BackendMetadata,
-    DeviceCheckType,
-    DispatchKey,
-    NativeFunction,
-    NativeFunctionsGroup,
-    RegisterDispatchKey,
-    SelectiveBuilder,
-    Target,
-    compute_native_function_declaration,
-    gen_registration_helpers,
-    get_grouped_native_functions,
-    parse_native_yaml,
-)
 
 # What is said of torch's operators, headers and keys one by one, each with its reason.
 LISTED = json.loads((Path(__file__).parent / "version/operators.json").read_text())
@@ -54,7 +37,7 @@ REFUSING = frozenset(listed(LISTED["refusing"]["operators"]))
 SKIPPED_HEADERS = tuple(LISTED["skipped_headers"]["parts"])
 DENSE_KEY = "GRAFT_DISPATCH_KEY"
 OTHER_KEYS = {
-    key: (DispatchKey.parse(cpu), DispatchKey.parse(cuda))
+    key: (torchgen.DispatchKey.parse(cpu), torchgen.DispatchKey.parse(cuda))
     for key, (cpu, cuda) in LISTED["other_keys"]["keys"].items()
 }
 
@@ -82,24 +65,24 @@ SHARD_PRELUDE = """\
 class Unit:
     """One thing that RegisterDispatchKey generates: a structured group or a single function."""
 
-    function: NativeFunction | NativeFunctionsGroup
+    function: torchgen.NativeFunction | torchgen.NativeFunctionsGroup
 
     @property
-    def functions(self) -> list[NativeFunction]:
-        if isinstance(self.function, NativeFunctionsGroup):
+    def functions(self) -> list[torchgen.NativeFunction]:
+        if isinstance(self.function, torchgen.NativeFunctionsGroup):
             return list(self.function.functions())
         return [self.function]
 
     @property
-    def key(self) -> NativeFunction:
-        if isinstance(self.function, NativeFunctionsGroup):
+    def key(self) -> torchgen.NativeFunction:
+        if isinstance(self.function, torchgen.NativeFunctionsGroup):
             return self.function.out
         return self.function
 
 
 @functools.cache
 def native_functions() -> Any:
-    return parse_native_yaml(*LISTS)
+    return torchgen.parse_native_yaml(*torchgen.LISTS)
 
 
 class Selection:
@@ -107,18 +90,22 @@ class Selection:
 
     def __init__(self, ours: OurSources, headers: Path) -> None:
         parsed = native_functions()
-        self.cpu = parsed.backend_indices[DispatchKey.CPU]
-        self.cuda = parsed.backend_indices[DispatchKey.CUDA]
-        self.all = parsed.backend_indices[DispatchKey.CompositeExplicitAutograd]
+        self.cpu = parsed.backend_indices[torchgen.DispatchKey.CPU]
+        self.cuda = parsed.backend_indices[torchgen.DispatchKey.CUDA]
+        self.all = parsed.backend_indices[torchgen.DispatchKey.CompositeExplicitAutograd]
         self.ours, self.headers = ours, headers
-        self.index: dict[Any, BackendMetadata] = {}
+        self.index: dict[Any, torchgen.BackendMetadata] = {}
         self.own: list[Unit] = []
         self.shared: list[Unit] = []
-        for group in get_grouped_native_functions(parsed.native_functions):
-            if isinstance(group, NativeFunctionsGroup) and group.structured:
+        for group in torchgen.get_grouped_native_functions(parsed.native_functions):
+            if isinstance(group, torchgen.NativeFunctionsGroup) and group.structured:
                 self.pick(Unit(group))
             else:
-                members = group.functions() if isinstance(group, NativeFunctionsGroup) else [group]
+                members = (
+                    group.functions()
+                    if isinstance(group, torchgen.NativeFunctionsGroup)
+                    else [group]
+                )
                 for function in members:
                     self.pick(Unit(function))
         missing = ours.defined - {u.key.func.name.unambiguous_name() for u in self.own}
@@ -127,13 +114,13 @@ class Selection:
 
     def pick(self, unit: Unit) -> None:
         if str(unit.key.func.name) in CALLING_STUBS:  # as before: numbers may stay on the CPU
-            unchecked = dataclasses.replace(unit.key, device_check=DeviceCheckType.NoCheck)
+            unchecked = dataclasses.replace(unit.key, device_check=torchgen.DeviceCheckType.NoCheck)
             unit = Unit(unchecked)
         names = {str(f.func.name) for f in unit.functions}
         name = unit.key.func.name.unambiguous_name()
         if name in self.ours.defined:
-            structured = isinstance(unit.function, NativeFunctionsGroup)
-            kernel = BackendMetadata(f"graft_{name}", structured, NAMESPACE)
+            structured = isinstance(unit.function, torchgen.NativeFunctionsGroup)
+            kernel = torchgen.BackendMetadata(f"graft_{name}", structured, NAMESPACE)
             self.index[unit.key.func.name] = kernel
             self.own.append(unit)
         elif not names & (self.ours.registered[DENSE_KEY] | REFUSING) and self.is_shared(unit.key):
@@ -142,7 +129,7 @@ class Selection:
             self.index[unit.key.func.name] = kernel
             self.shared.append(unit)
 
-    def is_shared(self, function: NativeFunction) -> bool:
+    def is_shared(self, function: torchgen.NativeFunction) -> bool:
         mine, theirs = self.cpu.get_kernel(function), self.cuda.get_kernel(function)
         if str(function.func.name) in CALLING_STUBS:
             return True
@@ -155,22 +142,22 @@ class Selection:
         by_stub = bool(function.ufunc_inner_loop)
         return same or by_stub or str(function.func.name) in SHARED_THOUGH_CPU_NAMED
 
-    def backend(self) -> BackendIndex:
+    def backend(self) -> torchgen.BackendIndex:
         return backend_of(self.index)
 
 
-def backend_of(index: dict[Any, BackendMetadata]) -> BackendIndex:
-    return BackendIndex(
-        dispatch_key=TWIN, use_out_as_primary=True, external=False,
+def backend_of(index: dict[Any, torchgen.BackendMetadata]) -> torchgen.BackendIndex:
+    return torchgen.BackendIndex(
+        dispatch_key=torchgen.TWIN, use_out_as_primary=True, external=False,
         device_guard=True, index=index,
     )  # fmt: skip
 
 
-def other_kernels(ours: OurSources, key: str) -> tuple[BackendIndex, list[Unit]]:
+def other_kernels(ours: OurSources, key: str) -> tuple[torchgen.BackendIndex, list[Unit]]:
     """The kernels for tensors of that key that are free of device code and that we do not have."""
     parsed = native_functions()
     mine, theirs = (parsed.backend_indices[k] for k in OTHER_KEYS[key])
-    index: dict[Any, BackendMetadata] = {}
+    index: dict[Any, torchgen.BackendMetadata] = {}
     units = []
     for function in parsed.native_functions:
         kernel, other = mine.get_kernel(function), theirs.get_kernel(function)
@@ -182,7 +169,7 @@ def other_kernels(ours: OurSources, key: str) -> tuple[BackendIndex, list[Unit]]
 
 
 def renamed(text: str) -> str:
-    for printed, compiled in PRINTED:
+    for printed, compiled in torchgen.PRINTED:
         text = re.sub(printed, compiled, text)
     return text
 
@@ -195,10 +182,10 @@ def registration(unit: Unit, line: str) -> str:
     return f"  implement<at::_ops::{schema.unambiguous_name()}, &{found[2]}>(m);"
 
 
-def shard_text(backend: BackendIndex, units: list[Unit], key: str = DENSE_KEY) -> str:
-    def generate(target: Target, unit: Unit) -> list[str]:
-        generator = RegisterDispatchKey(
-            backend, target, SelectiveBuilder.get_nop_selector(), rocm=False, symint=True,
+def shard_text(backend: torchgen.BackendIndex, units: list[Unit], key: str = DENSE_KEY) -> str:
+    def generate(target: torchgen.Target, unit: Unit) -> list[str]:
+        generator = torchgen.RegisterDispatchKey(
+            backend, target, torchgen.SelectiveBuilder.get_nop_selector(), rocm=False, symint=True,
             class_method_name=None, skip_dispatcher_op_registration=False,
         )  # fmt: skip
         return generator(unit.function)
@@ -209,11 +196,13 @@ def shard_text(backend: BackendIndex, units: list[Unit], key: str = DENSE_KEY) -
         f"#include <ATen/ops/{root}_{kind}.h>" for root in roots for kind in ("native", "ops")
     ]
     lines += ["namespace at { namespace {", "using graft::binding::implement;"]
-    lines += gen_registration_helpers(backend)
-    lines += [text for unit in units for text in generate(Target.ANONYMOUS_DEFINITION, unit)]
+    lines += torchgen.gen_registration_helpers(backend)
+    lines += [
+        text for unit in units for text in generate(torchgen.Target.ANONYMOUS_DEFINITION, unit)
+    ]
     lines.append(f"TORCH_LIBRARY_IMPL(aten, {key}, m) {{")
     for unit in units:
-        lines += [registration(unit, r) for r in generate(Target.REGISTRATION, unit)]
+        lines += [registration(unit, r) for r in generate(torchgen.Target.REGISTRATION, unit)]
     lines += ["}", "}}  // namespace at", ""]
     return renamed("\n".join(lines))
 
@@ -225,7 +214,7 @@ def shards(units: list[Unit], count: int) -> list[list[Unit]]:
     for unit in sorted(units, key=lambda u: str(u.key.func.name)):
         lightest = weights.index(min(weights))
         found[lightest].append(unit)
-        group = isinstance(unit.function, NativeFunctionsGroup)
+        group = isinstance(unit.function, torchgen.NativeFunctionsGroup)
         weights[lightest] += len(unit.functions) if group else 0.3
     return found
 
@@ -241,7 +230,7 @@ def operators_header(selection: Selection) -> str:
     lines += [f"#include <{h}>" for h in headers if (selection.headers / h).exists()]
     lines.append(f"namespace {NAMESPACE} {{")
     for unit in selection.own:
-        lines += compute_native_function_declaration(unit.function, backend)
+        lines += torchgen.compute_native_function_declaration(unit.function, backend)
     lines += [f"}}  // namespace {NAMESPACE}", ""]
     return renamed("\n".join(lines))
 

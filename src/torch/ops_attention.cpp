@@ -162,6 +162,20 @@ ComposedAttention composed(const at::Tensor& query, const at::Tensor& key, const
           call.scale, call.causal, call.dropout, at::Tensor()};
 }
 
+// The CPU's attention by its own name stands in exported programs. Its dropout draws as the CPU
+// does, so such calls are the fallback's, as are those that the CPU refuses.
+void require_kernel(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                    const Optional& mask, double dropout, bool causal,
+                    std::optional<double> scale) {
+  const bool numbers =
+      !mask.has_value() || !mask->defined() || mask->scalar_type() == query.scalar_type();
+  if (!numbers || dropout != 0 ||
+      choose(query, key, value, mask, dropout, causal, scale, false) !=
+          static_cast<int64_t>(at::SDPBackend::overrideable)) {
+    throw Error(GRAFT_UNSUPPORTED, "no kernel takes this call of the CPU's attention");
+  }
+}
+
 uint64_t restored(const at::Tensor& tensor) {
   return static_cast<uint64_t>(tensor.item<int64_t>());
 }
@@ -254,6 +268,29 @@ Gradients GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable_backwa
   }
   return {grad_query.to(query.scalar_type()), grad_key.to(key.scalar_type()),
           grad_value.to(value.scalar_type()), at::Tensor()};
+}
+
+std::tuple<at::Tensor, at::Tensor> GRAFT_OPERATOR(_scaled_dot_product_flash_attention_for_cpu)(
+    const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, double dropout_p,
+    bool is_causal, const Optional& attn_mask, std::optional<double> scale) {
+  require_kernel(query, key, value, attn_mask, dropout_p, is_causal, scale);
+  const auto results = GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable)(
+      query, key, value, attn_mask, dropout_p, is_causal, false, scale);
+  return {std::get<0>(results), std::get<1>(results)};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> GRAFT_OPERATOR(
+    _scaled_dot_product_flash_attention_for_cpu_backward)(
+    const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key,
+    const at::Tensor& value, const at::Tensor& out, const at::Tensor& logsumexp, double dropout_p,
+    bool is_causal, const Optional& attn_mask, std::optional<double> scale) {
+  require_kernel(query, key, value, attn_mask, dropout_p, is_causal, scale);
+  const at::Tensor none;
+  const auto [to_query, to_key, to_value, to_mask] =
+      GRAFT_OPERATOR(_scaled_dot_product_fused_attention_overrideable_backward)(
+          grad_out, query, key, value, or_undefined(attn_mask), {true, true, true, false}, out,
+          logsumexp, none, none, 0, 0, dropout_p, is_causal, none, none, scale);
+  return {to_query, to_key, to_value};
 }
 
 }  // namespace graft::binding

@@ -260,6 +260,9 @@ NETWORK = {
     "pad": (lambda x: F.pad(x, (1, 2, 0, 1), value=3), (2, 3, 4)),
     "interpolate": (lambda x: F.interpolate(x, scale_factor=2), (1, 2, 4, 4)),
     "attention": (F.scaled_dot_product_attention, (2, 2, 5, 8), (2, 2, 5, 8), (2, 2, 5, 8)),
+    "attention by the CPU's name": (
+        lambda q, k, v: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, True)[0],
+        (2, 2, 5, 8), (2, 2, 7, 8), (2, 2, 7, 8)),
     "flatten": (lambda x: x.transpose(0, 1).flatten(), (3, 4)), "tril": (torch.tril, (4, 5)),
     "sort": (lambda x: torch.sort(x, -1), (4, 9)), "topk": (lambda x: x.topk(3), (4, 9)),
 }  # fmt: skip

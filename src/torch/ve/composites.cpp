@@ -12,6 +12,7 @@
 #include "operators.h"
 #include "torch/guarded.h"
 #include "torch/ve/attach.h"
+#include "torch/ve/call.h"
 #include "torch/ve/composed.h"
 #include "torch/ve/slot.h"
 
@@ -64,9 +65,18 @@ at::Tensor scaled_dot_product_attention(const at::Tensor& query, const at::Tenso
       scale));
 }
 
+// PyTorch looks for twins among the indices by a stub that no tensor of the slot reaches.
+void validate_sparse(const at::Tensor& indices, const at::Tensor& values, at::IntArrayRef size,
+                     std::optional<bool> is_coalesced, std::optional<bool> check_pinning) {
+  Call call("aten::_validate_sparse_coo_tensor_args");
+  native::_validate_sparse_coo_tensor_args(call.inner(indices, false), call.inner(values, false),
+                                           size, is_coalesced, check_pinning);
+}
+
 }  // namespace
 
 void attach_composites() {
+  replace_composed("_validate_sparse_coo_tensor_args", &validate_sparse);
   replace_composed("dropout", &dropout);
   replace_composed("scaled_dot_product_attention", &scaled_dot_product_attention);
 }

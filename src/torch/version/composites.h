@@ -1,6 +1,7 @@
 // src/torch/version/composites.h: from inside torch: operators that call others.
 #pragma once
 
+#include <ATen/ops/_validate_sparse_coo_tensor_args_native.h>
 #include <ATen/ops/dropout_native.h>
 #include <ATen/ops/gru_cell_native.h>
 #include <ATen/ops/gru_native.h>
@@ -10,6 +11,7 @@
 
 namespace graft::binding::native {
 
+using at::native::_validate_sparse_coo_tensor_args;
 using at::native::dropout;
 using at::native::gru;
 using at::native::gru_cell;

@@ -1,4 +1,5 @@
 # src/torch/version/torchgen_names.py: what generate_registrations.py takes of torchgen, and of what it prints.
+# ruff: noqa: F401 - generate_registrations.py takes each by this module
 """torchgen promises nothing: a new version of torch may have these elsewhere. tools/torch-audit reads
 the imports and looks for them in a torch."""
 
@@ -18,13 +19,6 @@ from torchgen.model import (
 )
 from torchgen.selective_build.selector import SelectiveBuilder
 from torchgen.utils import Target
-
-__all__ = [
-    "LISTS", "PRINTED", "TWIN", "BackendIndex", "BackendMetadata", "DeviceCheckType", "DispatchKey",
-    "NativeFunction", "NativeFunctionsGroup", "RegisterDispatchKey", "SelectiveBuilder", "Target",
-    "compute_native_function_declaration", "gen_registration_helpers",
-    "get_grouped_native_functions", "parse_native_yaml"
-]  # fmt: skip
 
 # The native functions and their tags, as parse_native_yaml takes them.
 _FOLDER = Path(torchgen.__file__).parent / "packaged/ATen/native"
