@@ -1,5 +1,4 @@
 # src/torch/version/torchgen_names.py: what generate_registrations.py takes of torchgen, and of what it prints.
-# ruff: noqa: F401 - generate_registrations.py takes each by this module
 """torchgen promises nothing: a new version of torch may have these elsewhere. tools/torch-audit reads
 the imports and looks for them in a torch."""
 
