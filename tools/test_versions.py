@@ -124,7 +124,7 @@ def says(step: str, log: Path, folder: Path) -> str:
     if step == "operators":
         return operators(json.loads((folder / "report" / "results.json").read_text()))
     if STEPS[step][: len(PYTEST)] == PYTEST:
-        found = re.findall(r"^(?:=+ )?(\d+ (?:passed|failed).*?) in ", text, re.MULTILINE)
+        found = re.findall(r"^(?:=+ )?(\d+ (?:passed|failed|skipped).*?) in ", text, re.MULTILINE)
         return found[-1] if found else "did not finish"
     if step == "demos":
         return f"{len(re.findall(r'[|] hold$', text, re.MULTILINE))} of 3 hold"
