@@ -182,28 +182,48 @@ def registration(unit: Unit, line: str) -> str:
     return f"  implement<at::_ops::{schema.unambiguous_name()}, &{found[2]}>(m);"
 
 
-def shard_text(backend: torchgen.BackendIndex, units: list[Unit], key: str = DENSE_KEY) -> str:
-    def generate(target: torchgen.Target, unit: Unit) -> list[str]:
-        generator = torchgen.RegisterDispatchKey(
-            backend, target, torchgen.SelectiveBuilder.get_nop_selector(), rocm=False, symint=True,
-            class_method_name=None, skip_dispatcher_op_registration=False,
-        )  # fmt: skip
-        return generator(unit.function)
+@dataclasses.dataclass
+class Section:
+    """What is registered for one dispatch key."""
 
-    roots = sorted({f.root_name for unit in units for f in unit.functions})
+    backend: torchgen.BackendIndex
+    units: list[Unit]
+    key: str = DENSE_KEY
+
+    @property
+    def name(self) -> str:
+        """The key's name in lower case: dispatch, nested, sparse, ..."""
+        return self.key.removeprefix("GRAFT_").removesuffix("_KEY").lower()
+
+    def generate(self, target: torchgen.Target, unit: Unit) -> list[str]:
+        generator = torchgen.RegisterDispatchKey(
+            self.backend, target, torchgen.SelectiveBuilder.get_nop_selector(), rocm=False,
+            symint=True, class_method_name=None, skip_dispatcher_op_registration=False,
+        )  # fmt: skip
+        lines: list[str] = generator(unit.function)
+        return lines
+
+    def text(self) -> list[str]:
+        definition, call = torchgen.Target.ANONYMOUS_DEFINITION, torchgen.Target.REGISTRATION
+        lines = [f"namespace at {{ namespace {{ namespace of_{self.name} {{"]
+        lines += ["using graft::binding::implement;"]
+        lines += torchgen.gen_registration_helpers(self.backend)
+        lines += [text for unit in self.units for text in self.generate(definition, unit)]
+        lines.append(f"TORCH_LIBRARY_IMPL(aten, {self.key}, m) {{")
+        lines += [
+            registration(unit, line) for unit in self.units for line in self.generate(call, unit)
+        ]
+        return [*lines, "}", f"}}}}}}  // namespace at::of_{self.name}", ""]
+
+
+def shard_text(sections: list[Section]) -> str:
+    """One file: what two sections instantiate for one signature is compiled once."""
+    roots = sorted({f.root_name for s in sections for unit in s.units for f in unit.functions})
     lines = [SHARD_PRELUDE]
     lines += [
         f"#include <ATen/ops/{root}_{kind}.h>" for root in roots for kind in ("native", "ops")
     ]
-    lines += ["namespace at { namespace {", "using graft::binding::implement;"]
-    lines += torchgen.gen_registration_helpers(backend)
-    lines += [
-        text for unit in units for text in generate(torchgen.Target.ANONYMOUS_DEFINITION, unit)
-    ]
-    lines.append(f"TORCH_LIBRARY_IMPL(aten, {key}, m) {{")
-    for unit in units:
-        lines += [registration(unit, r) for r in generate(torchgen.Target.REGISTRATION, unit)]
-    lines += ["}", "}}  // namespace at", ""]
+    lines += [line for section in sections for line in section.text()]
     return renamed("\n".join(lines))
 
 
@@ -307,12 +327,11 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     write(options.out / "operators.h", operators_header(selection))
     backend = selection.backend()
-    for i, units in enumerate(shards(selection.own + selection.shared, options.shards)):
-        write(options.out / f"registrations_{i}.cpp", shard_text(backend, units))
-    for key in OTHER_KEYS:
-        name = key.removeprefix("GRAFT_").removesuffix("_KEY").lower()
-        text = shard_text(*other_kernels(ours, key), key)
-        write(options.out / f"registrations_{name}.cpp", text)
+    dense = shards(selection.own + selection.shared, options.shards)
+    files = [[Section(backend, units)] for units in dense]
+    files[-1] += [Section(*other_kernels(ours, key), key) for key in OTHER_KEYS]
+    for i, sections in enumerate(files):
+        write(options.out / f"registrations_{i}.cpp", shard_text(sections))
     declared = declared_stubs(headers)
     stubs = exported_stubs(declared, options.torch / "lib/libtorch_cpu.so")
     rows = json.loads(options.op_table.read_text())
