@@ -1,5 +1,9 @@
 # cmake/onednn.cmake: finds oneDNN (TBB flavour) as PyPI's onednn-devel-cpu-tbb and tbb-devel put it into an environment.
 # GRAFT_ONEDNN_ROOT names that environment; unset, the given Python's, the active one and .venv are searched.
+# PyPI has it for x86-64 alone, and drivers/host/onednn uses that processor's instructions.
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  return()
+endif()
 set(GRAFT_ONEDNN_ROOT "" CACHE PATH "Prefix that holds include/oneapi/dnnl and lib/libdnnl.so")
 set(onednn_places ${GRAFT_ONEDNN_ROOT})
 if(Python_EXECUTABLE)

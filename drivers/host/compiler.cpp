@@ -15,20 +15,14 @@
 #include <vector>
 
 #include "graft/driver_command.h"
+#include "processor.h"
 #include "settings.h"
 
 namespace graft::host {
 namespace {
 
-constexpr const char* kFlags[] = {"-O3",
-                                  "-march=native",
-                                  "-mprefer-vector-width=512",
-                                  "-fno-math-errno",
-                                  "-fno-trapping-math",
-                                  "-fopenmp-simd",
-                                  "-w",
-                                  "-shared",
-                                  "-fPIC"};
+constexpr const char* kFlags[] = {
+    "-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-w", "-shared", "-fPIC"};
 
 struct Compiler {
   std::vector<std::string> words;      // the command with its own options
@@ -96,7 +90,8 @@ int run(std::vector<std::string> arguments, const TemporaryFolder& folder, std::
 int compile_in(const TemporaryFolder& folder, const std::string& input, std::string_view options,
                std::string* out_object, std::string* out_log) {
   const std::string object = folder.file("kernel.so");
-  std::vector<std::string> words(std::begin(kFlags), std::end(kFlags));
+  std::vector<std::string> words = target_options();
+  words.insert(words.end(), std::begin(kFlags), std::end(kFlags));
   for (std::string& word : words_of(options)) words.push_back(std::move(word));
   words.insert(words.end(), {"-o", object, input});
   words.insert(words.end(), compiler().libraries.begin(), compiler().libraries.end());

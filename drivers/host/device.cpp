@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "fault.h"
 #include "graft/driver_slot.h"
+#include "processor.h"
 #include "settings.h"
 #include "simulation.h"
 
@@ -35,9 +36,7 @@ void describe(uint32_t ordinal, graft_device_properties* p) {
   p->features = GRAFT_FEATURE_FLOAT64 | GRAFT_FEATURE_INT64_ATOMICS | GRAFT_FEATURE_SIMULATED;
   p->compute_units = settings().threads;
   p->max_group_size = 1;
-  p->sub_group_size = __builtin_cpu_supports("avx512f") ? 16
-                      : __builtin_cpu_supports("avx2")  ? 8
-                                                        : 4;
+  p->sub_group_size = vector_width();
   p->memory_bytes = settings().memory_bytes;
   p->allocation_alignment = 4096;
   p->priority_lowest = 1;

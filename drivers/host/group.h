@@ -2,8 +2,6 @@
 #ifndef GRAFT_DRIVERS_HOST_GROUP_H_
 #define GRAFT_DRIVERS_HOST_GROUP_H_
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "graft/extensions.h"
+#include "processor.h"
 #include "shared_segment.h"
 
 namespace graft::host {
@@ -89,7 +88,7 @@ class Group {
   static bool spin(const Ready& ready) {
     for (int i = 0; i < kSpins; ++i) {
       if (ready()) return true;
-      _mm_pause();
+      spin_pause();
     }
     return false;
   }

@@ -1,9 +1,9 @@
 // drivers/host/queue.cpp: the commands of a stream that wait for its worker.
 #include "queue.h"
 
-#include <immintrin.h>
-
 #include <utility>
+
+#include "processor.h"
 
 namespace graft::host {
 namespace {
@@ -58,7 +58,7 @@ Command* Queue::front() {
   uint32_t count = done_.load(std::memory_order_relaxed);
   for (int spin = 0; spin < kSpins; ++spin) {
     if (pushed_.load(std::memory_order_acquire) != count) break;
-    _mm_pause();
+    spin_pause();
   }
   while (pushed_.load(std::memory_order_acquire) == count) pushed_.wait(count);
   if (stopped_.load()) return nullptr;

@@ -1,7 +1,6 @@
 // drivers/host/sleep_word.cpp: a number that threads sleep on, for some time.
 #include "sleep_word.h"
 
-#include <immintrin.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -9,6 +8,8 @@
 
 #include <cerrno>
 #include <climits>
+
+#include "processor.h"
 
 namespace graft::host {
 namespace {
@@ -40,7 +41,7 @@ bool SleepWord::await_change(uint32_t old, SleepLimit& limit) {
   for (int spin = 0; spin < kPauses + kYields; ++spin) {
     if (value_.load(std::memory_order_acquire) != old) return true;
     if (limit.ns_ == 0) return false;
-    spin < kPauses ? _mm_pause() : void(sched_yield());
+    spin < kPauses ? spin_pause() : void(sched_yield());
   }
   sleepers_.fetch_add(1);
   bool over = false;
