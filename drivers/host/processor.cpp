@@ -29,9 +29,7 @@ std::vector<std::string> pack_levels() {
   return levels;
 }
 
-std::vector<std::string> target_options() {
-  return {"-march=native", "-mprefer-vector-width=512"};
-}
+std::vector<std::string> target_options() { return {"-march=native", "-mprefer-vector-width=512"}; }
 
 #else
 

@@ -14,6 +14,12 @@
 
 namespace graft::ir {
 
+#if defined(__x86_64__)
+inline constexpr const char* kTargetOptions = " -march=native -mprefer-vector-width=512";
+#else
+inline constexpr const char* kTargetOptions = "";
+#endif
+
 // A kernel compiled as dialect "c", with more of the compiler's options, and loaded; unloaded at
 // the end of the scope.
 class Compiled {
@@ -25,9 +31,11 @@ class Compiled {
     if (mkdtemp(folder) == nullptr) throw std::runtime_error("no temporary folder");
     const std::string path = folder, source = path + "/kernel.c", library = path + "/kernel.so";
     std::ofstream(source) << print(kernel, *find_dialect("c"));
+    const char* named = std::getenv("GRAFT_CC");
     const std::string command =
-        "cc -O3 -march=native -mprefer-vector-width=512 -fno-math-errno -fno-trapping-math "
-        "-fopenmp-simd -shared -fPIC -Wall -Wno-unused -Werror " +
+        (named != nullptr ? named : "cc") + std::string(kTargetOptions) +
+        " -O3 -fno-math-errno -fno-trapping-math -fopenmp-simd -shared -fPIC -Wall -Wno-unused "
+        "-Werror " +
         options + " -o " + library + " " + source + " -lm";
     if (std::system(command.c_str()) != 0) throw std::runtime_error("cc failed: " + source);
     handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
