@@ -1,7 +1,7 @@
 # Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile bench-ve bench-before conformance limits wheels test-versions lint format test-cpp test-sanitizers test-python \
+.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile bench-ve bench-before conformance limits wheels test-versions test-aarch64 lint format test-cpp test-sanitizers test-python \
   test-python-async test-python-opencl test-python-inline clean
 
 BIN := .venv/bin
@@ -37,6 +37,7 @@ help:
 	@echo 'make limits  op_db, modules, optimizers and the demos on drivers that can do little'
 	@echo 'make wheels  a wheel for each Python of this machine, for every torch at once, into build/wheels'
 	@echo 'make test-versions  one wheel with each release of torch: downloads gigabytes, goes on where it was stopped'
+	@echo 'make test-aarch64  the torch-free tests for 64-bit Arm, cross-compiled and run under qemu'
 	@echo 'make lint    formatting, static analysis and the rules of tools/check_design.py'
 	@echo 'make setup   environment .venv with Graft installed (the others do this too)'
 	@echo 'make format  rewrite the layout of C++ and Python files'
@@ -86,6 +87,11 @@ bench-ve: .venv/graft.stamp .venv/test.stamp
 bench-distributed: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python bench/run.py --distributed --publish
 
+# ARGS: ctest's arguments.
+test-aarch64:
+	tools/setup aarch64
+	tools/test-aarch64 $(ARGS)
+
 # Hours: every entry in every dtype. Interrupted, it goes on where it stopped.
 conformance: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/torch-conformance --device graft --prove-native --resume --out build/conformance
@@ -93,6 +99,9 @@ conformance: .venv/graft.stamp .venv/test.stamp
 # Two hours: each driver of tests/drivers/limited.cpp (ONLY=memory_only,small: these).
 limits: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python tests/drivers/limits.py $(if $(ONLY),--only $(ONLY))
+
+# Each release of torch is named exactly: a cap in pip's settings would leave none of the newer ones.
+wheels test-versions: export PIP_CONSTRAINT := /dev/null
 
 # PYTHONS='3.11 3.13': of these alone.
 wheels: .venv/run.stamp
