@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 import tomllib
 
 sys.path.insert(0, str(Path(__file__).parent))
+from house_rules import HOUSE_RULES
 from seam_rules import native_names, python_names
 from source_scan import Finding, Source, read_sources
 
@@ -29,6 +30,7 @@ DIALECT_LINES = 80
 C_SHARE = 0.80  # of what is not a test: the Python API is tested in Python
 HEADER_COMMENTS = (0.35, 0.50)  # of the public header: it is the vendors' manual
 INNER_HEADER_COMMENTS = (0.12, 0.50)  # of a layer's: its contracts, beside inline code
+UNCOMMENTED = ("dialects", "ve", "version")  # headers whose text is programs, or names alone
 SOURCE_COMMENTS = 0.15
 SHARE_FROM_LINES = 30  # the share of a shorter file is decided by its first line alone
 LAYERS = [
@@ -71,7 +73,8 @@ class Tree:
             ["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True
         )
         self.root = root
-        self.sources = read_sources(root, [path for path in listed.stdout.split("\0") if path])
+        self.paths = [path for path in listed.stdout.split("\0") if path]
+        self.sources = read_sources(root, self.paths)
         self.code = [
             s for s in self.sources if s.path.startswith(CODE_FOLDERS) and (s.is_c or s.is_python)
         ]
@@ -162,7 +165,7 @@ def comment_shares(tree: Tree) -> Iterator[Finding]:
             continue
         share = source.comment_share
         parts = source.name.parts
-        inner = parts[0] == "src" and len(parts) == 3
+        inner = parts[0] == "src" and parts[2] not in UNCOMMENTED
         low, high = INNER_HEADER_COMMENTS if inner else HEADER_COMMENTS
         public = inner or parts[:2] == ("include", "graft")
         if source.is_header and public and not low <= share <= high:
@@ -348,7 +351,7 @@ def machine_paths(tree: Tree) -> Iterator[Finding]:
 RULES = [
     file_sizes, function_sizes, special_sizes, include_direction, comment_shares, first_lines,
     vague_names, monkeypatches, driver_lists, language_share, listed_skips, machine_paths,
-    native_names, python_names,
+    native_names, python_names, *HOUSE_RULES,
 ]  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-# tools/fit_chebyshev.py: computes the Chebyshev series of src/codegen/special_series.h.
+# tools/fit_chebyshev.py: computes the Chebyshev series of src/codegen/math/special_series.h.
 """Prints the header that holds the series, each cut where its terms fall below 2^-57 of the first.
 
 A series is sum' c[k] T_k(t) over -1 <= t <= 1. The functions come from mpmath, with 40 digits.
-Usage: tools/fit_chebyshev.py > src/codegen/special_series.h, then clang-format.
+Usage: tools/fit_chebyshev.py > src/codegen/math/special_series.h, then clang-format.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mpmath import mp, mpf
 mp.dps = 40
 TERMS = 44
 HEAD = """\
-// src/codegen/special_series.h: Chebyshev series of special functions, by tools/fit_chebyshev.py.
+// src/codegen/math/special_series.h: Chebyshev series of special functions, by tools/fit_chebyshev.py.
 #pragma once
 
 namespace graft::ir {

@@ -1,4 +1,4 @@
-# tools/fit_polynomials.py: computes the polynomials of src/codegen/math_*.cpp.
+# tools/fit_polynomials.py: computes the polynomials of src/codegen/math.
 """Prints each polynomial's coefficients (constant term first) and its largest error.
 
 Each is the Chebyshev interpolant of a smooth function, computed with 60 digits, so within a small

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "src/torch"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "src/torch/dispatch"))
 
 from our_operators import DEFINED, IMPLEMENTED, listed, minor  # type: ignore[import-not-found]
 
@@ -90,7 +90,7 @@ def undeclared_stubs() -> list[Use]:
 
 def table_stubs() -> list[Use]:
     """The stubs that the op table's column "aten" names."""
-    return list(_matches(ROOT.glob("src/codegen/op_table*.cpp"), _STUB, "at::native::{}"))
+    return list(_matches(ROOT.glob("src/codegen/ops/op_table*.cpp"), _STUB, "at::native::{}"))
 
 
 def operators(version: str) -> tuple[list[Use], list[Use]]:
@@ -124,7 +124,7 @@ def skipped_headers() -> list[Use]:
 
 def custom_operators() -> list[Use]:
     """Operators of torch's other libraries: "quantized::conv2d.new"."""
-    paths = sorted(BINDING.glob("*.cpp"))
+    paths = sorted(BINDING.rglob("*.cpp"))
     found = []
     for path in paths:
         text = path.read_text()

@@ -1,4 +1,4 @@
-# python/torch_graft/_C.pyi: what the extension module offers (src/torch/module.cpp, python_*.cpp).
+# python/torch_graft/_C.pyi: what the extension module offers (src/torch/python).
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

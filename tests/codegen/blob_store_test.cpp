@@ -1,5 +1,5 @@
 // tests/codegen/blob_store_test.cpp: compiled programs on disk: damage, limits, other users, races.
-#include "codegen/blob_store.h"
+#include "codegen/cache/blob_store.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

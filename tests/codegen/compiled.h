@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "codegen/printer.h"
+#include "codegen/print/printer.h"
 #include "graft/driver.h"
 
 namespace graft::ir {

@@ -1,12 +1,12 @@
 // tests/compiler/step_memory_test.cpp: memory of inputs that goes back while a graph runs.
-#include "compiler/step_memory.h"
+#include "compiler/plan/step_memory.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "compiler/passes.h"
-#include "tests/compiler/reference_host.h"
+#include "compiler/passes/passes.h"
+#include "tests/compiler/run/reference_host.h"
 
 namespace graft::compiler::test {
 namespace {

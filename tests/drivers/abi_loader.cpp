@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "runtime/driver_library.h"
+#include "runtime/driver/library.h"
 
 namespace {
 

@@ -1,15 +1,15 @@
 // tests/kernels/convolution_test.cpp: convolutions and their gradients against direct sums.
-#include "kernels/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
-#include "kernels/blocked_matmul.h"
-#include "kernels/convolution_kernel.h"
-#include "kernels/winograd.h"
-#include "runtime/dtype.h"
-#include "tests/kernels/device_tensor.h"
+#include "kernels/convolution/kernel.h"
+#include "kernels/convolution/winograd.h"
+#include "kernels/matmul/blocked_matmul.h"
+#include "runtime/driver/dtype.h"
+#include "tests/kernels/tensor/device_tensor.h"
 
 namespace {
 

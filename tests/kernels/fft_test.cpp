@@ -1,16 +1,16 @@
 // tests/kernels/fft_test.cpp: transforms against the sums that define them.
-#include "kernels/fft.h"
+#include "kernels/fft/fft.h"
 
 #include <cmath>
 #include <complex>
 
 #include "codegen/dialects/private_arrays.h"
-#include "kernels/axes.h"
-#include "kernels/device_table.h"
-#include "kernels/fft_kernel.h"
-#include "kernels/fft_plan.h"
-#include "runtime/error.h"
-#include "tests/kernels/device_tensor.h"
+#include "kernels/fft/kernel.h"
+#include "kernels/fft/plan.h"
+#include "kernels/launch/device_table.h"
+#include "kernels/tensor/axes.h"
+#include "runtime/driver/error.h"
+#include "tests/kernels/tensor/device_tensor.h"
 
 namespace {
 

@@ -14,8 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
-TABLE = "src/codegen/op_table_activation.cpp"
-REFERENCE = "tests/codegen/op_reference_test.cpp"
+TABLE = "src/codegen/ops/op_table_activation.cpp"
+REFERENCE = "tests/codegen/ops/op_reference_test.cpp"
 STARTS = {TABLE: "const Op kRows[]", REFERENCE: "const Reference kReferences[]"}
 
 

@@ -93,7 +93,7 @@ def test_names_the_renamed_the_changed_and_the_removed(patched, package):
         "index.h": ["gather_stub changed", "void(*)(bool, "],
         "op_table_unary.cpp": ["declares no stub at::native::exp_stub"],
         "operators.json (refusing)": ["no operator linalg_matrix_exp"],
-        "ops_distance.cpp": ["operator _pdist_backward changed", "int extra"],
+        "ops/distance.cpp": ["operator _pdist_backward changed", "int extra"],
     }
     for name, parts in wanted.items():
         texts = [text for place, text in found.items() if name in place]

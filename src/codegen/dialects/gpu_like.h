@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "codegen/dialect.h"
-#include "codegen/math.h"
-#include "codegen/printer.h"
+#include "codegen/math/math.h"
+#include "codegen/print/dialect.h"
+#include "codegen/print/printer.h"
 
 namespace graft::ir {
 

@@ -1,10 +1,10 @@
 // src/codegen/dialects/host_c.cpp: GNU C for the CPU, kernels as driver.h's dialect "c" has them.
-#include "codegen/dialect.h"
 #include "codegen/dialects/host_c_division.h"
 #include "codegen/dialects/host_c_float16.h"
 #include "codegen/dialects/host_c_rounding.h"
 #include "codegen/dialects/vector_types.h"
-#include "codegen/printer.h"
+#include "codegen/print/dialect.h"
+#include "codegen/print/printer.h"
 
 namespace graft::ir {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "codegen/tile.h"
+#include "codegen/print/tile.h"
 
 namespace graft::ir {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "codegen/ir.h"
+#include "codegen/ir/ir.h"
 
 namespace graft::ir {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "codegen/ir.h"
+#include "codegen/ir/ir.h"
 
 namespace graft::ir {
 

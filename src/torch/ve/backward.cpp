@@ -6,11 +6,11 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/device.h"
-#include "runtime/event.h"
-#include "runtime/platform.h"
-#include "torch/current.h"
-#include "torch/errors.h"
+#include "runtime/stream/device.h"
+#include "runtime/stream/event.h"
+#include "runtime/stream/platform.h"
+#include "torch/device/current.h"
+#include "torch/device/errors.h"
 #include "torch/ve/slot.h"
 #include "torch/version/autograd.h"
 

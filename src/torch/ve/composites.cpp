@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "operators.h"
-#include "torch/guarded.h"
+#include "torch/dispatch/guarded.h"
 #include "torch/ve/attach.h"
 #include "torch/ve/call.h"
 #include "torch/ve/composed.h"

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "torch/generator.h"
+#include "torch/device/generator.h"
 
 namespace graft::binding::ve {
 namespace {

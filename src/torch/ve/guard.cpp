@@ -1,5 +1,5 @@
 // src/torch/ve/guard.cpp: the guard of torch.device("ve").
-#include "torch/device_guard.h"
+#include "torch/tensor/device_guard.h"
 #include "torch/ve/attach.h"
 #include "torch/ve/slot.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "torch/empty.h"
+#include "torch/tensor/empty.h"
 #include "torch/ve/attach.h"
 #include "torch/ve/backward.h"
 #include "torch/ve/call.h"

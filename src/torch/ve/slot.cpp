@@ -8,10 +8,10 @@
 #include <array>
 #include <atomic>
 
-#include "runtime/platform.h"
-#include "torch/current.h"
-#include "torch/drivers.h"
-#include "torch/errors.h"
+#include "runtime/stream/platform.h"
+#include "torch/device/current.h"
+#include "torch/device/drivers.h"
+#include "torch/device/errors.h"
 
 namespace graft::binding::ve {
 namespace {

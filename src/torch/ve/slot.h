@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "torch/device_type.h"
+#include "torch/device/type.h"
 
 // PyTorch has a second device type that nobody serves: VE. Its tensors here are faces of tensors of
 // kDeviceType (device_type.h): outer tensors and storages are VE's, inner ones those of the device

@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "torch/current.h"
-#include "torch/errors.h"
-#include "torch/memory.h"
+#include "torch/device/current.h"
+#include "torch/device/errors.h"
+#include "torch/tensor/memory.h"
 #include "torch/ve/attach.h"
 
 namespace graft::binding::ve {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "host_ranks.h"
-#include "tests/kernels/float16.h"
+#include "tests/kernels/tensor/float16.h"
 
 namespace graft::host_test {
 namespace {

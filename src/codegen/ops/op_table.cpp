@@ -1,0 +1,72 @@
+// src/codegen/ops/op_table.cpp: joins the families of elementwise operations to one table.
+#include "codegen/ops/op_table.h"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <unordered_map>
+
+namespace graft {
+
+namespace {
+
+std::vector<Op> join() {
+  std::vector<Op> rows;
+  for (const auto family : {binary_ops(), unary_ops(), ternary_ops(), activation_ops(),
+                            special_ops(), quantization_ops()}) {
+    rows.insert(rows.end(), family.begin(), family.end());
+  }
+  for (size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<uint16_t>(i);
+  return rows;
+}
+
+std::vector<std::string> words(const char* text) {
+  std::istringstream stream{text};
+  std::vector<std::string> result;
+  for (std::string word; stream >> word;) result.push_back(word);
+  return result;
+}
+
+}  // namespace
+
+std::span<const Op> op_table() {
+  static const auto* rows = new std::vector<Op>(join());
+  return *rows;
+}
+
+const Op* find_op(std::string_view name) {
+  static const auto* by_name = [] {
+    auto* map = new std::unordered_map<std::string_view, const Op*>();
+    for (const Op& op : op_table()) map->emplace(op.name, &op);
+    return map;
+  }();
+  const auto found = by_name->find(name);
+  return found == by_name->end() ? nullptr : found->second;
+}
+
+std::string op_table_json() {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Op& op : op_table()) {
+    nlohmann::ordered_json row;
+    row["name"] = op.name;
+    row["inputs"] = op.inputs;
+    row["scalars"] = op.scalars;
+    row["outputs"] = op.outputs;
+    row["types"] = nlohmann::json::array();
+    const std::pair<uint8_t, const char*> names[] = {{kBoolType, "bool"},
+                                                     {kIntegerTypes, "integer"},
+                                                     {kFloatTypes, "floating"},
+                                                     {kComplexTypes, "complex"}};
+    for (const auto& [bit, name] : names) {
+      if (op.types & bit) row["types"].push_back(name);
+    }
+    row["conditions"] = nlohmann::json::array();
+    for (int i = 0; i < op.inputs; ++i) {
+      if (op.conditions >> i & 1) row["conditions"].push_back(i);
+    }
+    row["aten"] = words(op.aten);
+    rows.push_back(row);
+  }
+  return rows.dump(1);
+}
+
+}  // namespace graft

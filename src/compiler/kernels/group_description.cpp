@@ -1,0 +1,57 @@
+// src/compiler/kernels/group_description.cpp: what a group's generated kernel depends on, as text.
+#include "compiler/kernels/group_description.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <map>
+
+#include "compiler/graph/text.h"
+#include "compiler/kernels/group_loops.h"
+
+namespace graft::compiler {
+
+double constant_number(const GraphValue& constant) {
+  return constant.data.empty() ? static_cast<double>(constant.whole[0]) : constant.data[0];
+}
+
+std::string group_description(const Graph& graph, const GroupKernel& kernel) {
+  std::map<ValueId, size_t> names;
+  auto name = [&](ValueId value) { return names.emplace(value, names.size()).first->second; };
+  std::string text = kernel.loops.reduces ? "r" : "p";
+  text += kernel.brief() ? "b" : "l";
+  for (const GroupTensor& tensor : kernel.loops.tensors) {
+    text += fmt::format(";{}{}:{}", tensor.written ? "w" : "r", name(tensor.value),
+                        static_cast<int>(graph.values[tensor.value].type.dtype));
+    for (const Size& stride : tensor.strides) {
+      text += stride.is(0) ? "z" : stride.is(1) ? "u" : "s";
+    }
+  }
+  for (ValueId value : kernel.numbers) {
+    text += fmt::format(";n{}:{}", name(value), static_cast<int>(graph.values[value].type.dtype));
+  }
+  for (NodeId id : kernel.nodes) {
+    const Node& node = graph.nodes[id];
+    text += ";" + node.op;
+    std::vector<Argument> arguments = node.arguments;
+    each_value(arguments, [&](ValueId& value) {
+      const compiler::GraphValue& operand = graph.values[value];
+      text += fmt::format("/{}:{}", name(value), static_cast<int>(operand.type.dtype));
+      if (operand.origin == Origin::kConstant && is_number(operand)) {
+        text += fmt::format("={:x}", std::bit_cast<uint64_t>(constant_number(operand)));
+      }
+    });
+    for (const Argument& argument : arguments) {
+      if (argument.kind == Argument::Kind::kValue)
+        text += ",v";
+      else
+        text += "," + print_argument(graph, argument);
+    }
+    const TensorType& type = graph.values[node.results[0]].type;
+    text += fmt::format(">{}:{}:{}", name(node.results[0]), static_cast<int>(type.dtype),
+                        type.sizes.size());
+  }
+  return text;
+}
+
+}  // namespace graft::compiler

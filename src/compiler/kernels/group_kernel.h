@@ -1,0 +1,44 @@
+// src/compiler/kernels/group_kernel.h: the generated kernel of a group of nodes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/ir.h"
+#include "compiler/kernels/group_loops.h"
+#include "kernels/launch/lanes.h"
+
+namespace graft::compiler {
+
+// A kernel and what its launch passes. Arguments, in order: the address of each tensor of loops;
+// the numbers (scalars of the host, in their dtype); the innermost loop's length and how much of it
+// a work-item does; rows (of the other loops together), rows per work-item, work-items per row; the
+// sizes of the loops between the outermost and the innermost; for every tensor its strides along
+// all loops. Sizes are int64. Dealt out to lanes, one number stands for the three of rows: the
+// elements of all rows, where nothing reduces, else the rows; sizes of kLanes32 are int32.
+struct GroupKernel {
+  std::string key;  // equal for groups that compute the same in the same loops
+  GroupLoops loops;
+  std::vector<ValueId> numbers;
+  std::vector<NodeId> nodes;
+  WorkMapping deal = WorkMapping::kSpans;
+
+  // The rows are known to be short.
+  bool brief() const;
+
+  // kLanes work-items reduce a row together, in local memory, and a group does one row.
+  bool shares_rows() const { return loops.reduces && deal != WorkMapping::kSpans; }
+
+  // Writes the kernel. REQUIRES: the graph that it was made from, unchanged.
+  ir::Kernel build(const Graph& graph) const;
+};
+
+// None for nodes that no single kernel computes. REQUIRES: effects are the graph's.
+std::optional<GroupKernel> group_kernel(const Graph& graph, const Effects& effects,
+                                        const std::vector<NodeId>& nodes);
+
+// The same with its elements dealt out as the device wants it.
+GroupKernel dealt_for(const Device& device, GroupKernel kernel);
+
+}  // namespace graft::compiler

@@ -1,0 +1,35 @@
+// src/compiler/passes/lowering.cpp: from a traced graph to what executors take.
+#include "compiler/passes/lowering.h"
+
+#include <utility>
+
+#include "compiler/passes/pass.h"
+#include "compiler/passes/prologue.h"
+
+namespace graft::compiler {
+
+Lowered lower(Graph graph, Mode mode, bool channels_last) {
+  const bool inference = mode == Mode::kInference;
+  const auto all = inference ? inference_passes() : training_passes();
+  const auto grouping = grouping_passes();
+  if (inference && channels_last) run_passes(graph, layout_passes());
+  run_passes(graph, all.first(all.size() - grouping.size()));
+  if (!inference && channels_last && graph.symbols.empty()) {
+    run_passes(graph, layout_passes());
+    run_passes(graph, all.first(all.size() - grouping.size()));
+  }
+  Lowered lowered;
+  auto parts = inference ? split_prologue(graph) : std::nullopt;
+  const bool weights = parts.has_value() && !parts->inputs.empty();  // or constants alone
+  if (weights) {
+    run_passes(parts->prologue, grouping);
+    lowered.prologue = std::move(parts->prologue);
+    lowered.taken = std::move(parts->inputs);
+    graph = std::move(parts->main);
+  }
+  run_passes(graph, grouping);
+  lowered.main = std::move(graph);
+  return lowered;
+}
+
+}  // namespace graft::compiler

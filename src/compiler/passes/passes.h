@@ -1,0 +1,33 @@
+// src/compiler/passes/passes.h: the passes, one source file each.
+#pragma once
+
+#include "compiler/graph/graph.h"
+
+namespace graft::compiler {
+
+// Each returns how many changes it made, keeps names and source lines of what stays, and leaves a
+// graph that verify() accepts if it was given one. None merges, moves or removes effects. What each
+// does: docs/compiler-ir.md.
+int fold_constants(Graph& graph);
+int remove_copies(Graph& graph);
+int simplify_algebra(Graph& graph);
+int number_values(Graph& graph);
+int remove_dead_code(Graph& graph);
+int hoist_casts(Graph& graph);
+int sink_views(Graph& graph);
+
+// Round differently: inference only; where halves are stored.
+int fold_batch_norms(Graph& graph);
+int match_attention(Graph& graph);  // inference only, too
+int join_products(Graph& graph);    // and this
+int expand_composites(Graph& graph);
+
+// Only where the device's library prefers channels-last: see layout_passes().
+int choose_layouts(Graph& graph);
+
+// These write groups, or the order, and change no node.
+int fuse_epilogues(Graph& graph);
+int fuse(Graph& graph);
+int schedule(Graph& graph);
+
+}  // namespace graft::compiler

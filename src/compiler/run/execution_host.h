@@ -1,0 +1,55 @@
+// src/compiler/run/execution_host.h: what an executor asks of whoever runs it: src/torch, deploy, a
+// test.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "compiler/graph/graph.h"
+#include "kernels/tensor/view.h"
+#include "runtime/driver/error.h"
+#include "runtime/stream/stream.h"
+
+namespace graft::compiler {
+
+// A node that no generated kernel computes. Sizes in its arguments are numbers by now.
+struct ExternalCall {
+  const Graph& graph;
+  const Node& node;
+  // Tensor operands in the order of each_value; a scalar of the host has address 0.
+  std::span<const TensorView> operands;
+  std::span<const Scalar> scalars;  // by operand; meaningful where the address is 0
+  // Memory for the results; of an in-place node the operand's. A result that ATen leaves undefined
+  // has address 0.
+  std::span<const TensorView> results;
+};
+
+// All calls come from the thread that runs the plan. What they throw leaves Executor::run.
+class ExecutionHost {
+ public:
+  virtual ~ExecutionHost() = default;
+
+  // Memory for one run, given back by release when its commands are enqueued (in stream order).
+  virtual graft_address allocate(uint64_t bytes, Stream& stream) = 0;
+  virtual void release(graft_address address, Stream& stream) = 0;
+
+  // Memory for an output of the graph, which the caller keeps. bytes may be 0.
+  virtual graft_address output(size_t index, uint64_t bytes, Stream& stream) = 0;
+
+  // Whether the memory of inputs goes back as the run goes along. input_past() is then called when
+  // everything that reads or writes the input is enqueued.
+  virtual bool gives_inputs() const { return false; }
+  virtual void input_past(size_t) {}
+
+  // The tensor of an external constant, row-major or as the graph has it.
+  virtual TensorView constant(const GraphValue& value) = 0;
+
+  // Enqueues a node: reads the operands, writes every element of the results. Random nodes take
+  // their own numbers of the generator, in the order of the calls.
+  virtual void run(const ExternalCall& call, Stream& stream) = 0;
+
+  // The device has no kernel for a group, whose nodes run one by one. why: lacks_kernel() holds.
+  virtual void lacks_group(const Error&) {}
+};
+
+}  // namespace graft::compiler

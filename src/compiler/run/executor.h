@@ -1,0 +1,52 @@
+// src/compiler/run/executor.h: runs a compiled graph: kernels and external nodes, one after
+// another.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "compiler/graph/graph.h"
+#include "compiler/run/execution_host.h"
+#include "compiler/run/symbol_values.h"
+#include "runtime/driver/export.h"
+
+namespace graft::compiler {
+
+// A plan for one graph on one device: steps, memory, and a frame that is filled in at each run.
+// Not thread-safe: one run at a time. Without a change of the symbols a run allocates no host
+// memory of its own.
+class GRAFT_EXPORT Executor {
+ public:
+  // graph: after the passes. Compiles its kernels. Products and plain convolutions of floats run
+  // without the host, through the driver's library where it takes them. Groups that no kernel or
+  // call computes, or whose kernel the device lacks, are taken apart. Throws Error: UNSUPPORTED,
+  // naming node and source line, for views whose place is not known, symbols that nodes make and
+  // complex constants; what get_kernel throws.
+  Executor(const Graph& graph, ExecutionHost& host, Stream& stream);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Enqueues the graph. results: by the graph's outputs; integers and undefined ones are left
+  // alone. Throws Error INVALID_ARGUMENT, naming the input, when dtype, sizes or strides differ
+  // from the graph's or a symbol leaves its range; nothing is enqueued then.
+  void run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
+           std::span<TensorView> results);
+
+  // An output that is an integer, of the last run.
+  int64_t integer(size_t output) const;
+
+  size_t launches() const;       // generated kernels per run
+  size_t libraries() const;      // products and convolutions, most with an epilogue
+  size_t compiled() const;       // nodes in both of these
+  size_t externals() const;      // external nodes per run
+  uint64_t arena_bytes() const;  // of the last run
+
+ private:
+  class Frame;
+  ExecutionHost& host_;
+  Stream& stream_;
+  std::unique_ptr<Frame> frame_;
+};
+
+}  // namespace graft::compiler

@@ -1,0 +1,172 @@
+// src/compiler/run/kernel_launch.cpp: a group's kernel and the arguments of its launch.
+#include "compiler/run/kernel_launch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <system_error>
+#include <thread>
+
+#include "codegen/cache/program_cache.h"
+#include "kernels/launch/workspace.h"
+#include "kernels/tensor/axes.h"
+#include "runtime/driver/dtype.h"
+#include "runtime/stream/device.h"
+
+namespace graft::compiler {
+
+namespace {
+
+constexpr int64_t kTile = 16384;  // elements that are worth a work-item
+
+}  // namespace
+
+void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernels, Device& device) {
+  std::map<std::string_view, const GroupKernel*> different;
+  for (const GroupKernel& kernel : kernels) different.emplace(kernel.key, &kernel);
+  std::vector<GroupKernel> todo;
+  for (const auto& [key, kernel] : different) todo.push_back(dealt_for(device, *kernel));
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t i = next++; i < todo.size(); i = next++) {
+      try {
+        get_kernel(device, todo[i].key, [&] { return todo[i].build(graph); });
+      } catch (const std::exception&) {
+        continue;
+      }
+    }
+  };
+  const size_t threads = std::min<size_t>(std::thread::hardware_concurrency(), todo.size());
+  std::vector<std::jthread> others;
+  for (size_t i = 1; i < threads; ++i) {
+    try {
+      others.emplace_back(work);
+    } catch (const std::system_error&) {
+      break;
+    }
+  }
+  work();
+}
+
+bool runs_on(Stream& stream, const Graph& graph, const GroupKernel& kernel, ExecutionHost& host) {
+  try {
+    KernelLaunch(graph, kernel, stream.device()).try_out(graph, stream);
+  } catch (const Error& error) {
+    if (!error.lacks_kernel()) throw;
+    host.lacks_group(error);
+    return false;
+  }
+  return true;
+}
+
+KernelLaunch::KernelLaunch(const Graph& graph, GroupKernel kernel, Device& device)
+    : kernel_(dealt_for(device, std::move(kernel))), device_(&device) {
+  handle_ = get_kernel(device, kernel_.key, [&] { return kernel_.build(graph); });
+}
+
+void KernelLaunch::push(int64_t value) {
+  const bool narrow = kernel_.deal == WorkMapping::kLanes32;
+  const graft_dtype dtype = narrow ? GRAFT_INT32 : GRAFT_INT64;
+  arguments_.push_back({GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(dtype), 0, 0,
+                        static_cast<uint64_t>(value), narrow ? 4u : 8u});
+}
+
+void KernelLaunch::push_spans(int64_t rows, int64_t length) {
+  const bool reduces = kernel_.loops.reduces;
+  const int64_t share = is_gpu_like(*device_) ? 1 : kTile;
+  const bool small = rows * length <= 2 * share;
+  const int64_t tile = small || reduces ? length : std::min(length, share);
+  const int64_t items_per_row = tile == 0 ? 1 : (length + tile - 1) / tile;
+  const int64_t rows_per_item = small ? std::max<int64_t>(rows, 1)
+                                      : std::max<int64_t>(1, share / std::max<int64_t>(length, 1));
+  grid_ = static_cast<uint64_t>((rows + rows_per_item - 1) / rows_per_item * items_per_row);
+  if (length == 0 && !reduces) grid_ = 0;
+  for (int64_t value : {length, tile, rows, rows_per_item, items_per_row}) push(value);
+}
+
+void KernelLaunch::push_lanes(int64_t rows, int64_t length) {
+  if (kernel_.shares_rows()) {
+    grid_ = static_cast<uint64_t>(rows);
+    for (int64_t value : {length, length, rows}) push(value);
+    return;
+  }
+  const LaneSplit split(*device_, rows * length);
+  grid_ = static_cast<uint64_t>(split.grid);
+  for (int64_t value : {length, split.tile, rows * length}) push(value);
+}
+
+void KernelLaunch::arrange(const std::function<int64_t(const Size&)>& at) {
+  const GroupLoops& loops = kernel_.loops;
+  arguments_.assign(loops.tensors.size() + kernel_.numbers.size(), {});
+  std::vector<int64_t> sizes;
+  int64_t rows = 1;
+  for (const Size& size : loops.sizes) sizes.push_back(at(size));
+  for (size_t i = 0; i < loops.inner(); ++i) rows *= sizes[i];
+  const int64_t length = sizes.back();
+  if (kernel_.deal == WorkMapping::kSpans) {
+    push_spans(rows, length);
+  } else {
+    push_lanes(rows, length);
+  }
+  for (size_t i = 1; i < loops.inner(); ++i) push(sizes[i]);
+  for (const GroupTensor& tensor : loops.tensors) {
+    for (const Size& stride : tensor.strides) push(at(stride));
+  }
+}
+
+graft_launch KernelLaunch::described() const {
+  graft_launch launch{};
+  launch.struct_size = sizeof(launch);
+  launch.grid[0] = grid_;
+  launch.grid[1] = launch.grid[2] = 1;
+  launch.group[0] = kernel_.shares_rows() ? kLanes : 1;
+  launch.group[1] = launch.group[2] = 1;
+  launch.argument_count = static_cast<uint32_t>(arguments_.size());
+  launch.arguments = arguments_.data();
+  return launch;
+}
+
+void KernelLaunch::try_out(const Graph& graph, Stream& stream) {
+  if (stream.memory_pool() != 0) return;
+  arrange([](const Size&) { return int64_t{1}; });
+  constexpr uint64_t kWidest = 16;
+  const Workspace scratch(stream, kWidest);
+  const char nothing = 0;
+  stream.fill(scratch.address(), kWidest, &nothing, 1);
+  size_t next = 0;
+  for (const GroupTensor& tensor : kernel_.loops.tensors) {
+    const uint8_t access = tensor.written ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ;
+    arguments_[next++] = {GRAFT_ARGUMENT_ADDRESS, 0, access, 0, scratch.address(), kWidest};
+  }
+  for (ValueId value : kernel_.numbers) {
+    const graft_dtype dtype = graph.values[value].type.dtype;
+    arguments_[next++] = {GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(dtype), 0, 0, 0,
+                          size_of(dtype)};
+  }
+  const graft_launch launch = described();
+  const auto slot = device_->driver().table().kernel_launch;
+  stream.command("kernel_launch", [&] {
+    return slot == nullptr ? GRAFT_UNSUPPORTED
+                           : Driver::call(slot, stream.handle(), handle_, &launch);
+  });
+}
+
+void KernelLaunch::launch(Stream& stream, std::span<const TensorView> views,
+                          std::span<const Scalar> numbers) {
+  if (grid_ == 0) return;
+  size_t next = 0;
+  for (const GroupTensor& tensor : kernel_.loops.tensors) {
+    const TensorView& view = views[tensor.value];
+    const uint8_t access = tensor.written ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ;
+    arguments_[next++] = {GRAFT_ARGUMENT_ADDRESS, 0, access, 0, view.address, extent_bytes(view)};
+  }
+  for (ValueId value : kernel_.numbers) {
+    const Scalar& scalar = numbers[value];
+    arguments_[next++] = {
+        GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(scalar.dtype), 0, 0, scalar.bits[0],
+        size_of(scalar.dtype)};
+  }
+  stream.launch(handle_, described());
+}
+
+}  // namespace graft::compiler

@@ -1,0 +1,84 @@
+// src/kernels/attention/tiled_attention_gradients.cpp: launches attention's gradients on GPU-like
+// devices.
+#include "kernels/attention/tiled_attention_gradients.h"
+
+#include "codegen/cache/program_cache.h"
+#include "kernels/attention/tiled_attention.h"
+#include "kernels/launch/workspace.h"
+#include "kernels/matmul/tile_launch.h"
+#include "kernels/tensor/axes.h"
+#include "runtime/stream/device.h"
+
+namespace graft {
+namespace {
+
+// Contiguous memory like a view, in its dtype or another one.
+class Scratch {
+ public:
+  Scratch(Stream& stream, const TensorView& like, graft_dtype dtype)
+      : memory_(stream, static_cast<uint64_t>(like.count()) * size_of(dtype)),
+        view_(contiguous_like(like, memory_.address(), dtype)) {}
+  const TensorView& view() const { return view_; }
+
+ private:
+  Workspace memory_;
+  TensorView view_;
+};
+
+TensorView per_row(TensorView query) {
+  query.rank = 3;
+  return query;
+}
+
+}  // namespace
+
+bool tiles_attention(Device& device, const Attention& call) {
+  const graft_device_properties& has = device.properties();
+  return AttentionTile::forward(has, call) && AttentionTile::query_gradient(has, call) &&
+         AttentionTile::key_gradient(has, call);
+}
+
+bool tiled_attention_backward(Stream& stream, const TensorView& grad_query,
+                              const TensorView& grad_key, const TensorView& grad_value,
+                              const TensorView& grad_output, const Attention& given) {
+  if (!tiles_attention(stream.device(), given)) return false;
+  const graft_device_properties& device = stream.device().properties();
+  const auto query_tile = AttentionTile::query_gradient(device, given);
+  const auto key_tile = AttentionTile::key_gradient(device, given);
+  Attention call = given;
+  const TiledAttention query(call, *query_tile), key(call, *key_tile);
+  const Scratch slopes(stream, per_row(call.query), query.sums());
+  std::optional<Scratch> output, logsumexp;
+  if (call.output == nullptr || call.logsumexp == nullptr) {
+    output.emplace(stream, grad_output, call.query.dtype);
+    logsumexp.emplace(stream, per_row(call.query), query.sums());
+    call.output = &output->view(), call.logsumexp = &logsumexp->view();
+    attention(stream, *call.output, *call.logsumexp, call);
+  }
+  const bool whole = AttentionPlan(call).whole({});
+  Arguments rows;
+  rows.write(grad_query).write(slopes.view()).read(*call.logsumexp);
+  rows.read(*call.output).read(grad_output);
+  for (const TensorView* view : {&grad_query, call.output, &grad_output}) {
+    AttentionOperands::append_tensor(rows, *view);
+  }
+  AttentionOperands::append(rows, call, whole);
+  const std::string row_key = query.key("attention_query_gradient");
+  const auto make_rows = [&] { return query_gradient_kernel(row_key, query); };
+  launch_tiles(stream, get_kernel(stream.device(), row_key, make_rows), query_tile->scores,
+               tiles_of(*query_tile, call.query), rows);
+  Arguments columns;
+  columns.write(grad_key).write(grad_value).read(slopes.view()).read(*call.logsumexp);
+  columns.read(grad_output);
+  for (const TensorView* view : {&grad_key, &grad_value, &grad_output}) {
+    AttentionOperands::append_tensor(columns, *view);
+  }
+  AttentionOperands::append(columns, call, whole);
+  const std::string column_key = key.key("attention_key_gradient");
+  const auto make_columns = [&] { return key_gradient_kernel(column_key, key); };
+  launch_tiles(stream, get_kernel(stream.device(), column_key, make_columns), key_tile->scores,
+               tiles_of(*key_tile, call.key), columns);
+  return true;
+}
+
+}  // namespace graft

@@ -1,0 +1,159 @@
+// src/kernels/convolution/convolution.cpp: convolutions through the driver's library or generated
+// kernels.
+#include "kernels/convolution/convolution.h"
+
+#include <optional>
+
+#include "kernels/convolution/kernel.h"
+#include "kernels/launch/library.h"
+#include "kernels/launch/workspace.h"
+#include "kernels/pointwise/pointwise.h"
+#include "kernels/reduce/reduce.h"
+#include "kernels/tensor/axes.h"
+#include "runtime/driver/dtype.h"
+#include "runtime/driver/error.h"
+#include "runtime/stream/device.h"
+
+namespace graft {
+namespace {
+
+graft_convolution describe_call(graft_convolution_kind kind, const ConvolutionViews& views,
+                                const TensorView* bias, const ConvolutionParameters& parameters) {
+  graft_convolution call{};
+  call.struct_size = sizeof(call);
+  call.kind = kind;
+  call.math_mode = GRAFT_MATH_STRICT;
+  call.input = describe(views.input);
+  call.weight = describe(views.weight);
+  call.output = describe(views.output);
+  for (int i = 0; i < 3; ++i) {
+    call.stride[i] = parameters.stride[i];
+    call.padding[i] = parameters.padding[i];
+    call.dilation[i] = parameters.dilation[i];
+  }
+  call.groups = parameters.groups;
+  if (bias != nullptr) {
+    call.epilogues[call.epilogue_count++] = {GRAFT_EPILOGUE_BIAS,
+                                             static_cast<uint32_t>(bias->dtype), 1.0};
+  }
+  return call;
+}
+
+// Which of a plan's tensors it writes.
+int result_of(graft_convolution_kind kind) {
+  if (kind == GRAFT_CONVOLUTION_FORWARD) return 2;
+  return kind == GRAFT_CONVOLUTION_BACKWARD_INPUT ? 0 : 1;
+}
+
+bool library_convolution(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
+                         const TensorView* bias, const ConvolutionParameters& parameters) {
+  Device& device = stream.device();
+  DnnLibrary& library = dnn_library(device);
+  if (library.table == nullptr) return false;
+  const graft_convolution call = describe_call(kind, views, bias, parameters);
+  auto plan = library.plans.get(plan_key(call), [&] {
+    graft_plan_needs needs{sizeof(graft_plan_needs), 0, 0};
+    graft_plan made = nullptr;
+    graft_status status =
+        Driver::call(library.table->convolution_plan, device.handle(), &call, &needs, &made);
+    return planned(device, status, needs, made, library.table->plan_destroy, "convolution_plan");
+  });
+  if (plan->plan == nullptr) return false;
+  graft_execution execution{};
+  execution.tensors[0] = views.input.address;
+  execution.tensors[1] = views.weight.address;
+  execution.tensors[2] = views.output.address;
+  if (bias != nullptr) execution.operands[0] = bias->address;
+  execute_plan(stream, plan, library.table->plan_execute, execution,
+               execution.tensors[result_of(kind)]);
+  return true;
+}
+
+void run(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
+         const TensorView* bias, const ConvolutionParameters& parameters) {
+  const int rank = views.input.rank;
+  if (rank < 3 || rank > 5 || views.weight.rank != rank || views.output.rank != rank) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "convolution: tensors must have one to three spatial dimensions, got ranks " +
+                    std::to_string(views.input.rank) + ", " + std::to_string(views.weight.rank) +
+                    " and " + std::to_string(views.output.rank));
+  }
+  const TensorView& written = kind == GRAFT_CONVOLUTION_FORWARD          ? views.output
+                              : kind == GRAFT_CONVOLUTION_BACKWARD_INPUT ? views.input
+                                                                         : views.weight;
+  if (written.count() == 0) return;
+  const bool works = views.input.count() > 0 && views.weight.count() > 0 &&
+                     views.output.count() > 0 && !may_saturate(written.dtype);
+  if (works && library_convolution(stream, kind, views, bias, parameters)) return;
+  generated_convolution(stream, kind, views, bias, parameters);
+}
+
+// output = sums + bias over dimension 1.
+void add_bias(Stream& stream, const TensorView& output, const TensorView& sums,
+              const TensorView& bias) {
+  TensorView spread = output;
+  spread.address = bias.address;
+  spread.dtype = bias.dtype;
+  for (int d = 0; d < spread.rank; ++d) spread.strides[d] = d == 1 ? bias.strides[0] : 0;
+  const graft_dtype compute = is_half(output.dtype) ? GRAFT_FLOAT32 : output.dtype;
+  const Operand inputs[2] = {sums, spread};
+  pointwise(stream, *find_op("plain_add"), compute, {&output, 1}, inputs);
+}
+
+}  // namespace
+
+// A transposed convolution is the input gradient of the plain one with input and output swapped, so
+// libraries see plain ones only.
+void convolution(Stream& stream, const TensorView& output, const TensorView& input,
+                 const TensorView& weight, const TensorView* bias,
+                 const ConvolutionParameters& parameters) {
+  if (!parameters.transposed) {
+    run(stream, GRAFT_CONVOLUTION_FORWARD, {input, weight, output}, bias, parameters);
+    return;
+  }
+  // Sums are rounded to a half type once, with their bias.
+  const bool wide = bias != nullptr && is_half(output.dtype) && output.count() > 0;
+  std::optional<Workspace> memory;
+  TensorView sums = output;
+  if (wide) {
+    memory.emplace(stream, static_cast<uint64_t>(output.count()) * size_of(GRAFT_FLOAT32));
+    sums = contiguous_like(output, memory->address(), GRAFT_FLOAT32);
+  }
+  run(stream, GRAFT_CONVOLUTION_BACKWARD_INPUT, {sums, weight, input}, nullptr, parameters);
+  if (bias != nullptr) add_bias(stream, output, sums, *bias);
+}
+
+void convolution_backward_input(Stream& stream, const TensorView& grad_input,
+                                const TensorView& grad_output, const TensorView& weight,
+                                const ConvolutionParameters& parameters) {
+  if (parameters.transposed) {
+    run(stream, GRAFT_CONVOLUTION_FORWARD, {grad_output, weight, grad_input}, nullptr, parameters);
+  } else {
+    run(stream, GRAFT_CONVOLUTION_BACKWARD_INPUT, {grad_input, weight, grad_output}, nullptr,
+        parameters);
+  }
+}
+
+void convolution_backward_weight(Stream& stream, const TensorView& grad_weight,
+                                 const TensorView& grad_output, const TensorView& input,
+                                 const ConvolutionParameters& parameters) {
+  const bool transposed = parameters.transposed;
+  run(stream, GRAFT_CONVOLUTION_BACKWARD_WEIGHT,
+      {transposed ? grad_output : input, grad_weight, transposed ? input : grad_output}, nullptr,
+      parameters);
+}
+
+void convolution_backward_bias(Stream& stream, const TensorView& grad_bias,
+                               const TensorView& grad_output) {
+  TensorView spread = grad_output;
+  spread.address = grad_bias.address;
+  spread.dtype = grad_bias.dtype;
+  for (int d = 0; d < spread.rank; ++d) spread.strides[d] = d == 1 ? grad_bias.strides[0] : 0;
+  reduce(stream, Reduction::kSum, spread, grad_output);
+}
+
+bool prefers_channels_last(Device& device, graft_dtype dtype) {
+  return is_floating(dtype) && dtype != GRAFT_FLOAT64 && dnn_library(device).table != nullptr;
+}
+
+}  // namespace graft

@@ -1,0 +1,54 @@
+// src/kernels/convolution/convolution.h: convolutions in one to three dimensions and their
+// gradients.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tensor/view.h"
+#include "runtime/driver/export.h"
+#include "runtime/stream/stream.h"
+
+namespace graft {
+
+// Parameters for the spatial dimensions in order; unused entries keep their defaults.
+struct ConvolutionParameters {
+  int64_t stride[3] = {1, 1, 1};
+  int64_t padding[3] = {0, 0, 0};
+  int64_t dilation[3] = {1, 1, 1};
+  int64_t groups = 1;
+  bool transposed = false;
+};
+
+// input [n, c, spatial...], weight [out, c / groups, spatial...] (transposed: [c, out / groups,
+// spatial...]), output [n, out, spatial...]; one to three spatial dimensions, any strides, one
+// floating dtype. The caller gives output its size and layout: the library is fastest when input
+// and output are both channels-last. Uses graft.dnn where the driver supports the case, a
+// kernel of our own (convolution_kernel.h) otherwise. Sums are taken in float32 (float64 for
+// float64).
+
+// output = input * weight + bias (bias [out], may be null). Integers of one dtype too, and small
+// ones with output and bias int32, input of uint8, int8 or int16, weight of int8 or int16; a sum
+// that is too large wraps.
+GRAFT_EXPORT void convolution(Stream& stream, const TensorView& output, const TensorView& input,
+                              const TensorView& weight, const TensorView* bias,
+                              const ConvolutionParameters& parameters);
+
+GRAFT_EXPORT void convolution_backward_input(Stream& stream, const TensorView& grad_input,
+                                             const TensorView& grad_output,
+                                             const TensorView& weight,
+                                             const ConvolutionParameters& parameters);
+
+GRAFT_EXPORT void convolution_backward_weight(Stream& stream, const TensorView& grad_weight,
+                                              const TensorView& grad_output,
+                                              const TensorView& input,
+                                              const ConvolutionParameters& parameters);
+
+// grad_bias [out] = grad_output summed over everything but dimension 1.
+GRAFT_EXPORT void convolution_backward_bias(Stream& stream, const TensorView& grad_bias,
+                                            const TensorView& grad_output);
+
+// Whether the device's library would take a channels-last convolution of this dtype: the binding
+// then allocates outputs channels-last.
+GRAFT_EXPORT bool prefers_channels_last(Device& device, graft_dtype dtype);
+
+}  // namespace graft

@@ -1,0 +1,59 @@
+// src/kernels/launch/arguments.h: the argument list of one kernel launch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "graft/driver.h"
+#include "kernels/tensor/axes.h"
+#include "kernels/tensor/view.h"
+
+namespace graft {
+
+// Built in the order of the kernel's parameters; no memory is allocated. At most kCapacity.
+class Arguments {
+ public:
+  static constexpr int kCapacity = 192;  // 16 loops over 8 operands and their scalars
+
+  // A tensor's elements, to be read, written (every byte anew) or both.
+  Arguments& read(const TensorView& view) {
+    return address(view.address, extent_bytes(view), GRAFT_ACCESS_READ);
+  }
+  Arguments& write(const TensorView& view) {
+    return address(view.address, extent_bytes(view), GRAFT_ACCESS_WRITE);
+  }
+  Arguments& update(const TensorView& view) {
+    return address(view.address, extent_bytes(view), GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE);
+  }
+  // Plain memory; access: GRAFT_ACCESS_ bits.
+  Arguments& address(graft_address address, uint64_t bytes, uint32_t access) {
+    return push({GRAFT_ARGUMENT_ADDRESS, 0, static_cast<uint8_t>(access), 0, address, bytes});
+  }
+  // A number of bytes bytes, in the low bytes of the scalar.
+  Arguments& scalar(const Scalar& scalar, uint64_t bytes) {
+    return push(
+        {GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(scalar.dtype), 0, 0, scalar.bits[0], bytes});
+  }
+  // A size, stride or position: int64.
+  Arguments& index(int64_t value) {
+    return push({GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, static_cast<uint64_t>(value), 8});
+  }
+  // A part of a generator's state, marked by random_mark of runtime/stream/recording.h.
+  Arguments& random(uint64_t value, uint32_t mark) {
+    return push({GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, mark, value, 8});
+  }
+
+  // Valid until the next change.
+  std::span<const graft_argument> span() const { return {arguments_, static_cast<size_t>(count_)}; }
+
+ private:
+  Arguments& push(const graft_argument& argument) {
+    arguments_[count_++] = argument;
+    return *this;
+  }
+
+  graft_argument arguments_[kCapacity];
+  int count_ = 0;
+};
+
+}  // namespace graft

@@ -1,0 +1,49 @@
+// src/kernels/launch/plan_cache.h: keeps the plans of a driver's libraries.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "graft/extensions.h"
+#include "runtime/driver/library.h"
+
+namespace graft {
+
+// A plan and what it needs. Destroyed through its driver when the last user lets go.
+struct CachedPlan {
+  graft_plan plan = nullptr;  // null: the library does not support the descriptor
+  uint64_t workspace_bytes = 0;
+  graft_status (*destroy)(graft_plan) = nullptr;
+  ~CachedPlan() {
+    if (plan != nullptr && destroy != nullptr) Driver::call(destroy, plan);
+  }
+};
+
+// Least recently used plans by descriptor: keys are compared whole, so two descriptors never
+// share a plan. At most capacity entries; an evicted plan lives until its last execution returned.
+// Thread-safe: one lock, held while a plan is made so that it is made once.
+class PlanCache {
+ public:
+  explicit PlanCache(size_t capacity) : capacity_(capacity) {}
+
+  // The plan of key, made by make at the first call; what make throws passes through uncached.
+  std::shared_ptr<const CachedPlan> get(const std::string& key,
+                                        const std::function<std::shared_ptr<CachedPlan>()>& make);
+
+  size_t size() const;
+
+ private:
+  using Entry = std::pair<std::string, std::shared_ptr<const CachedPlan>>;
+
+  const size_t capacity_;
+  mutable std::mutex mutex_;
+  std::list<Entry> recent_;  // most recently used first
+  std::unordered_map<std::string, std::list<Entry>::iterator> entries_;
+};
+
+}  // namespace graft

@@ -1,0 +1,16 @@
+// src/kernels/launch/workspace.cpp: scratch device memory for the commands of one call.
+#include "kernels/launch/workspace.h"
+
+#include "runtime/stream/device.h"
+
+namespace graft {
+
+Workspace::Workspace(Stream& stream, uint64_t bytes) : allocator_(stream.device().allocator()) {
+  if (bytes > 0) block_ = allocator_.allocate(bytes, stream);
+}
+
+Workspace::~Workspace() {
+  if (block_ != nullptr) allocator_.free(block_);
+}
+
+}  // namespace graft

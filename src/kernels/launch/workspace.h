@@ -1,0 +1,29 @@
+// src/kernels/launch/workspace.h: scratch device memory for the commands of one call.
+#pragma once
+
+#include <cstdint>
+
+#include "graft/driver.h"
+#include "runtime/memory/allocator.h"
+#include "runtime/stream/stream.h"
+
+namespace graft {
+
+// Memory from the stream's device for as long as the object lives. Freed in stream order: commands
+// that were enqueued before the destructor ran may still use it. Bytes of 0 give address 0.
+class Workspace {
+ public:
+  // Throws Error OUT_OF_MEMORY.
+  Workspace(Stream& stream, uint64_t bytes);
+  ~Workspace();
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  graft_address address() const { return block_ == nullptr ? 0 : block_->address; }
+
+ private:
+  Allocator& allocator_;
+  Block* block_ = nullptr;
+};
+
+}  // namespace graft

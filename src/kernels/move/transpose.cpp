@@ -1,0 +1,172 @@
+// src/kernels/move/transpose.cpp: copies between views whose dense dimensions differ.
+#include "kernels/move/transpose.h"
+
+#include <fmt/format.h>
+
+#include "codegen/cache/program_cache.h"
+#include "codegen/ir/builder.h"
+#include "kernels/move/transpose_tile.h"
+
+namespace graft {
+
+namespace {
+
+using ir::Builder;
+using ir::Lanes;
+using ir::Value;
+
+// Rows that one work-item does: where lines of from are far apart, it reads longer pieces of each.
+constexpr int kItemRows = 64;
+constexpr int kShortest = 8;  // of both loops; shorter ones are copied element by element
+constexpr int kMaxOuter = 2;
+
+// Side of the square blocks: a cache line of the wider dtypes.
+int block_of(graft_dtype dtype) { return size_of(dtype) <= 2 ? 32 : 16; }
+
+// A square block between two private arrays. A perfect shuffle, which alternates the elements of
+// both halves, rotates the bits of their positions by one; half of the bits bring rows to columns
+// (Stone: "Parallel processing with the perfect shuffle", IEEE Trans. Computers, 1971). It runs in
+// wide vectors, which picking columns out of rows does not.
+class BlockTranspose {
+ public:
+  BlockTranspose(Builder& b, graft_dtype dtype)
+      : b_(b),
+        side_(block_of(dtype)),
+        lanes_{Lanes(b, ir::compute_type(dtype), static_cast<uint32_t>(side_ * side_)),
+               Lanes(b, ir::compute_type(dtype), static_cast<uint32_t>(side_ * side_))} {}
+
+  const Lanes& input() const { return lanes_[0]; }
+  // Appends the shuffles; gives where the result lies.
+  const Lanes& run() const {
+    const int64_t half = side_ * side_ / 2;
+    int from = 0;
+    for (int64_t size = 1; size < side_; size *= 2, from = 1 - from) {
+      const Lanes &in = lanes_[from], &out = lanes_[1 - from];
+      b_.vector_loop(b_.i64(0), b_.i64(half), [&](Value i) {
+        out.store(i * 2, in.load(i));
+        out.store(i * 2 + 1, in.load(i + half));
+      });
+    }
+    return lanes_[from];
+  }
+
+ private:
+  Builder& b_;
+  int64_t side_;
+  Lanes lanes_[2];
+};
+
+std::string key_of(graft_dtype dtype) { return fmt::format("transpose_{}", name_of(dtype)); }
+
+// Arguments: to, from; rows and columns of the matrix in to, where columns are dense in to and rows
+// dense in from; stride of rows in to, of columns in from; groups of kItemRows rows; size of the
+// inner outer loop; strides of both outer loops in to, then in from. One work-item does one such
+// group, all columns.
+ir::Kernel transpose_kernel(graft_dtype dtype) {
+  Builder b(key_of(dtype));
+  const ir::Address to = b.write(dtype), from = b.read(dtype);
+  const Value rows = b.index(), columns = b.index();
+  const Value to_stride = b.index(), from_stride = b.index();
+  const Value row_blocks = b.index(), inner = b.index();
+  const Value to_outer = b.index(), to_inner = b.index();
+  const Value from_outer = b.index(), from_inner = b.index();
+  const Value item = b.item();
+  const Value matrix = item / row_blocks, first_row = item % row_blocks * kItemRows;
+  const Value end_row = minimum(first_row + kItemRows, rows);
+  const Value outer_at = matrix / inner, inner_at = matrix % inner;
+  const Value to_base = outer_at * to_outer + inner_at * to_inner;
+  const Value from_base = outer_at * from_outer + inner_at * from_inner;
+  const Value zero = b.i64(0), step = b.i64(block_of(dtype));
+  const int64_t side = block_of(dtype);
+  const BlockTranspose block(b, dtype);
+  const auto block_at = [&](Value column, Value row) {
+    const Value width = minimum(columns - column, step), height = minimum(rows - row, step);
+    b.loop(zero, width, [&](Value x) {
+      const Value line = from_base + row + (column + x) * from_stride;
+      b.vector_loop(zero, height,
+                    [&](Value y) { block.input().store(x * side + y, from.load(line + y)); });
+    });
+    const Lanes& turned = block.run();
+    b.loop(zero, height, [&](Value y) {
+      const Value line = to_base + (row + y) * to_stride + column;
+      b.vector_loop(zero, width, [&](Value x) { to.store(line + x, turned.load(y * side + x)); });
+    });
+  };
+  b.loop(
+      zero, columns,
+      [&](Value column) {
+        b.loop(
+            first_row, end_row, [&](Value row) { block_at(column, row); }, step);
+      },
+      step);
+  return b.finish();
+}
+
+void launch_groups(Stream& stream, graft_kernel kernel, uint64_t groups, int64_t items,
+                   std::span<const graft_argument> arguments) {
+  graft_launch launch{};
+  launch.grid[0] = groups;
+  launch.grid[1] = launch.grid[2] = 1;
+  launch.group[0] = static_cast<uint32_t>(items);
+  launch.group[1] = launch.group[2] = 1;
+  launch.argument_count = static_cast<uint32_t>(arguments.size());
+  launch.arguments = arguments.data();
+  stream.launch(kernel, launch);
+}
+
+const PackEntry pack([](const PackEntry::Sink& add) {
+  for (graft_dtype dtype : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
+    add(key_of(dtype), [dtype] { return transpose_kernel(dtype); });
+  }
+});
+
+}  // namespace
+
+bool transpose(Stream& stream, const TensorView& to, const TensorView& from,
+               const PointwiseLoops& loops) {
+  if (loops.rank < 2 || loops.rank > 2 + kMaxOuter || is_complex(to.dtype)) return false;
+  int dense = 0;  // loop along which from is dense
+  while (dense < loops.rank && loops.strides[1][dense] != 1) ++dense;
+  if (dense == 0 || dense == loops.rank || loops.strides[0][0] != 1) return false;
+  if (loops.sizes[0] < kShortest || loops.sizes[dense] < kShortest) return false;
+  int64_t outer_size[kMaxOuter] = {1, 1}, outer_to[kMaxOuter] = {}, outer_from[kMaxOuter] = {};
+  for (int k = 1, n = 0; k < loops.rank; ++k) {
+    if (k == dense) continue;
+    outer_size[n] = loops.sizes[k];
+    outer_to[n] = loops.strides[0][k];
+    outer_from[n++] = loops.strides[1][k];
+  }
+  const graft_dtype dtype = to.dtype;
+  const int64_t group = turn_group(stream.device(), dtype);
+  const int64_t block_rows = group == 0 ? kItemRows : kTurnSide;
+  const int64_t row_blocks = (loops.sizes[dense] + block_rows - 1) / block_rows;
+  const int64_t indices[] = {loops.sizes[dense],  loops.sizes[0], loops.strides[0][dense],
+                             loops.strides[1][0], row_blocks,     outer_size[0],
+                             outer_to[1],         outer_to[0],    outer_from[1],
+                             outer_from[0]};
+  const uint64_t bytes = size_of(to.dtype);
+  graft_argument arguments[2 + std::size(indices)] = {
+      {GRAFT_ARGUMENT_ADDRESS, 0, GRAFT_ACCESS_WRITE, 0, to.address,
+       static_cast<uint64_t>(loops.extent(0, loops.rank)) * bytes},
+      {GRAFT_ARGUMENT_ADDRESS, 0, GRAFT_ACCESS_READ, 0, from.address,
+       static_cast<uint64_t>(loops.extent(1, loops.rank)) * bytes}};
+  for (size_t i = 0; i < std::size(indices); ++i) {
+    arguments[2 + i] = {
+        GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, static_cast<uint64_t>(indices[i]), 8};
+  }
+  const auto grid = static_cast<uint64_t>(row_blocks * outer_size[0] * outer_size[1]);
+  if (group == 0) {
+    stream.launch(
+        get_kernel(stream.device(), key_of(dtype), [&] { return transpose_kernel(dtype); }), grid,
+        arguments);
+  } else {
+    const auto column_blocks = static_cast<uint64_t>((loops.sizes[0] + kTurnSide - 1) / kTurnSide);
+    launch_groups(stream,
+                  get_kernel(stream.device(), turn_key(dtype, group),
+                             [&] { return turn_kernel(dtype, group); }),
+                  grid * column_blocks, group, arguments);
+  }
+  return true;
+}
+
+}  // namespace graft

@@ -1,0 +1,237 @@
+// src/kernels/reduce/reduce.cpp: reductions, in one launch or in two with partial results between
+// them.
+#include "kernels/reduce/reduce.h"
+
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "kernels/launch/workspace.h"
+#include "kernels/move/fill.h"
+#include "kernels/reduce/complex_reduce.h"
+#include "kernels/reduce/geometry.h"
+#include "kernels/reduce/programs.h"
+#include "kernels/reduce/two_pass_reduction.h"
+#include "runtime/driver/dtype.h"
+#include "runtime/driver/error.h"
+
+namespace graft {
+namespace {
+
+double value_of_nothing(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kMax:
+    case Reduction::kMin:
+    case Reduction::kNormInf:
+    case Reduction::kNormNegInf:
+      throw Error(
+          GRAFT_INVALID_ARGUMENT,
+          "reduce: the extremum of no element is not defined; give the reduced dimensions a "
+          "size above 0");
+    case Reduction::kProd:
+    case Reduction::kAll:
+      return 1;
+    case Reduction::kMean:
+      return std::numeric_limits<double>::quiet_NaN();
+    case Reduction::kLogSumExp:
+      return -std::numeric_limits<double>::infinity();
+    default:
+      return 0;
+  }
+}
+
+// Fills the kept positions of output with what reducing no element gives; false when there are
+// elements to reduce.
+bool nothing_to_reduce(const TensorView& input, const TensorView& output, TensorView* kept) {
+  if (input.count() > 0) return false;
+  *kept = output;
+  for (int d = 0; d < input.rank; ++d) {
+    kept->sizes[d] = output.strides[d] == 0 ? 1 : input.sizes[d];
+  }
+  return true;
+}
+
+Scalar scalar_for(graft_dtype dtype, double value) {
+  if (is_floating(dtype)) return Scalar::of(value);
+  return Scalar::of(static_cast<int64_t>(value));
+}
+
+void require_elements(const TensorView& input, const TensorView& output, const char* what) {
+  TensorView kept;
+  if (nothing_to_reduce(input, output, &kept) && kept.count() > 0) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                std::string(what) +
+                    ": the reduced dimensions have no element; give them a size "
+                    "above 0");
+  }
+}
+
+template <class Program>
+TwoStage extremum_stages(Extremum extremum, graft_dtype input, bool with_value,
+                         const Program& program, std::span<const graft_dtype> partials) {
+  return {TwoStage::Family::kExtremum,
+          static_cast<int>(extremum),
+          GRAFT_INT64,
+          input,
+          with_value ? 1 : 0,
+          std::ref(program),
+          partials,
+          {},
+          {},
+          {}};
+}
+
+void pack_lines_and_columns(const PackEntry::Sink& add, const FoldProgram& program) {
+  for (FoldForm form : {FoldForm::kLines, FoldForm::kColumns}) pack_fold(add, program, form, true);
+}
+
+// Short rows are columns that lie apart.
+void pack_rows(const PackEntry::Sink& add, const FoldProgram& program) {
+  pack_fold(add, program, FoldForm::kColumns, false);
+}
+
+const PackEntry kPacked([](const PackEntry::Sink& add) {
+  const graft_dtype f32 = GRAFT_FLOAT32, f64 = GRAFT_FLOAT64;
+  const Reduction numbers[] = {Reduction::kSum, Reduction::kMean, Reduction::kMax, Reduction::kMin,
+                               Reduction::kNorm2};
+  const Extremum extrema[] = {Extremum::kMax, Extremum::kMin};
+  for (FoldStage stage : {FoldStage::kWhole, FoldStage::kPartial, FoldStage::kFinal}) {
+    for (auto kind : numbers) {
+      pack_lines_and_columns(add, reduce_program(kind, stage, f32, f32));
+    }
+    for (auto extremum : extrema) {
+      pack_fold(add, extremum_program(extremum, stage, f32, false), FoldForm::kLines, true);
+    }
+    for (bool root : {false, true}) {
+      pack_fold(add, variance_program(stage, f32, f32, root, false), FoldForm::kLines, true);
+    }
+    for (graft_dtype dtype : {GRAFT_BOOL, GRAFT_INT64}) {
+      pack_fold(add, reduce_program(Reduction::kSum, stage, GRAFT_INT64, dtype), FoldForm::kLines,
+                true);
+    }
+    for (auto kind : {Reduction::kAny, Reduction::kAll}) {
+      pack_fold(add, reduce_program(kind, stage, GRAFT_BOOL, GRAFT_BOOL), FoldForm::kLines, true);
+    }
+    for (auto kind : {Reduction::kMax, Reduction::kMin}) {
+      pack_fold(add, reduce_program(kind, stage, GRAFT_INT64, GRAFT_INT64), FoldForm::kLines, true);
+    }
+    for (auto kind : {Reduction::kSum, Reduction::kMean, Reduction::kMax, Reduction::kMin}) {
+      pack_fold(add, reduce_program(kind, stage, f64, f64), FoldForm::kLines, true);
+    }
+    pack_lines_and_columns(add,
+                           reduce_program(Reduction::kSum, stage, GRAFT_BFLOAT16, GRAFT_BFLOAT16));
+    pack_fold(add, reduce_program(Reduction::kMean, stage, GRAFT_BFLOAT16, GRAFT_BFLOAT16),
+              FoldForm::kLines, true);
+  }
+  const FoldStage whole = FoldStage::kWhole;
+  for (auto kind : numbers) pack_rows(add, reduce_program(kind, whole, f32, f32));
+  pack_fold(add, reduce_program(Reduction::kSum, whole, f32, f32), FoldForm::kLines, false);
+  pack_rows(add, reduce_program(Reduction::kSum, whole, GRAFT_INT64, GRAFT_BOOL));
+  for (auto extremum : extrema) {
+    pack_rows(add, extremum_program(extremum, whole, f32, false));
+    pack_rows(add, extremum_program(extremum, whole, f32, true));
+    pack_fold(add, extremum_program(extremum, whole, f32, true), FoldForm::kColumns, true);
+  }
+  pack_rows(add, extremum_program(Extremum::kMax, whole, GRAFT_BFLOAT16, false));
+  for (bool root : {false, true}) {
+    pack_fold(add, variance_program(whole, f32, f32, root, false), FoldForm::kColumns, true);
+  }
+});
+
+}  // namespace
+
+void reduce(Stream& stream, Reduction reduction, const TensorView& output, const TensorView& input,
+            double exponent) {
+  if (is_complex(input.dtype) || is_complex(output.dtype)) {
+    return complex_reduce(stream, reduction, output, input, exponent);
+  }
+  TensorView kept;
+  if (nothing_to_reduce(input, output, &kept)) {
+    if (kept.count() == 0) return;
+    fill(stream, kept, scalar_for(output.dtype, value_of_nothing(reduction)));
+    return;
+  }
+  double scalars[2] = {static_cast<double>(input.count()), exponent};
+  const graft_dtype partial = partial_dtype(reduction, input.dtype);
+  const graft_dtype partials[2] = {partial, partial};
+  const auto program = [&](FoldStage stage) {
+    return reduce_program(reduction, stage, output.dtype, input.dtype);
+  };
+  const TwoStage stages = {TwoStage::Family::kReduce,
+                           static_cast<int>(reduction),
+                           output.dtype,
+                           input.dtype,
+                           0,
+                           std::ref(program),
+                           {partials, static_cast<size_t>(partial_count(reduction))},
+                           scalars,
+                           scalars,
+                           scalars};
+  if (run_short_line(stream, output, input, stages)) return;
+  ReduceGeometry geometry(stream, {&output, 1}, input, false);
+  scalars[0] = static_cast<double>(geometry.reduced_count());
+  run_two_stage(stream, geometry, stages, 1);
+  geometry.finish();
+}
+
+void arg_reduce(Stream& stream, Extremum extremum, const TensorView& indices,
+                const TensorView& input) {
+  require_elements(input, indices, "argmax or argmin");
+  if (input.count() == 0) return;
+  const graft_dtype partials[2] = {extremum_partial_dtype(input.dtype), GRAFT_INT64};
+  const auto program = [&](FoldStage stage) {
+    return extremum_program(extremum, stage, input.dtype, false);
+  };
+  const TwoStage stages = extremum_stages(extremum, input.dtype, false, program, partials);
+  if (run_short_line(stream, indices, input, stages)) return;
+  ReduceGeometry geometry(stream, {&indices, 1}, input, true);
+  run_two_stage(stream, geometry, stages, 1);
+  geometry.finish();
+}
+
+void reduce_with_index(Stream& stream, Extremum extremum, const TensorView& values,
+                       const TensorView& indices, const TensorView& input) {
+  require_elements(input, indices, "max or min along a dimension");
+  if (input.count() == 0) return;
+  const TensorView outputs[2] = {values, indices};
+  ReduceGeometry geometry(stream, outputs, input, true);
+  const graft_dtype partials[2] = {extremum_partial_dtype(input.dtype), GRAFT_INT64};
+  const auto program = [&](FoldStage stage) {
+    return extremum_program(extremum, stage, input.dtype, true);
+  };
+  const TwoStage stages = extremum_stages(extremum, input.dtype, true, program, partials);
+  run_two_stage(stream, geometry, stages, 2);
+  geometry.finish();
+}
+
+void variance(Stream& stream, const TensorView& output, const TensorView* mean,
+              const TensorView& input, double correction, bool root) {
+  if (is_complex(input.dtype)) {
+    throw Error(GRAFT_UNSUPPORTED, "a variance has no kernel for complex numbers");
+  }
+  TensorView kept;
+  if (nothing_to_reduce(input, output, &kept)) {
+    const Scalar nan = Scalar::of(std::numeric_limits<double>::quiet_NaN());
+    if (kept.count() == 0) return;
+    fill(stream, kept, nan);
+    if (mean != nullptr && nothing_to_reduce(input, *mean, &kept)) fill(stream, kept, nan);
+    return;
+  }
+  const bool with_mean = mean != nullptr;
+  TensorView outputs[2] = {output, with_mean ? *mean : output};
+  const size_t count = with_mean ? 2 : 1;
+  ReduceGeometry geometry(stream, {outputs, count}, input, false);
+  const auto program = [&](FoldStage stage) {
+    return variance_program(stage, output.dtype, input.dtype, root, with_mean);
+  };
+  const graft_dtype wide = wide_dtype(input.dtype);
+  const graft_dtype partials[kMomentParts] = {wide, wide, wide, wide};
+  const std::span<const double> scalars(&correction, 1);
+  const TwoStage stages = {
+      TwoStage::Family::kVariance, root ? 1 : 0, output.dtype, input.dtype, with_mean ? 1 : 0,
+      std::ref(program),           partials,     scalars,      {},          scalars};
+  run_two_stage(stream, geometry, stages, static_cast<int>(count));
+  geometry.finish();
+}
+
+}  // namespace graft

@@ -1,0 +1,147 @@
+// src/kernels/reduce/two_pass_reduction.cpp: a reduction in one launch, or in two with partial
+// results between them.
+#include "kernels/reduce/two_pass_reduction.h"
+
+#include <optional>
+
+#include "kernels/launch/workspace.h"
+#include "runtime/driver/dtype.h"
+
+namespace graft {
+namespace {
+
+constexpr int kPartials = 4;
+
+TensorView line(graft_address address, graft_dtype dtype, int64_t count) {
+  TensorView view{};
+  view.address = address;
+  view.dtype = dtype;
+  view.rank = 1;
+  view.sizes[0] = count;
+  view.strides[0] = 1;
+  return view;
+}
+
+// Kernels by stages and what they are specialised on. A thread's own: a hit takes no lock.
+graft_kernel find_kernel(Device& device, const TwoStage& stages, FoldStage stage, FoldForm form,
+                         bool unit) {
+  struct Slot {
+    uint64_t number;
+    const Device* device;
+    graft_kernel kernel;
+  };
+  constexpr size_t kSlots = 64;
+  static thread_local constinit Slot slots[kSlots] = {};
+  uint64_t number = static_cast<uint64_t>(stages.family);
+  for (const int part :
+       {stages.kind, static_cast<int>(stages.output), static_cast<int>(stages.input), stages.option,
+        static_cast<int>(stage), static_cast<int>(form), static_cast<int>(unit)}) {
+    number = number << 8 | static_cast<uint8_t>(part);
+  }
+  Slot& slot = slots[number * 0x9e3779b97f4a7c15u >> 58];
+  if (slot.number != number || slot.device != &device) {
+    const graft_kernel kernel = fold_kernel(device, stages.program(stage), form, unit);
+    slot = {number, &device, kernel};
+  }
+  return slot.kernel;
+}
+
+void launch_stage(Stream& stream, const TwoStage& stages, FoldStage stage, const FoldCall& call) {
+  launch_fold(stream, find_kernel(stream.device(), stages, stage, call.form, call.unit()), call);
+}
+
+// The number of elements when they lie side by side in order and all go into one; else 0.
+int64_t line_length(const TensorView& output, const TensorView& input) {
+  int64_t count = 1;
+  for (int d = input.rank - 1; d >= 0; --d) {
+    if (input.sizes[d] == 1) continue;
+    if (input.strides[d] != count || output.strides[d] != 0) return 0;
+    count *= input.sizes[d];
+  }
+  return count;
+}
+
+}  // namespace
+
+void run_two_stage(Stream& stream, const ReduceGeometry& geometry, const TwoStage& stages,
+                   int output_count) {
+  const Axes& kept = geometry.kept();
+  const Axes& reduced = geometry.reduced();
+  TensorView outputs[kPartials];
+  for (int i = 0; i < output_count; ++i) outputs[i] = geometry.output(i);
+  const std::span<const TensorView> results(outputs, static_cast<size_t>(output_count));
+  const FoldForm form = choose_form(kept, reduced);
+  const FoldChunks chunks = choose_chunks(form, kept, reduced);
+  if (chunks.count() == 1) {
+    launch_stage(stream, stages, FoldStage::kWhole,
+                 {form,
+                  kept.at,
+                  reduced.at,
+                  chunks,
+                  0,
+                  {&geometry.input(), 1},
+                  {},
+                  results,
+                  stages.whole_scalars});
+    return;
+  }
+  const PartialLoops loops = partial_loops(form, kept, chunks);
+  const int64_t count = kept.count() * chunks.count();
+  const size_t partials = stages.partials.size();
+  std::optional<Workspace> memory[kPartials];
+  TensorView views[kPartials];
+  for (size_t i = 0; i < partials; ++i) {
+    memory[i].emplace(stream, static_cast<uint64_t>(count) * size_of(stages.partials[i]));
+    views[i] = line(memory[i]->address(), stages.partials[i], count);
+  }
+  launch_stage(stream, stages, FoldStage::kPartial,
+               {form,
+                loops.written.at,
+                reduced.at,
+                chunks,
+                loops.chunk_stride,
+                {&geometry.input(), 1},
+                {},
+                {views, partials},
+                stages.partial_scalars});
+  FoldChunks all;
+  all.size[1] = chunks.count();
+  launch_stage(stream, stages, FoldStage::kFinal,
+               {form,
+                loops.kept.at,
+                loops.reduced.at,
+                all,
+                0,
+                {views, partials},
+                {},
+                results,
+                stages.last_scalars});
+}
+
+bool run_short_line(Stream& stream, const TensorView& output, const TensorView& input,
+                    const TwoStage& stages) {
+  const int64_t count = line_length(output, input);
+  if (count == 0 || count > kSmallestChunk) return false;
+  const Axis kept[2];
+  Axis reduced[2];
+  reduced[1].size = count;
+  reduced[1].strides[0] = 1;
+  FoldChunks chunks;
+  chunks.size[1] = count;
+  TensorView result;
+  result.address = output.address;
+  result.dtype = output.dtype;
+  launch_stage(stream, stages, FoldStage::kWhole,
+               {FoldForm::kLines,
+                kept,
+                reduced,
+                chunks,
+                0,
+                {&input, 1},
+                {},
+                {&result, 1},
+                stages.whole_scalars});
+  return true;
+}
+
+}  // namespace graft

@@ -1,0 +1,251 @@
+// src/runtime/driver/library.cpp: one loaded driver: its library, its name and its table of slots.
+#include "runtime/driver/library.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <vector>
+
+#include "runtime/driver/error.h"
+#include "runtime/driver/op_tag.h"
+#include "runtime/driver/readable_text.h"
+
+namespace graft {
+namespace {
+
+thread_local std::string thrown;  // what the last exception out of a slot said
+
+std::string version_text(uint32_t major, uint32_t minor) {
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+[[noreturn]] void refuse(graft_status status, const std::string& path, const std::string& reason) {
+  throw Error(status, "The driver '" + path + "' cannot be used: " + reason);
+}
+
+void check_path(const std::string& path) {
+  if (path.empty() || path[0] != '/') {
+    std::error_code ignored;
+    const std::string absolute = std::filesystem::absolute(path, ignored).string();
+    refuse(GRAFT_INVALID_ARGUMENT, path,
+           "the path is relative, and drivers are found by absolute path only. Did you mean '" +
+               absolute + "'?");
+  }
+  struct stat file;
+  if (::stat(path.c_str(), &file) != 0) {
+    refuse(GRAFT_NOT_FOUND, path,
+           std::string("the file cannot be read (") + std::strerror(errno) +
+               "). Check the path and its permissions.");
+  }
+  if (!S_ISREG(file.st_mode)) {
+    refuse(GRAFT_INVALID_ARGUMENT, path, "it is not a file. Name the driver's library itself.");
+  }
+}
+
+graft_driver_query_function find_query(const std::string& path) {
+  void* library = nullptr;
+  try {
+    library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  } catch (...) {
+    refuse(GRAFT_INTERNAL, path, "it threw a C++ exception while it was loaded.");
+  }
+  if (library == nullptr) {
+    refuse(GRAFT_INVALID_ARGUMENT, path,
+           std::string("it is not a library that loads here (") + ::dlerror() +
+               "). Check that it was built for this machine and that what it needs is installed.");
+  }
+  void* symbol = ::dlsym(library, "graft_driver_query");
+  if (symbol == nullptr) {
+    refuse(GRAFT_INVALID_ARGUMENT, path,
+           "it exports no graft_driver_query, so it is no Graft driver (or its symbols are hidden: "
+           "use GRAFT_DRIVER_EXPORT).");
+  }
+  return reinterpret_cast<graft_driver_query_function>(symbol);
+}
+
+const char* kSlotNames[] = {
+#define GRAFT_NAME(presence, name, parameters) #name,
+    GRAFT_DRIVER_SLOTS(GRAFT_NAME)
+#undef GRAFT_NAME
+};
+
+constexpr bool kRequired[] = {
+#define REQUIRED true
+#define OPTIONAL false
+#define GRAFT_PRESENCE(presence, name, parameters) presence,
+    GRAFT_DRIVER_SLOTS(GRAFT_PRESENCE)
+#undef GRAFT_PRESENCE
+#undef OPTIONAL
+#undef REQUIRED
+};
+
+// The table with room behind it, so that a driver that writes too far is found out.
+struct Offer {
+  graft_driver_table table;
+  void* beyond[64];
+};
+
+using AnySlot = void (*)();
+
+AnySlot& slot_at(graft_driver_table& table, uint32_t index) {
+  char* slots = reinterpret_cast<char*>(&table) + GRAFT_TABLE_PRELUDE_BYTES;
+  return *reinterpret_cast<AnySlot*>(slots + index * sizeof(AnySlot));
+}
+
+void check_version(const std::string& path, graft_status status, const graft_driver_table& table) {
+  const std::string ours = version_text(GRAFT_ABI_MAJOR, GRAFT_ABI_MINOR);
+  const std::string theirs = version_text(table.abi_major, table.abi_minor);
+  const std::string remedy =
+      " Install a driver for ABI " + ours + ", or the Graft that this driver was made for.";
+  if (status == GRAFT_VERSION_MISMATCH) {
+    const bool told = table.abi_major != GRAFT_ABI_MAJOR;
+    refuse(GRAFT_VERSION_MISMATCH, path,
+           "it does not serve this Graft's ABI version " + ours +
+               (told ? "; it speaks " + theirs + "." : " and does not say which one it speaks.") +
+               remedy);
+  }
+  if (table.abi_major != GRAFT_ABI_MAJOR || table.abi_minor > GRAFT_ABI_MINOR) {
+    refuse(GRAFT_VERSION_MISMATCH, path,
+           "it speaks ABI " + theirs + ", this Graft " + ours + "." + remedy);
+  }
+}
+
+void check_slots(const std::string& path, graft_driver_table& table) {
+  if (table.slot_count > GRAFT_SLOT_COUNT) {
+    refuse(GRAFT_INVALID_ARGUMENT, path,
+           "it claims " + std::to_string(table.slot_count) + " slots where Graft offered " +
+               std::to_string(GRAFT_SLOT_COUNT) + ". Fill the table with graft_driver_fill.");
+  }
+  for (uint32_t i = table.slot_count; i < GRAFT_SLOT_COUNT; ++i) slot_at(table, i) = nullptr;
+  std::string missing;
+  for (uint32_t i = 0; i < GRAFT_SLOT_COUNT; ++i) {
+    if (kRequired[i] && slot_at(table, i) == nullptr) {
+      missing += (missing.empty() ? "" : ", ") + std::string(kSlotNames[i]);
+    }
+  }
+#define GRAFT_NEEDS(given, needed)                                                            \
+  if (table.given != nullptr && table.needed == nullptr) {                                    \
+    missing += (missing.empty() ? "" : ", ") + std::string(#needed " (" #given " is given)"); \
+  }
+  GRAFT_NEEDS(host_allocate, host_free)
+  GRAFT_NEEDS(program_compile, program_load)
+  GRAFT_NEEDS(program_load, kernel_find)
+  GRAFT_NEEDS(kernel_find, kernel_launch)
+  GRAFT_NEEDS(kernel_launch, kernel_find)
+  GRAFT_NEEDS(memory_export, memory_import)
+  GRAFT_NEEDS(memory_export, memory_release)
+#undef GRAFT_NEEDS
+  if (!missing.empty()) {
+    refuse(GRAFT_INVALID_ARGUMENT, path,
+           "its table of " + std::to_string(table.slot_count) +
+               " slots leaves out required ones: " + missing + ". Ask its vendor for a fixed one.");
+  }
+}
+
+void check_name(const std::string& path, const char* name) {
+  static constexpr char kAllowed[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  const size_t length = name == nullptr ? 0 : ::strnlen(name, 64);
+  if (length == 0 || length > 32 || std::strspn(name, kAllowed) != length) {
+    refuse(GRAFT_INVALID_ARGUMENT, path,
+           "its name must be 1 to 32 letters, digits, '_' or '-', since GRAFT_DEVICES lists it.");
+  }
+}
+
+}  // namespace
+
+Driver::Driver(std::string path, const graft_driver_table& table)
+    : name_(table.name), path_(std::move(path)), table_(table) {}
+
+std::unique_ptr<Driver> Driver::load(const std::string& absolute_path) {
+  check_path(absolute_path);
+  return adopt(find_query(absolute_path), absolute_path);
+}
+
+std::unique_ptr<Driver> Driver::adopt(graft_driver_query_function query, const std::string& path) {
+  Offer offer{};
+  offer.table.abi_major = GRAFT_ABI_MAJOR;
+  offer.table.abi_minor = GRAFT_ABI_MINOR;
+  offer.table.slot_count = GRAFT_SLOT_COUNT;
+  const graft_status status = call_locked(query, &offer.table);
+  for (const void* word : offer.beyond) {
+    if (word != nullptr) {
+      refuse(GRAFT_INVALID_ARGUMENT, path,
+             "it wrote past the table that Graft offered. Fill it with graft_driver_fill.");
+    }
+  }
+  if (status != GRAFT_OK && status != GRAFT_VERSION_MISMATCH) {
+    const std::string why = thrown.empty() ? status_text(status) : std::exchange(thrown, {});
+    refuse(status, path,
+           std::string("graft_driver_query returned ") + status_name(status) + " (" + why +
+               "). Ask its vendor.");
+  }
+  check_version(path, status, offer.table);
+  check_slots(path, offer.table);
+  check_name(path, offer.table.name);
+  return std::unique_ptr<Driver>(new Driver(path, offer.table));
+}
+
+graft_status Driver::caught() noexcept {
+  try {
+    thrown = "the driver threw something that is no std::exception";
+    throw;
+  } catch (const std::exception& exception) {
+    try {
+      thrown = "the driver threw a C++ exception: " + readable(exception.what());
+    } catch (...) {
+    }
+  } catch (...) {
+  }
+  return GRAFT_INTERNAL;
+}
+
+std::string Driver::current_op() { return op_name(current_tag()); }
+
+std::string Driver::message(graft_status status) const {
+  if (status == GRAFT_INTERNAL && !thrown.empty()) return std::exchange(thrown, {});
+  std::string words = last_words();
+  return words.empty() ? status_text(status) : words;
+}
+
+std::string Driver::last_words() const {
+  std::vector<char> text(16384, '\0');
+  if (table_.last_message == nullptr ||
+      call_locked(table_.last_message, text.data(), text.size()) != GRAFT_OK) {
+    return "";
+  }
+  text.back() = '\0';
+  return readable(text.data());
+}
+
+void Driver::fail(graft_status status, std::string_view what, std::string_view device,
+                  std::string_view op) const {
+  const std::string says = message(status);
+  std::string text(op.empty() ? what : op);
+  text += " failed";
+  if (!device.empty()) text += " on " + std::string(device);
+  text += " (driver '" + name_ + "'): ";
+  if (!op.empty()) text += std::string(what) + ": ";
+  const std::string name = status_name(status);
+  if (name == "UNKNOWN_STATUS") {
+    text += "it returned the status " + std::to_string(static_cast<int>(status)) + ", ";
+    status = GRAFT_INTERNAL;
+  } else {
+    text += name + ": ";
+  }
+  throw Error(status, text + says);
+}
+
+const void* Driver::find_extension(const char* name, uint32_t version) const {
+  if (table_.extension == nullptr) return nullptr;
+  const void* table = nullptr;
+  const graft_status status = call_locked(table_.extension, name, version, &table);
+  if (status == GRAFT_NOT_FOUND || status == GRAFT_UNSUPPORTED) return nullptr;
+  check(status, "extension");
+  return table;
+}
+
+}  // namespace graft

@@ -1,0 +1,25 @@
+// src/runtime/memory/chosen_pool.cpp: the memory pool that a thread allocates from.
+#include "runtime/memory/chosen_pool.h"
+
+#include <utility>
+
+#include "runtime/stream/device.h"
+#include "runtime/stream/platform.h"
+
+namespace graft {
+namespace {
+
+thread_local constinit uint64_t chosen[Platform::kMostDevices] = {};  // by the device's index
+
+}  // namespace
+
+uint64_t pool_for(const Stream& stream) noexcept {
+  const uint64_t recorded = stream.memory_pool();
+  return recorded != 0 ? recorded : chosen[stream.device().index()];
+}
+
+uint64_t choose_pool(const Device& device, uint64_t pool) noexcept {
+  return std::exchange(chosen[device.index()], pool);
+}
+
+}  // namespace graft

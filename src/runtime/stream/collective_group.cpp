@@ -1,0 +1,184 @@
+// src/runtime/stream/collective_group.cpp: ranks that compute together through a driver's
+// collectives.
+#include "runtime/stream/collective_group.h"
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/driver/error.h"
+#include "runtime/driver/fork.h"
+#include "runtime/driver/library.h"
+#include "runtime/driver/op_tag.h"
+#include "runtime/memory/write_epochs.h"
+#include "runtime/stream/command_trace.h"
+#include "runtime/stream/device.h"
+#include "runtime/stream/event.h"
+#include "runtime/stream/stream.h"
+
+namespace graft {
+namespace {
+
+constexpr uint32_t kSlots = 13;
+
+const graft_collectives_table* find_table(Device& device) {
+  const auto* table = device.driver().extension<graft_collectives_table>("graft.collectives", 1);
+  return table != nullptr && table->slot_count >= kSlots ? table : nullptr;
+}
+
+const graft_collectives_table& require_table(Device& device) {
+  device.refuse_unusable();
+  const graft_collectives_table* table = find_table(device);
+  if (table == nullptr) {
+    throw Error(GRAFT_UNSUPPORTED,
+                device.label() + " has no collectives: its driver lacks graft.collectives.");
+  }
+  return *table;
+}
+
+}  // namespace
+
+bool CollectiveGroup::available(Device& device) { return find_table(device) != nullptr; }
+
+CollectiveGroup::Id CollectiveGroup::make_id(Device& device) {
+  Id id{};
+  device.check(Driver::call(require_table(device).group_id, device.handle(), id.data()),
+               "group_id");
+  return id;
+}
+
+CollectiveGroup::CollectiveGroup(Device& device, const Id& id, uint32_t rank, uint32_t size,
+                                 std::chrono::nanoseconds timeout)
+    : device_(device), rank_(rank), size_(size), table_(require_table(device)) {
+  device.check(Driver::call(table_.group_create, device.handle(), id.data(), rank, size,
+                            static_cast<int64_t>(timeout.count()), &group_),
+               "group_create");
+  if (group_ == nullptr) {
+    throw Error(GRAFT_INTERNAL, device.label() + ": group_create returned OK but no group");
+  }
+}
+
+CollectiveGroup::~CollectiveGroup() {
+  if (forked_child()) return;
+  bool done = true;
+  for (Stream* stream : streams_) done &= stream->settle();
+  if (!done) {  // commands that are left end now, or the group stays
+    Driver::call(table_.group_abort, group_);
+    for (Stream* stream : streams_) {
+      if (!stream->settle()) return;
+    }
+  }
+  Driver::call(table_.group_destroy, group_);
+}
+
+// REQUIRES: mutex_ is held.
+void CollectiveGroup::move_to(Stream& stream) {
+  if (!streams_.empty() && streams_.back() == &stream) return;
+  if (!streams_.empty()) {
+    Stream& last = *streams_.back();
+    last.refuse_recording("a collective on another stream");
+    Event event(device_, false);
+    event.record(last);
+    stream.wait(event);
+  }
+  streams_.erase(std::remove(streams_.begin(), streams_.end(), &stream), streams_.end());
+  streams_.push_back(&stream);
+}
+
+template <class... Parameters, class... Arguments>
+void CollectiveGroup::enqueue(std::string_view what, Stream& stream,
+                              graft_status (*slot)(Parameters...), Arguments... arguments) {
+  if (&stream.device() != &device_) {
+    throw Error(GRAFT_INVALID_ARGUMENT, std::string(what) + ": the group is one of " +
+                                            device_.name() + ", the stream is one of " +
+                                            stream.device().name() + ".");
+  }
+  stream.refuse_recording(what);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  move_to(stream);
+  const auto run = [&](uint32_t tag) {
+    stream.command(what,
+                   [&] { return Driver::call(slot, stream.handle(), group_, arguments..., tag); });
+  };
+  // A batch is one command, with its first transfer's tag.
+  if (batching_ && batch_stream_ != nullptr) return run(current_tag());
+  const TracedCall traced(stream, current_tag(), {});
+  run(traced.tag());
+  if (batching_) batch_stream_ = &stream;
+}
+
+void CollectiveGroup::all_reduce(Stream& stream, graft_address send, graft_address receive,
+                                 uint64_t count, graft_dtype dtype, graft_reduction reduction) {
+  enqueue("all_reduce", stream, table_.all_reduce, send, receive, count, dtype, reduction);
+  if (writes_are_watched()) note_write(device_, receive);
+}
+
+void CollectiveGroup::reduce(Stream& stream, graft_address send, graft_address receive,
+                             uint64_t count, graft_dtype dtype, graft_reduction reduction,
+                             uint32_t root) {
+  enqueue("reduce", stream, table_.reduce, send, receive, count, dtype, reduction, root);
+  if (writes_are_watched()) note_write(device_, receive);
+}
+
+void CollectiveGroup::broadcast(Stream& stream, graft_address send, graft_address receive,
+                                uint64_t count, graft_dtype dtype, uint32_t root) {
+  enqueue("broadcast", stream, table_.broadcast, send, receive, count, dtype, root);
+  if (writes_are_watched()) note_write(device_, receive);
+}
+
+void CollectiveGroup::all_gather(Stream& stream, graft_address send, graft_address receive,
+                                 uint64_t count, graft_dtype dtype) {
+  enqueue("all_gather", stream, table_.all_gather, send, receive, count, dtype);
+  if (writes_are_watched()) note_write(device_, receive);
+}
+
+void CollectiveGroup::reduce_scatter(Stream& stream, graft_address send, graft_address receive,
+                                     uint64_t count, graft_dtype dtype, graft_reduction reduction) {
+  enqueue("reduce_scatter", stream, table_.reduce_scatter, send, receive, count, dtype, reduction);
+  if (writes_are_watched()) note_write(device_, receive);
+}
+
+void CollectiveGroup::send(Stream& stream, graft_address address, uint64_t count, graft_dtype dtype,
+                           uint32_t peer) {
+  enqueue("send", stream, table_.send, address, count, dtype, peer);
+}
+
+void CollectiveGroup::receive(Stream& stream, graft_address address, uint64_t count,
+                              graft_dtype dtype, uint32_t peer) {
+  enqueue("receive", stream, table_.receive, address, count, dtype, peer);
+  if (writes_are_watched()) note_write(device_, address);
+}
+
+void CollectiveGroup::end_batch() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  batching_ = false;
+  const auto end = [this] { return Driver::call(table_.batch_end, group_); };
+  if (batch_stream_ == nullptr) return device_.check(end(), "batch_end");
+  batch_stream_->command("batch_end", end);
+  if (writes_are_watched()) note_any_write(device_);
+}
+
+void CollectiveGroup::batch(const std::function<void()>& transfers) {
+  device_.refuse_unusable();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    device_.check(Driver::call(table_.batch_begin, group_), "batch_begin");
+    batching_ = true;
+    batch_stream_ = nullptr;
+  }
+  try {
+    transfers();
+  } catch (...) {
+    try {
+      end_batch();
+    } catch (const Error&) {  // the first error says more
+    }
+    throw;
+  }
+  end_batch();
+}
+
+void CollectiveGroup::abort() noexcept {
+  if (!forked_child()) Driver::call(table_.group_abort, group_);
+}
+
+}  // namespace graft

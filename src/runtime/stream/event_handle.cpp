@@ -1,0 +1,24 @@
+// src/runtime/stream/event_handle.cpp: an event of a driver, for as long as its device is open.
+#include "runtime/stream/event_handle.h"
+
+#include "runtime/driver/fork.h"
+#include "runtime/stream/device.h"
+
+namespace graft {
+
+EventHandle::EventHandle(Device& device, bool timed) : device_(device) {
+  device.check(Driver::call(device.driver().table().event_create, device.handle(), timed ? 1u : 0u,
+                            &handle_),
+               "event_create");
+  if (handle_ == nullptr) {
+    throw Error(GRAFT_INTERNAL, device.label() + ": event_create returned OK but no event");
+  }
+  device.own(handle_);
+}
+
+EventHandle::~EventHandle() {
+  if (forked_child() || !device_.disown(handle_)) return;
+  Driver::call(device_.driver().table().event_destroy, handle_);
+}
+
+}  // namespace graft

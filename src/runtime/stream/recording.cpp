@@ -1,0 +1,205 @@
+// src/runtime/stream/recording.cpp: commands that streams took while they recorded, to be run
+// again.
+#include "runtime/stream/recording.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "runtime/driver/error.h"
+#include "runtime/stream/device.h"
+
+namespace graft {
+namespace {
+
+// The draws of every recording, by the number in their offsets.
+struct AllDraws {
+  std::mutex mutex;  // guards what follows, and RecordedDraws::last
+  std::vector<std::weak_ptr<RecordedDraws>> by_number;
+  static constexpr size_t kMost = RecordedOffset::kFlag >> RecordedOffset::kSourceShift;
+
+  uint64_t add(const std::shared_ptr<RecordedDraws>& draws) {
+    const std::lock_guard lock(mutex);
+    const auto unused =
+        std::ranges::find_if(by_number, [](const auto& one) { return one.expired(); });
+    const auto number = static_cast<uint64_t>(unused - by_number.begin());
+    if (unused != by_number.end()) {
+      *unused = draws;
+    } else if (number < kMost) {
+      by_number.push_back(draws);
+    } else {
+      throw Error(GRAFT_UNSUPPORTED, "More graphs draw random numbers than can be told apart.");
+    }
+    return number;
+  }
+  std::shared_ptr<RecordedDraws> get(uint64_t number) {
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<RecordedDraws> found;
+    if (number < by_number.size()) found = by_number[number].lock();
+    if (found != nullptr) return found;
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "The graph whose random numbers are to be repeated is gone: keep it as long as "
+                "what was captured with it is used.");
+  }
+  RandomState last(const RecordedDraws& draws) {
+    const std::lock_guard lock(mutex);
+    if (draws.last) return *draws.last;
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "The graph whose random numbers are to be repeated was not replayed yet: replay it "
+                "first.");
+  }
+};
+
+AllDraws& all_draws() {
+  static auto* draws = new AllDraws;
+  return *draws;
+}
+
+uint64_t source_number(uint64_t offset) {
+  return (offset & ~RecordedOffset::kFlag) >> RecordedOffset::kSourceShift;
+}
+
+}  // namespace
+
+Recording::Recording(Device& device, uint64_t pool) : device_(device), pool_(pool) {
+  device.allocator().retain_pool(pool);
+}
+
+Recording::~Recording() {
+  for (Stream* stream : replayed_on_) stream->settle();
+  device_.allocator().release_pool(pool_);
+}
+
+size_t Recording::size() const {
+  const std::lock_guard lock(mutex_);
+  return commands_.size();
+}
+
+bool Recording::ended() const {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+void Recording::join(Stream& stream) {
+  const std::lock_guard lock(mutex_);
+  if (ended_) throw Error(GRAFT_INVALID_ARGUMENT, "The capture has ended: begin another one.");
+  streams_.push_back(&stream);
+}
+
+std::vector<Stream*> Recording::end() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  return std::exchange(streams_, {});
+}
+
+void Recording::add_copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind, uint32_t tag) {
+  const std::lock_guard lock(mutex_);
+  commands_.add_copy(to, from, bytes, kind, tag);
+}
+
+void Recording::add_fill(graft_address to, uint64_t bytes, const void* pattern,
+                         uint32_t pattern_bytes, uint32_t tag) {
+  const std::lock_guard lock(mutex_);
+  commands_.add_fill(to, bytes, pattern, pattern_bytes, tag);
+}
+
+void Recording::add_launch(graft_kernel kernel, const graft_launch& launch) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Patch> patches;
+  for (uint32_t i = 0; i < launch.argument_count; ++i) {
+    const graft_argument& argument = launch.arguments[i];
+    if (argument.unused == 0) continue;
+    patches.push_back({i, static_cast<RandomPart>(argument.unused & 3),
+                       all_draws().get(argument.unused >> 2),
+                       argument.value & RecordedOffset::kBlocks});
+  }
+  const size_t first = commands_.add_launch(kernel, launch);
+  for (Patch& patch : patches) {
+    patch.argument += first;
+    commands_.argument(patch.argument).unused = 0;
+    patches_.push_back(std::move(patch));
+  }
+}
+
+void Recording::add_library(LibraryCommand command) {
+  const std::lock_guard lock(mutex_);
+  commands_.add_library(std::move(command));
+}
+
+void Recording::add_check(Check check, void* context) {
+  const std::lock_guard lock(mutex_);
+  const std::pair entry{check, context};
+  if (std::ranges::find(checks_, entry) == checks_.end()) checks_.push_back(entry);
+}
+
+void Recording::keep(std::shared_ptr<const void> owner) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(owner));
+}
+
+void Recording::Source::move_to(uint64_t offset) {
+  next = offset;
+  const bool here = (offset & ~RecordedOffset::kBlocks) == first;
+  if (here) draws->blocks = offset & RecordedOffset::kBlocks;
+}
+
+Recording::Source& Recording::known(const std::shared_ptr<RandomSource>& source) {
+  const auto found = std::ranges::find_if(
+      sources_, [&](const Source& known) { return known.draws->source == source; });
+  if (found != sources_.end()) return *found;
+  auto draws = std::make_shared<RecordedDraws>(RecordedDraws{source, 0, std::nullopt});
+  const uint64_t number = all_draws().add(draws);
+  const uint64_t first = RecordedOffset::kFlag | number << RecordedOffset::kSourceShift;
+  return sources_.emplace_back(Source{first, first, std::move(draws)});
+}
+
+uint64_t Recording::draw(const std::shared_ptr<RandomSource>& source, uint64_t blocks) {
+  const std::lock_guard lock(mutex_);
+  Source& from = known(source);
+  const uint64_t begin = from.next;
+  from.move_to(begin + blocks);
+  return begin;
+}
+
+void Recording::rewind(const std::shared_ptr<RandomSource>& source, uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  if ((offset & RecordedOffset::kFlag) != 0) all_draws().get(source_number(offset));
+  known(source).move_to(offset);
+}
+
+RandomState replayed_state(uint64_t offset) {
+  RandomState state = all_draws().last(*all_draws().get(source_number(offset)));
+  state.offset += offset & RecordedOffset::kBlocks;
+  return state;
+}
+
+void Recording::patch_random() {
+  for (const Source& source : sources_) {
+    const RandomState begin = source.draws->source->advance(source.draws->blocks);
+    const std::lock_guard lock(all_draws().mutex);
+    source.draws->last = begin;
+  }
+  for (const Patch& patch : patches_) {
+    const RandomState state = all_draws().last(*patch.draws);
+    uint64_t& value = commands_.argument(patch.argument).value;
+    if (patch.part == RandomPart::kKeyLow) value = state.seed & 0xffffffffu;
+    if (patch.part == RandomPart::kKeyHigh) value = state.seed >> 32;
+    if (patch.part == RandomPart::kOffset) value = state.offset + patch.blocks;
+  }
+}
+
+graft_status Recording::run(const graft_driver_table& table, Stream& stream,
+                            std::string_view* out_slot) {
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::find(replayed_on_, &stream) == replayed_on_.end()) {
+    replayed_on_.push_back(&stream);
+  }
+  patch_random();
+  return commands_.give(table, device_, stream.handle(), out_slot);
+}
+
+std::string Recording::text() const {
+  const std::lock_guard lock(mutex_);
+  return commands_.text();
+}
+
+}  // namespace graft

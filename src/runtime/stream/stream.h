@@ -1,0 +1,259 @@
+// src/runtime/stream/stream.h: a queue of commands on a device.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graft/driver.h"
+#include "runtime/driver/error.h"
+#include "runtime/driver/export.h"
+#include "runtime/driver/library.h"
+#include "runtime/driver/op_tag.h"
+#include "runtime/stream/command_capture.h"
+#include "runtime/stream/command_list.h"
+#include "runtime/stream/command_trace.h"
+#include "runtime/stream/event_handle.h"
+#include "runtime/stream/pending_ops.h"
+#include "runtime/stream/recording.h"
+#include "runtime/stream/wait_checks.h"
+
+namespace graft {
+
+class Device;
+class Event;
+class Patience;
+
+// Owned by its Device, which outlives every user. Thread-safe: one lock per stream orders the calls
+// of a driver's slots; a wait holds that lock and no other for 20 ms, and then no lock at all.
+// A wait is one for the commands so far. It ends early where the interrupt check throws, and with
+// Error TIMEOUT after wait_limit() (bounded_wait.h); the commands go on. Every command carries the
+// calling thread's op tag (op_tag.h). A command that the driver refuses throws Error at the call; a
+// command that fails later makes one Error with its op's name, thrown once by the next
+// synchronize, query or device-to-host copy; then the stream works again. Of several the first is
+// thrown, with the number of the others. On a lost device, after shutdown and in a forked child
+// every method throws Error.
+class GRAFT_EXPORT Stream {
+ public:
+  // Called by Device alone. id: see Device::stream.
+  Stream(Device& device, int64_t id, int priority);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  graft_stream handle() const { return handle_; }
+  Device& device() const { return device_; }
+  int64_t id() const { return id_; }
+  int priority() const { return priority_; }
+
+  // Enqueues a copy of bytes; from and to are device addresses or host pointers, as kind says. Host
+  // memory stays valid, and unchanged, until the command is done.
+  void copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind kind);
+
+  // Enqueues a copy from memory of another device. REQUIRES: this stream waits for what wrote it.
+  // Without the driver's peer_copy the bytes go through pinned host memory, and the call blocks
+  // until they have left the other device.
+  void peer_copy(graft_address to, Device& from_device, graft_address from, uint64_t bytes);
+
+  // Copies bytes of device memory to the host and waits for them: a copy and synchronize in one.
+  // to may be on the stack: it is written only while the call lasts, however the wait ends.
+  void read(void* to, graft_address from, uint64_t bytes);
+
+  // Enqueues a fill of bytes with a pattern of 1, 2, 4, 8 or 16 bytes, read during the call.
+  void fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes);
+
+  // Enqueues a kernel over grid work-items, in groups of one (the form of CPU-like devices). The
+  // arguments are read during the call. Throws UNSUPPORTED when the driver runs no kernels.
+  void launch(graft_kernel kernel, uint64_t grid, std::span<const graft_argument> arguments);
+
+  // As above in full. A tag of 0 is replaced by the calling thread's.
+  void launch(graft_kernel kernel, const graft_launch& launch);
+
+  // Enqueues a call of a plan, with the tag of what the thread works on.
+  void execute(LibraryCommand command);
+
+  // Calls slot() under the stream's lock and throws Error with what unless it returns OK. For
+  // slots of extensions that take a stream. Not possible while the stream records.
+  template <class Slot>
+  void command(std::string_view what, Slot&& slot) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    refuse_unusable();
+    refuse_recording(what);
+    const graft_status status = slot();
+    if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, what);
+    ops_.add(current_tag());
+  }
+
+  // Blocks until every command so far is done, then throws what failed, if anything did.
+  void synchronize();
+
+  // The same. Where the wait ends early, the stream keeps what used() returns, a shared_ptr to the
+  // host memory of its commands, until they are done.
+  template <class Used>
+  void synchronize(Used&& used) {
+    try {
+      synchronize();
+    } catch (...) {
+      if (given_up()) keep_alive(used());
+      throw;
+    }
+  }
+
+  // As synchronize, but keeps a failure for the next synchronize, query or device-to-host copy, and
+  // waits while the stream records, too: for what it took before. False where the wait ended early:
+  // the commands may still use their memory. True on a lost device and in a forked child, at once.
+  bool settle() noexcept;
+  // The same, but throws where the wait ends early.
+  void settle_or_throw();
+
+  // Whether the last wait ended early; the commands may be done by now.
+  bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
+
+  // Holds host memory until a wait finds the commands so far done, or for good.
+  void keep_alive(std::shared_ptr<const void> memory);
+
+  // True when no command is left. Throws as synchronize does. Never blocks.
+  bool query();
+
+  // Later commands run after the event's mark. Across drivers the call blocks until it is passed.
+  void wait(Event& event);
+
+  // Calls function once the commands so far are done; later ones wait for it. It runs on any
+  // thread, must not call into Graft, and what it throws is dropped. Without the driver's
+  // host_callback the call blocks and runs it here.
+  void callback(std::function<void()> function);
+
+  // The vendor's own handle; false when the driver offers none.
+  bool native_handle(uint64_t* out_handle);
+
+  // Marks an event here; returns how many commands are before it. Used by Event::record.
+  uint64_t mark(graft_event event);
+
+  // For a wait for a mark here: so many commands are done; or it ended early; and its Error
+  // TIMEOUT.
+  void passed(uint64_t commands) noexcept { ops_.done(commands); }
+  void give_up() noexcept { given_up_.store(true, std::memory_order_relaxed); }
+  Error too_long(uint64_t commands) const;
+
+  // Runs check(*this, context) once after the next successful synchronize (or idle query), outside
+  // the lock; what it throws goes to the caller. Arming again before that replaces it. For records
+  // in device memory that kernels write (kernels/launch/error_record.h).
+  using Check = void (*)(Stream& stream, void* context);
+  void arm(Check check, void* context);
+
+  // Asked after every wait for this stream, or for a mark in it, that found no late error; streams
+  // that wait for a mark in this one take the questions over. They throw Error.
+  WaitChecks& concerns() { return concerns_; }
+
+  // The late error that nobody has read, as Error; none where there is none. Never blocks, and asks
+  // the driver nothing: settle() and Event::settle() bring errors here.
+  std::optional<Error> take_late() noexcept;
+
+  // From now on commands are added to the recording and do not run, and memory that is allocated
+  // for this stream comes from the recording's pool. Streams that wait for an event marked here
+  // record too. Until the end, what waits for the device throws Error INVALID_ARGUMENT and changes
+  // nothing. Throws the same when this stream already records.
+  void begin_recording(const std::shared_ptr<Recording>& recording);
+
+  // Ends it on every stream that takes part. Throws Error INVALID_ARGUMENT when none is under way.
+  void end_recording();
+
+  // Null when the stream does not record. Takes the lock only when it does.
+  std::shared_ptr<Recording> recording() const;
+
+  // The pool that memory for this stream comes from: 0, or its recording's. Takes no lock.
+  uint64_t memory_pool() const { return memory_pool_.load(std::memory_order_acquire); }
+
+  // Throws Error INVALID_ARGUMENT, with what is asked for, while the stream records. Spoils a
+  // capture of the calling thread.
+  void refuse_recording(std::string_view what) const {
+    if (__builtin_expect(memory_pool() != 0, 0)) throw_recording(what);
+    CommandCapture::spoil_current();
+  }
+
+  // Enqueues a recording's commands, with fresh random numbers. Those before one that the driver
+  // refuses (which throws Error) are enqueued. REQUIRES: recorded on this device, and ended.
+  void replay(Recording& recording);
+
+  // Enqueues the commands of a list, and arms the checks, as the calls that they come from did.
+  // Those before one that the driver refuses (which throws Error) are enqueued.
+  void give(CommandList& commands, std::span<const std::pair<Check, void*>> checks);
+
+  // For process exit, when no command is taken: waits as long as patience lasts and drops what
+  // failed. Whether the commands are done. After a wait that ended early it only looks. Throws what
+  // the interrupt check throws.
+  bool drain(Patience& patience);
+
+  // Gives the stream back to the driver. REQUIRES: its commands are done and none is taken.
+  void close() noexcept;
+
+  // Turns the status of a wait into the Error of a late failure, or keeps it for later.
+  [[noreturn]] void throw_late(graft_status status);
+  void keep_late(graft_status status) noexcept;
+
+  // Takes no lock; a moment's figures.
+  CommandCounts counts() const;
+
+ private:
+  struct AtomicCounts {
+    std::atomic<uint64_t> launches{0}, graphs{0}, in_graphs{0}, copies{0}, copied_bytes{0},
+        fills{0}, filled_bytes{0};
+  };
+
+  // REQUIRES: mutex_ is held, so a plain addition loses nothing.
+  static void count(std::atomic<uint64_t>& counter, uint64_t more) {
+    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
+
+  void refuse_unusable() const;
+  void count(const CommandCounts& more);
+  [[noreturn]] void throw_recording(std::string_view what) const;
+  void leave_recording();
+  [[noreturn]] void refused(std::unique_lock<std::mutex>& lock, graft_status status,
+                            std::string_view what);
+  // REQUIRES for all below: mutex_ is held.
+  Error late_error(graft_status status);
+  void keep(graft_status status);
+  graft_status wait_here(std::unique_lock<std::mutex>& lock, Patience* patience = nullptr);
+  graft_status first_slice(uint64_t ns);
+  graft_status wait_for_mark(std::unique_lock<std::mutex>& lock, Patience& patience);
+  graft_status error_of_passed(uint64_t commands);
+  graft_status mark_idle();
+  graft_status ask_mark();
+  graft_status ask_idle();
+  void wait_and_finish();       // takes the lock itself
+  void let_go_done() noexcept;  // takes the lock itself
+  [[noreturn]] void throw_kept(std::unique_lock<std::mutex>& lock);
+  void finish_wait(std::unique_lock<std::mutex>& lock, graft_status status);
+
+  Device& device_;
+  const int64_t id_;
+  const int priority_;
+  graft_stream handle_ = nullptr;
+  const graft_driver_table& table_;
+  AtomicCounts counts_;
+  WaitChecks concerns_;
+
+  mutable std::mutex mutex_;   // orders slot calls; guards what follows
+  std::optional<Error> kept_;  // the first late error that nobody has read
+  uint64_t unread_ = 0;        // late errors after it
+  Check check_ = nullptr;
+  void* check_context_ = nullptr;
+  std::unique_ptr<EventHandle> idle_mark_;  // for drivers without stream_query
+  PendingOps ops_;
+  std::vector<std::pair<uint64_t, std::shared_ptr<const void>>> kept_alive_;  // by commands before
+  std::shared_ptr<Recording> recording_;
+  std::atomic<uint64_t> memory_pool_{0};  // of recording_
+
+  std::atomic<bool> given_up_{false};
+  std::atomic<bool> keeps_any_{false};  // whether kept_alive_ holds any
+};
+
+}  // namespace graft

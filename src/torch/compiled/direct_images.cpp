@@ -1,0 +1,206 @@
+// src/torch/compiled/direct_images.cpp: nodes that train networks over images, calling their
+// kernels straight.
+#include "torch/compiled/direct_images.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+
+#include "compiler/analysis/image_layout.h"
+#include "compiler/analysis/operators.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/move/copy.h"
+#include "kernels/move/fill.h"
+#include "kernels/norm/normalization.h"
+#include "runtime/driver/dtype.h"
+#include "runtime/driver/op_tag.h"
+
+namespace graft::binding {
+namespace {
+
+using compiler::Argument;
+using compiler::argument;
+using compiler::ExternalCall;
+using compiler::Graph;
+using compiler::kNone;
+using compiler::Node;
+using compiler::operand;
+using compiler::TensorType;
+using compiler::ValueId;
+
+// Which of a call's operands an argument is; none where it is no tensor.
+std::optional<size_t> index_of(const Node& node, size_t position) {
+  if (operand(node, position) == kNone) return std::nullopt;
+  size_t before = 0;
+  for (size_t i = 0; i < position; ++i) {
+    compiler::each_value(node.arguments[i].list, [&](ValueId) { ++before; });
+    before += node.arguments[i].kind == Argument::Kind::kValue;
+  }
+  return before;
+}
+
+const TensorView* at(std::span<const TensorView> views, std::optional<size_t> index) {
+  return index ? &views[*index] : nullptr;
+}
+
+// The result, where the node gives it.
+const TensorView* wanted(const ExternalCall& call, size_t result) {
+  return call.node.results[result] == kNone ? nullptr : &call.results[result];
+}
+
+// What batch norm's kernels take: images in one dense layout, vectors side by side of one dtype.
+class NormOperands {
+ public:
+  explicit NormOperands(const Graph& graph) : graph_(graph) {}
+
+  void image(ValueId value) {
+    if (value == kNone) return;
+    const TensorType& type = graph_.values[value].type;
+    if (first_ == nullptr) first_ = &type;
+    fits_ = fits_ && is_floating(type.dtype) && type.sizes.size() >= 2 &&
+            (type.row_major() || is_channels_last(type)) && type == *first_;
+  }
+
+  void vectors(std::initializer_list<ValueId> values) {
+    for (const ValueId value : values) {
+      if (value == kNone) continue;
+      const TensorType& type = graph_.values[value].type;
+      if (!dtype_) dtype_ = type.dtype;
+      fits_ = fits_ && type.dtype == *dtype_ && type.sizes.size() == 1 && type.row_major();
+    }
+  }
+
+  bool fit() const { return fits_; }
+
+ private:
+  const Graph& graph_;
+  const TensorType* first_ = nullptr;
+  std::optional<graft_dtype> dtype_;
+  bool fits_ = true;
+};
+
+DirectNode norm_node(const Graph& graph, const Node& node) {
+  double momentum = 0, epsilon = 0;
+  if (node.arguments.size() != 8 || node.results.size() != 5 ||
+      !compiler::is_true(&node.arguments[5])) {
+    return {};
+  }
+  if (!compiler::number_of(node.arguments[6], &momentum)) return {};
+  if (!compiler::number_of(node.arguments[7], &epsilon)) return {};
+  if (std::ranges::count(node.results, kNone) != 0) return {};
+  const auto weight = index_of(node, 1), bias = index_of(node, 2), mean = index_of(node, 3),
+             variance = index_of(node, 4);
+  if (!mean || !variance) return {};
+  NormOperands operands(graph);
+  operands.image(operand(node, 0));
+  operands.image(node.results[0]);
+  operands.vectors({operand(node, 1), operand(node, 2), operand(node, 3), operand(node, 4),
+                    node.results[1], node.results[2], node.results[3], node.results[4]});
+  if (!operands.fit()) return {};
+  return [=, tag = op_tag("aten::_native_batch_norm_legit_functional")](const ExternalCall& call,
+                                                                        Stream& stream) {
+    const OpScope named(tag);
+    const std::span<const TensorView> given = call.operands, to = call.results;
+    if (given[0].count() == 0) {
+      for (size_t i : {1, 2}) fill(stream, to[i], Scalar::of(0.0));
+      copy(stream, to[3], given[*mean]);
+      copy(stream, to[4], given[*variance]);
+      return;
+    }
+    batch_norm_train(stream, to[0], to[1], to[2], &given[*mean], &given[*variance], given[0],
+                     at(given, weight), at(given, bias), momentum, epsilon, {&to[3], &to[4]});
+  };
+}
+
+DirectNode norm_gradient_node(const Graph& graph, const Node& node) {
+  double epsilon = 0;
+  if (node.arguments.size() != 10 || node.results.size() != 3) return {};
+  if (!compiler::number_of(node.arguments[8], &epsilon)) return {};
+  const bool train = compiler::is_true(&node.arguments[7]);
+  const auto weight = index_of(node, 2), mean = index_of(node, train ? 5 : 3),
+             spread = index_of(node, train ? 6 : 4);
+  if (!mean || !spread) return {};
+  NormOperands operands(graph);
+  for (size_t i : {0, 1}) operands.image(operand(node, i));
+  operands.image(node.results[0]);
+  operands.vectors({operand(node, 2), operand(node, train ? 5 : 3), operand(node, train ? 6 : 4),
+                    node.results[1], node.results[2]});
+  if (!operands.fit()) return {};
+  return [=, tag = op_tag("aten::native_batch_norm_backward")](const ExternalCall& call,
+                                                               Stream& stream) {
+    const OpScope named(tag);
+    const std::span<const TensorView> given = call.operands;
+    const NormGradients gradients{wanted(call, 0), wanted(call, 1), wanted(call, 2)};
+    if (given[1].count() == 0) {
+      for (const TensorView* one : {gradients.weight, gradients.bias}) {
+        if (one != nullptr) fill(stream, *one, Scalar::of(0.0));
+      }
+      return;
+    }
+    batch_norm_backward(stream, gradients, given[0], given[1], at(given, weight), given[*mean],
+                        given[*spread], train, epsilon);
+  };
+}
+
+bool numbers(const Argument& given, size_t count, int64_t* out) {
+  if (given.kind != Argument::Kind::kList) return false;
+  if (given.list.size() != 1 && given.list.size() != count) return false;
+  for (size_t i = 0; i < count; ++i) {
+    const Argument& one = given.list[given.list.size() == 1 ? 0 : i];
+    if (one.kind != Argument::Kind::kInteger || !one.integer.is_constant()) return false;
+    out[i] = one.integer.constant_part();
+  }
+  return true;
+}
+
+DirectNode convolution_gradient_node(const Graph& graph, const Node& node) {
+  if (node.arguments.size() != 11 || node.results.size() != 3) return {};
+  const ValueId input = operand(node, 1);
+  if (input == kNone) return {};
+  const size_t rank = graph.values[input].type.sizes.size();
+  const graft_dtype dtype = graph.values[input].type.dtype;
+  if (rank < 3 || rank > 5 || !is_floating(dtype)) return {};
+  for (size_t i : {0, 2}) {
+    const ValueId value = operand(node, i);
+    if (value == kNone || graph.values[value].type.dtype != dtype) return {};
+    if (graph.values[value].type.sizes.size() != rank) return {};
+  }
+  ConvolutionParameters found;
+  double groups = 0;
+  if (!numbers(node.arguments[4], rank - 2, found.stride) ||
+      !numbers(node.arguments[5], rank - 2, found.padding) ||
+      !numbers(node.arguments[6], rank - 2, found.dilation) ||
+      !compiler::number_of(node.arguments[9], &groups)) {
+    return {};
+  }
+  found.transposed = compiler::is_true(&node.arguments[7]);
+  found.groups = static_cast<int64_t>(groups);
+  return [found, tag = op_tag("aten::convolution_backward")](const ExternalCall& call,
+                                                             Stream& stream) {
+    const OpScope named(tag);
+    const TensorView &gradient = call.operands[0], &images = call.operands[1];
+    if (const TensorView* to = wanted(call, 0); to != nullptr && to->count() > 0) {
+      convolution_backward_input(stream, *to, gradient, call.operands[2], found);
+    }
+    if (const TensorView* to = wanted(call, 1); to != nullptr && to->count() > 0) {
+      convolution_backward_weight(stream, *to, gradient, images, found);
+    }
+    if (const TensorView* to = wanted(call, 2)) {
+      convolution_backward_bias(stream, *to, gradient);
+    }
+  };
+}
+
+}  // namespace
+
+DirectNode direct_image_node(const Graph& graph, const Node& node) {
+  const bool plain =
+      std::ranges::none_of(node.arguments, [](const Argument& one) { return !one.name.empty(); });
+  if (!plain) return {};
+  if (node.op == "aten._native_batch_norm_legit_functional.default") return norm_node(graph, node);
+  if (node.op == "aten.native_batch_norm_backward.default") return norm_gradient_node(graph, node);
+  if (node.op == "aten.convolution_backward.default") return convolution_gradient_node(graph, node);
+  return {};
+}
+
+}  // namespace graft::binding

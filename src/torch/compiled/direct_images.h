@@ -1,0 +1,13 @@
+// src/torch/compiled/direct_images.h: nodes that train networks over images, calling their kernels
+// straight.
+#pragma once
+
+#include "torch/compiled/direct_node.h"
+
+namespace graft::binding {
+
+// Of batch norm that trains, of its gradients and of a convolution's; empty for other nodes, and
+// where the kernels do not take the node's layouts or dtypes. As direct_node().
+DirectNode direct_image_node(const compiler::Graph& graph, const compiler::Node& node);
+
+}  // namespace graft::binding

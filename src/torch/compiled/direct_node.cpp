@@ -1,0 +1,136 @@
+// src/torch/compiled/direct_node.cpp: nodes of a compiled graph that call their kernel straight.
+#include "torch/compiled/direct_node.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/analysis/operators.h"
+#include "kernels/attention/attention.h"
+#include "kernels/move/fill.h"
+#include "kernels/random/random.h"
+#include "runtime/driver/dtype.h"
+#include "runtime/driver/op_tag.h"
+#include "torch/compiled/direct_images.h"
+#include "torch/device/generator.h"
+#include "torch/tensor/memory.h"
+
+namespace graft::binding {
+namespace {
+
+using compiler::Argument;
+using compiler::argument;
+using compiler::ExternalCall;
+using compiler::Graph;
+using compiler::kNone;
+using compiler::Node;
+using compiler::TensorType;
+using compiler::ValueId;
+
+constexpr size_t kSeed = 6, kOffset = 7;  // results of attention, for its dropout
+
+bool is_used(const Graph& graph, ValueId value) {
+  bool used = std::any_of(graph.outputs.begin(), graph.outputs.end(),
+                          [&](const compiler::Output& output) { return output.value == value; });
+  for (compiler::NodeId id : graph.order) {
+    compiler::each_value(graph.nodes[id].arguments,
+                         [&](ValueId operand) { used = used || operand == value; });
+  }
+  return used;
+}
+
+DirectNode dropout_node(const Graph& graph, const Node& node, c10::DeviceIndex device) {
+  double p = 0;
+  const ValueId input = compiler::operand(node, 0);
+  const Argument* given = argument(node, 1, "p");
+  if (input == kNone || given == nullptr || !compiler::number_of(*given, &p)) return {};
+  if (!compiler::is_true(argument(node, 2, "train")) || node.results.size() != 2) return {};
+  if (node.results[0] == kNone || node.results[1] == kNone) return {};
+  const graft_dtype dtype = graph.values[input].type.dtype;
+  if (!is_floating(dtype) || graph.values[node.results[0]].type.dtype != dtype) return {};
+  return
+      [p, device, tag = op_tag("aten::native_dropout")](const ExternalCall& call, Stream& stream) {
+        const TensorView& from = call.operands[0];
+        if (from.count() == 0) return;
+        const OpScope named(tag);
+        const auto [seed, offset] = next_philox(
+            std::nullopt, device_of(device), philox_increment(static_cast<uint64_t>(from.count())));
+        dropout(stream, call.results[0], call.results[1], from, {seed, offset}, p);
+      };
+}
+
+// The bias for every score; dimensions that it lacks or has once repeat.
+TensorView spread(const TensorView& bias, const Attention& call) {
+  TensorView wide = bias;
+  wide.rank = 4;
+  const int64_t sizes[] = {call.query.sizes[0], call.query.sizes[1], call.query.sizes[2],
+                           call.key.sizes[2]};
+  for (int d = 0; d < 4; ++d) {
+    const int from = d - 4 + bias.rank;
+    wide.sizes[d] = sizes[d];
+    wide.strides[d] = from < 0 || bias.sizes[from] == 1 ? 0 : bias.strides[from];
+  }
+  return wide;
+}
+
+bool takes_attention(const Graph& graph, const Node& node) {
+  if (node.results.size() <= kOffset || node.results[0] == kNone || node.results[1] == kNone) {
+    return false;
+  }
+  double dropout = 0;
+  const Argument* given = argument(node, 4, "dropout_p");
+  if (given != nullptr && (!compiler::number_of(*given, &dropout) || dropout != 0)) return false;
+  const graft_dtype dtype = graph.values[node.results[0]].type.dtype;
+  if (dtype != GRAFT_FLOAT32 && !is_half(dtype)) return false;
+  for (size_t i = 0; i < 3; ++i) {
+    const ValueId value = compiler::operand(node, i);
+    if (value == kNone || graph.values[value].type.dtype != dtype) return false;
+    if (graph.values[value].type.sizes.size() != 4) return false;
+  }
+  const ValueId bias = compiler::operand(node, 3);
+  if (bias != kNone && !is_floating(graph.values[bias].type.dtype)) return false;
+  const TensorType& sums = graph.values[node.results[1]].type;
+  return sums.row_major() && sums.dtype == GRAFT_FLOAT32;
+}
+
+DirectNode attention_node(const Graph& graph, const Node& node) {
+  if (!takes_attention(graph, node)) return {};
+  double scale = 0;
+  const Argument* given = argument(node, 7, "scale");
+  if (given != nullptr && given->kind == Argument::Kind::kNone) given = nullptr;
+  const bool scaled = given != nullptr;
+  if (scaled && !compiler::number_of(*given, &scale)) return {};
+  const bool causal = compiler::is_true(argument(node, 5, "is_causal"));
+  std::vector<size_t> numbers;
+  for (size_t i : {kSeed, kOffset}) {
+    if (node.results[i] != kNone && is_used(graph, node.results[i])) numbers.push_back(i);
+  }
+  return [=, tag = op_tag("aten::" + node.op.substr(node.op.find('.') + 1))](
+             const ExternalCall& call, Stream& stream) {
+    const OpScope named(tag);
+    Attention wanted;
+    wanted.query = call.operands[0];
+    wanted.key = call.operands[1];
+    wanted.value = call.operands[2];
+    wanted.causal = causal;
+    wanted.scale = scaled ? scale : 1 / std::sqrt(static_cast<double>(wanted.query.sizes[3]));
+    TensorView bias;
+    if (call.operands.size() > 3) {
+      bias = spread(call.operands[3], wanted);
+      wanted.bias = &bias;
+    }
+    attention(stream, call.results[0], call.results[1], wanted);
+    for (size_t i : numbers) fill(stream, call.results[i], Scalar::of(int64_t{0}));
+  };
+}
+
+}  // namespace
+
+DirectNode direct_node(const Graph& graph, const Node& node, c10::DeviceIndex device) {
+  if (node.op == "aten.native_dropout.default") return dropout_node(graph, node, device);
+  if (node.op == "aten._scaled_dot_product_fused_attention_overrideable.default") {
+    return attention_node(graph, node);
+  }
+  return direct_image_node(graph, node);
+}
+
+}  // namespace graft::binding

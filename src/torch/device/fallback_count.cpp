@@ -1,0 +1,174 @@
+// src/torch/device/fallback_count.cpp: counts fallbacks and applies their policy.
+#include "torch/device/fallback_count.h"
+
+#include <c10/util/Exception.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "runtime/driver/op_tag.h"
+#include "torch/device/type.h"
+
+namespace graft::binding {
+namespace {
+
+// What the message of a driver without a working compiler holds: the variable that names one.
+constexpr const char* kNoCompiler = "GRAFT_CC";
+
+struct Counters {
+  std::mutex mutex;
+  std::unordered_map<std::string, std::unique_ptr<FallbackCounter>> by_name;  // guarded by mutex
+};
+
+Counters& counters() {
+  static auto* counters = new Counters;
+  return *counters;
+}
+
+struct PolicyName {
+  FallbackPolicy policy;
+  const char* name;
+};
+constexpr PolicyName kPolicies[] = {{FallbackPolicy::kOff, "off"},
+                                    {FallbackPolicy::kWarn, "warn"},
+                                    {FallbackPolicy::kForbid, "forbid"}};
+
+FallbackPolicy policy_of_environment() {
+  const char* wanted = std::getenv("GRAFT_FALLBACK");
+  if (wanted == nullptr || *wanted == '\0') return FallbackPolicy::kWarn;
+  for (const PolicyName& one : kPolicies) {
+    if (one.name == std::string(wanted)) return one.policy;
+  }
+  TORCH_WARN("GRAFT_FALLBACK=", wanted, " is not known: give off, warn or forbid. 'warn' holds.");
+  return FallbackPolicy::kWarn;
+}
+
+std::atomic<FallbackPolicy>& policy() {
+  static std::atomic<FallbackPolicy> policy{policy_of_environment()};
+  return policy;
+}
+
+}  // namespace
+
+FallbackPolicy fallback_policy() { return policy(); }
+void set_fallback_policy(FallbackPolicy wanted) { policy() = wanted; }
+
+std::string policy_name(FallbackPolicy wanted) {
+  for (const PolicyName& one : kPolicies) {
+    if (one.policy == wanted) return one.name;
+  }
+  return "unknown";
+}
+
+FallbackPolicy policy_named(const std::string& name) {
+  for (const PolicyName& one : kPolicies) {
+    if (one.name == name) return one.policy;
+  }
+  TORCH_CHECK(false, "there is no fallback policy '", name, "': give off, warn or forbid");
+}
+
+void FallbackCounter::announce() {
+  const FallbackPolicy now = fallback_policy();
+  const std::string device = device_name();
+  TORCH_CHECK(now != FallbackPolicy::kForbid, op_, " has no kernel for these arguments on device '",
+              device, "', and running it on the CPU is forbidden (GRAFT_FALLBACK=forbid or torch.",
+              device,
+              ".fallback.forbid()). Allow it with GRAFT_FALLBACK=warn, or move the tensors "
+              "to the CPU yourself.");
+  if (now == FallbackPolicy::kWarn && !warned_.exchange(true)) {
+    TORCH_WARN(op_, " has no kernel for these arguments on device '", device,
+               "' and runs on the CPU. Counted in torch.", device,
+               ".fallback; silence this with GRAFT_FALLBACK=off, forbid it with "
+               "GRAFT_FALLBACK=forbid.");
+  }
+}
+
+void FallbackCounter::add(uint64_t bytes, double seconds) {
+  const std::lock_guard lock(mutex_);
+  ++count_.calls;
+  count_.bytes += bytes;
+  count_.seconds += seconds;
+}
+
+void FallbackCounter::explain(const std::string& reason, bool told) {
+  if (told) warned_ = true;
+  const std::lock_guard lock(mutex_);
+  if (count_.reason != reason) count_.reason = reason;
+}
+
+FallbackCount FallbackCounter::count() const {
+  const std::lock_guard lock(mutex_);
+  return count_;
+}
+
+void FallbackCounter::reset() {
+  const std::lock_guard lock(mutex_);
+  count_ = {};
+}
+
+FallbackCounter& fallback_counter(const std::string& op) {
+  Counters& all = counters();
+  const std::lock_guard lock(all.mutex);
+  auto& counter = all.by_name[op];
+  if (counter == nullptr) counter = std::make_unique<FallbackCounter>(op);
+  return *counter;
+}
+
+FallbackCounter& fallback_counter(const c10::OperatorName& op) {
+  return fallback_counter(c10::toString(op));
+}
+
+std::map<std::string, FallbackCount> fallback_counts() {
+  Counters& all = counters();
+  const std::lock_guard lock(all.mutex);
+  std::map<std::string, FallbackCount> found;
+  for (const auto& [name, counter] : all.by_name) {
+    const FallbackCount count = counter->count();
+    if (count.calls > 0) found[name] = count;
+  }
+  return found;
+}
+
+void reset_fallback_counts() {
+  Counters& all = counters();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [name, counter] : all.by_name) counter->reset();
+}
+
+void count_fallback(const std::string& op, uint64_t bytes, double seconds) {
+  FallbackCounter& counter = fallback_counter(op);
+  counter.announce();
+  counter.add(bytes, seconds);
+}
+
+void explain_fallback(const Error& why) {
+  static std::mutex mutex;
+  static auto& told = *new std::set<std::string>();
+  const std::string text = why.what(), op = op_name(current_tag());
+  std::string reason = why.status() == GRAFT_COMPILE_ERROR ? text : "";
+  for (const char* one : {kNoCompiler, "float64 is not supported"}) {
+    if (text.find(one) != std::string::npos) reason = one;
+  }
+  const bool compilerless = reason == kNoCompiler;
+  if (!op.empty()) fallback_counter(op).explain(text, compilerless);
+  if (reason.empty()) return;
+  {
+    const std::lock_guard lock(mutex);
+    if (!told.insert(reason).second) return;
+  }
+  if (compilerless) {
+    TORCH_WARN("No kernel can be compiled. An operator whose kernel was not built ahead of time ",
+               op.empty() ? "" : "(here " + op + ") ", "runs on the CPU, counted in torch.",
+               device_name(),
+               ".fallback; a compiled function runs operator by operator. This is said once. "
+               "`pip install torch-graft[compiler]` brings a compiler that is found without a "
+               "setting. ",
+               text);
+  } else {
+    TORCH_WARN(text);
+  }
+}
+
+}  // namespace graft::binding

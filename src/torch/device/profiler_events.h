@@ -1,0 +1,10 @@
+// src/torch/device/profiler_events.h: timed events around operators, for profilers without Kineto.
+#pragma once
+
+namespace graft::binding {
+
+// Registers what `torch.autograd.profiler.profile(use_device=...)` takes its times from. Called
+// once, by attach_profiler; lives as long as the process.
+void attach_profiler_events();
+
+}  // namespace graft::binding

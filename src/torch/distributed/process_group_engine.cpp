@@ -1,0 +1,128 @@
+// src/torch/distributed/process_group_engine.cpp: which engine the ranks of a group have in common.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/driver/error.h"
+#include "runtime/stream/device.h"
+#include "runtime/stream/platform.h"
+#include "torch/device/type.h"
+#include "torch/distributed/process_group.h"
+
+namespace graft::binding {
+namespace {
+
+using Id = CollectiveGroup::Id;
+
+const std::string kStaged = "staged";
+const std::string kHost = "host";
+const std::string kId = "graft/id";
+
+std::string key_of(size_t rank) { return "graft/engine/" + std::to_string(rank); }
+
+std::string link_of(const char* path) {
+  std::error_code unreadable;
+  return std::filesystem::read_symlink(path, unreadable).string();
+}
+
+// The same for processes that may share memory and sockets: the boot and the namespaces.
+std::string place() {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  return boot + " " + link_of("/proc/self/ns/ipc") + " " + link_of("/proc/self/ns/net");
+}
+
+}  // namespace
+
+std::string ProcessGroup::offer(Device& device) const {
+  const std::string& wanted = options_->engine;
+  if (wanted == kStaged) return kStaged;
+  const bool available = CollectiveGroup::available(device);
+  TORCH_CHECK(available || wanted != "native", "GRAFT_COLLECTIVES=native, but the driver of ",
+              device.label(), " has no collectives; unset it to stage through host memory");
+  if (!available) return kStaged;
+  const std::string where = wanted == "native" ? std::string() : " on " + place();
+  return "native by " + std::string(device.driver().name()) + where;
+}
+
+// Stays out, as all ranks do, where the library says that it does not reach all of them.
+void ProcessGroup::join(Device& device) try {
+  Id id{};
+  if (getRank() == 0 || mirrored()) {
+    id = CollectiveGroup::make_id(device);
+    store_->set(kId, std::vector<uint8_t>(id.begin(), id.end()));
+  } else {
+    const std::vector<uint8_t> found = store_->get(kId);
+    TORCH_CHECK(found.size() == id.size(), "rank 0 wrote an id of ", found.size(),
+                " bytes for the group, and this rank expects ", id.size(),
+                ": the ranks run different versions");
+    std::copy(found.begin(), found.end(), id.begin());
+  }
+  auto group = std::make_unique<CollectiveGroup>(
+      device, id, static_cast<uint32_t>(getRank()), static_cast<uint32_t>(getSize()),
+      std::chrono::duration_cast<std::chrono::nanoseconds>(options_->timeout));
+  auto made = std::make_shared<NativeEngine>(device, std::move(group), roll_call_);
+  const std::lock_guard lock(aborting_);
+  native_ = std::move(made);
+  if (aborted_) native_->abort();
+} catch (const Error& error) {
+  if (error.status() != GRAFT_UNSUPPORTED || options_->engine != "auto") throw;
+}
+
+// Waits for all ranks; the store's own message names keys.
+void ProcessGroup::meet() {
+  std::vector<std::string> keys;
+  for (size_t rank = 0; rank < ranks(); ++rank) keys.push_back(key_of(rank));
+  try {
+    store_->wait(keys, options_->timeout);
+  } catch (const std::exception& error) {
+    std::vector<int> missing;
+    try {
+      for (int rank = 0; rank < getSize(); ++rank) {
+        if (!store_->check({keys[static_cast<size_t>(rank)]})) missing.push_back(rank);
+      }
+    } catch (const std::exception&) {
+      missing.clear();  // the store is gone, and error says so
+    }
+    if (missing.empty()) throw;
+    C10_THROW_ERROR(DistBackendError,
+                    "the group's first collective on " + std::string(device_name()) +
+                        " waits for all ranks, and " + roll_call_->names(missing) +
+                        " did not come within " + std::to_string(options_->timeout.count()) +
+                        " ms: ended, hanging or far behind");
+  }
+}
+
+// Whether all ranks offer the same collectives of their drivers.
+bool ProcessGroup::agree(Device& device) {
+  if (mirrored()) {
+    TORCH_CHECK(device.driver().name() == kHost, "GRAFT_HOST_SIMULATE simulates ranks of the host ",
+                "driver, and ", device.label(), " is not one of its devices");
+    return true;
+  }
+  const std::string own = offer(device);
+  store_->set(key_of(static_cast<size_t>(getRank())), own);
+  meet();
+  bool same = own != kStaged;
+  for (size_t rank = 0; rank < ranks(); ++rank) same &= store_->get_to_str(key_of(rank)) == own;
+  return same;
+}
+
+CollectiveEngine& ProcessGroup::engine(c10::Device device) {
+  Device& mine = platform().device(device.index());
+  if (!agreed_) {
+    if (agree(mine)) join(mine);
+    agreed_ = true;
+  }
+  if (!native_) return *staged_;
+  TORCH_CHECK(&native_->device() == &mine, "this group works on ", native_->device().label(),
+              ", where its first collective was, and not on ", mine.label(),
+              ": call set_device before, or make another group");
+  return *native_;
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,95 @@
+// src/torch/python/optimize.cpp: watches of tensors and the calls of optimized models for Python.
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "compiler/graph/text.h"
+#include "compiler/passes/lowering.h"
+#include "kernels/convolution/convolution.h"
+#include "torch/compiled/prepared_graph.h"
+#include "torch/compiled/tensor_watch.h"
+#include "torch/compiled/traced_calls.h"
+#include "torch/device/current.h"
+#include "torch/python/python.h"
+
+namespace graft::binding {
+
+namespace py = pybind11;
+
+namespace {
+
+// The tensors of a call in the order of TracedCalls, or None where it holds other things than
+// tensors, plain values and containers of them.
+py::object argument_tensors(py::handle arguments, py::handle keywords) {
+  const auto found = CallArguments::of(arguments.ptr(), keywords.ptr());
+  if (!found.has_value()) return py::none();
+  py::list tensors;
+  for (PyObject* one : found->tensors()) tensors.append(py::reinterpret_borrow<py::object>(one));
+  return tensors;
+}
+
+using Strides = std::optional<std::vector<int64_t>>;
+
+// By output; none where they are no numbers, and for what is no tensor.
+std::vector<Strides> output_strides(const compiler::Graph& graph) {
+  std::vector<Strides> all;
+  for (const compiler::Output& output : graph.outputs) {
+    Strides& strides = all.emplace_back();
+    if (output.value == compiler::kNone) continue;
+    strides.emplace();
+    for (const compiler::Size& stride : graph.values[output.value].type.strides) {
+      if (strides && !stride.is_constant()) strides.reset();
+      if (strides) strides->push_back(stride.constant_part());
+    }
+  }
+  return all;
+}
+
+// The texts of the graph's prologue, where it has one, and of what remains, after all passes, which
+// of the graph's inputs the prologue takes, and the strides of its outputs. may_lay_out: as
+// channels_last of compiler::lower(), less what the device prefers.
+std::tuple<std::optional<std::string>, std::string, std::vector<size_t>, std::vector<Strides>>
+lower(const std::string& text, bool training, int64_t device, bool may_lay_out) {
+  const bool channels_last =
+      may_lay_out &&
+      prefers_channels_last(current_stream(static_cast<c10::DeviceIndex>(device)).device(),
+                            GRAFT_FLOAT32);
+  const compiler::Lowered lowered = compiler::lower(
+      compiler::parse(text), training ? compiler::Mode::kTraining : compiler::Mode::kInference,
+      channels_last);
+  std::optional<std::string> prologue;
+  if (lowered.prologue.has_value()) prologue = compiler::print(*lowered.prologue);
+  return {prologue, compiler::print(lowered.main), lowered.taken, output_strides(lowered.main)};
+}
+
+}  // namespace
+
+void bind_optimize(py::module& module) {
+  py::class_<TensorWatch>(module, "TensorWatch")
+      .def(py::init<std::vector<at::Tensor>>())
+      .def("look", [](TensorWatch& watch) { translate([&] { watch.look(); }); })
+      .def("unchanged", &TensorWatch::unchanged)
+      .def("trusted", &TensorWatch::trusted)
+      .def("wait_for_writers",
+           [](const TensorWatch& watch) { translate([&] { watch.wait_for_writers(); }); });
+  py::class_<TracedCalls>(module, "TracedCalls")
+      .def(py::init<size_t, bool>(), py::arg("most"), py::arg("without_gradients"))
+      .def("call", torch::wrap_pybind_function(&TracedCalls::call))
+      .def("add", torch::wrap_pybind_function(&TracedCalls::add))
+      .def("clear", &TracedCalls::clear)
+      .def("__len__", &TracedCalls::size)
+      .def_property_readonly("hits", &TracedCalls::hits);
+  py::class_<PreparedGraph>(module, "PreparedGraph")
+      .def(py::init<py::object, py::object, std::vector<size_t>>())
+      .def("__call__", torch::wrap_pybind_function(&PreparedGraph::call))
+      .def_property_readonly("preparations", &PreparedGraph::preparations);
+  define(module, "compiler_lower", &lower);
+  module.def("argument_tensors", torch::wrap_pybind_function(&argument_tensors));
+  module.def("calls_are_observed", &Modes::observed);
+  py::class_<ModelState>(module, "ModelState")
+      .def(py::init([](py::handle root) { return ModelState(root.ptr()); }))
+      .def("holds", [](ModelState& state, py::handle root) { return state.holds(root.ptr()); });
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,34 @@
+// src/torch/python/python.h: the parts of the extension module torch_graft._C.
+#pragma once
+
+#include <utility>
+
+#include "torch/device/errors.h"
+#include "torch/version/python.h"
+
+namespace graft::binding {
+
+// Each adds its functions and types to the module.
+void bind_devices(pybind11::module& module);
+void bind_memory(pybind11::module& module);
+void bind_sharing(pybind11::module& module);
+void bind_fallback(pybind11::module& module);
+void bind_graphs(pybind11::module& module);
+void bind_distributed(pybind11::module& module);
+void bind_compiler(pybind11::module& module);
+void bind_optimize(pybind11::module& module);
+void bind_compiled_graphs(pybind11::module& module);
+void bind_ve(pybind11::module& module);
+
+// Defines module.name as f, a function without captures: called without Python's lock, its errors
+// and warnings become Python's.
+template <class Result, class... Arguments, class... Extra>
+void define(pybind11::module& module, const char* name, Result (*f)(Arguments...),
+            const Extra&... extra) {
+  const auto translated = [f](Arguments... arguments) -> Result {
+    return translate([&]() -> Result { return f(std::forward<Arguments>(arguments)...); });
+  };
+  module.def(name, torch::wrap_pybind_function_no_gil(translated), extra...);
+}
+
+}  // namespace graft::binding

@@ -1,0 +1,132 @@
+// tests/compiler/analysis/verifier_test.cpp: every rule of the verifier, broken once.
+#include "compiler/analysis/verifier.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/compiler/graph/text_builder.h"
+
+namespace graft::compiler {
+namespace {
+
+using test::has;
+using test::message;
+
+const std::string kBody =
+    "symbol s range 1..64 hint 4 from %x[0]\n"
+    "input %x: float32[s, 3] activation\n"
+    "input %m: float32[3] buffer mutated\n"
+    "input %k: float32[] scalar\n"
+    "constant %c: float32[3] = [1.0, 2.0, 3.0]\n"
+    "node %y: float32[s, 3] = aten.add.Tensor(%x, %c) at \"model.py:7\"\n"
+    "node %z: float32[s, 3] = aten.relu.default(%y) at \"model.py:8\"\n"
+    "node %w: float32[3] = aten.copy_.default(%m, %c) writes %m views %m at \"model.py:9\"\n"
+    "group g0 pointwise %y %z\n"
+    "output %z\n";
+
+struct Rule {
+  const char* says;
+  std::function<void(Graph&)> break_it;
+};
+
+GraphValue& value(Graph& graph, const char* name) { return graph.values[graph.find(name)]; }
+Node& node(Graph& graph, const char* name) { return graph.nodes[value(graph, name).node]; }
+
+const Rule kRules[] = {
+    {"symbol s: it is defined twice", [](Graph& g) { g.symbols.push_back(g.symbols[0]); }},
+    {"word of the text form", [](Graph& g) { g.symbols[0].name = "true"; }},
+    {"the range is empty", [](Graph& g) { g.symbols[0].low = 65; }},
+    {"the hint lies outside the range", [](Graph& g) { g.symbols[0].hint = 65; }},
+    {"dimension or integer is negative", [](Graph& g) { g.symbols[0].dim = -1; }},
+    {"its value does not exist", [](Graph& g) { g.symbols[0].value = 99; }},
+    {"its value has no such dimension", [](Graph& g) { g.symbols[0].dim = 2; }},
+    {"is not this symbol alone", [](Graph& g) { g.symbols[0].dim = 1; }},
+    {"its dtype is not known",
+     [](Graph& g) { value(g, "x").type.dtype = static_cast<graft_dtype>(15); }},
+    {"more than 16 dimensions", [](Graph& g) { value(g, "m").type.sizes.resize(17, Size(1)); }},
+    {"not as many strides as sizes", [](Graph& g) { value(g, "m").type.strides.clear(); }},
+    {"a size or stride is negative", [](Graph& g) { value(g, "m").type.sizes[0] = Size(-1); }},
+    {"a symbol that is not defined",
+     [](Graph& g) { value(g, "m").type.sizes[0] = Size::symbol("q"); }},
+    {"another value has its name", [](Graph& g) { value(g, "m").name = "x"; }},
+    {"an input: its value does not exist", [](Graph& g) { g.inputs.push_back(99); }},
+    {"it is not marked as an input", [](Graph& g) { value(g, "m").origin = Origin::kNode; }},
+    {"it is not marked as a constant", [](Graph& g) { value(g, "c").origin = Origin::kNode; }},
+    {"it is defined twice", [](Graph& g) { g.inputs.push_back(g.inputs[0]); }},
+    {"what it aliases is no earlier input", [](Graph& g) { value(g, "x").alias = g.find("m"); }},
+    {"a scalar has no dimensions", [](Graph& g) { value(g, "x").kind = InputKind::kScalar; }},
+    {"its elements are not of its dtype", [](Graph& g) { value(g, "c").whole = {1}; }},
+    {"neither one element nor as many", [](Graph& g) { value(g, "c").data.pop_back(); }},
+    {"complex elements have no text", [](Graph& g) { value(g, "c").type.dtype = GRAFT_COMPLEX64; }},
+    {"the order: it names a node", [](Graph& g) { g.order.push_back(99); }},
+    {"in the order twice", [](Graph& g) { g.order.push_back(g.order[1]); }},
+    {"node %y (aten.add.Tensor, model.py:7): an operand is not defined before it",
+     [](Graph& g) { node(g, "y").arguments[0].value = g.find("z"); }},
+    {"it writes what is no operand", [](Graph& g) { node(g, "w").writes = {g.find("x")}; }},
+    {"it views what is no operand", [](Graph& g) { node(g, "w").views = g.find("x"); }},
+    {"a result does not belong to it", [](Graph& g) { value(g, "z").node = 0; }},
+    {"in-place operator needs the mark", [](Graph& g) { node(g, "w").writes.clear(); }},
+    {"a random operator needs \"random\"", [](Graph& g) { node(g, "w").op = "aten.rand.default"; }},
+    {"an elementwise operator has no effect", [](Graph& g) { node(g, "z").random = true; }},
+    {"an elementwise operator has one result", [](Graph& g) { node(g, "y").results.clear(); }},
+    {"does not broadcast to the result",
+     [](Graph& g) { value(g, "y").type.sizes[1] = value(g, "y").type.strides[0] = Size(4); }},
+    {"more dimensions than every operand",
+     [](Graph& g) {
+       value(g, "z").type.sizes.insert(value(g, "z").type.sizes.begin(), Size(1));
+       value(g, "z").type.strides.insert(value(g, "z").type.strides.begin(), Size(1));
+     }},
+    {"an output: its value is not defined", [](Graph& g) { g.outputs[0].value = 99; }},
+    {"exactly when it names one", [](Graph& g) { g.outputs[0].kind = Output::Kind::kInteger; }},
+    {"the mutation of is no input", [](Graph& g) { g.outputs[0].mutation = g.find("y"); }},
+    {"it writes a constant",
+     [](Graph& g) {
+       node(g, "w").arguments[0].value = node(g, "w").writes[0] = node(g, "w").views = g.find("c");
+     }},
+    {"not marked \"mutated\"", [](Graph& g) { value(g, "m").mutated = false; }},
+    {"another group has its name",
+     [](Graph& g) {
+       g.groups.push_back({"g0", {}, {}});
+     }},
+    {"it is empty", [](Graph& g) { g.groups[0].nodes.clear(); }},
+    {"a node is not in the program", [](Graph& g) { g.groups[0].nodes[0] = 99; }},
+    {"it is in two groups",
+     [](Graph& g) {
+       g.groups.push_back({"g1", {}, {0}});
+     }},
+    {"not in program order",
+     [](Graph& g) { std::swap(g.groups[0].nodes[0], g.groups[0].nodes[1]); }},
+    {"with an effect is never grouped", [](Graph& g) { g.groups[0].nodes.push_back(2); }},
+    {"first node is no matrix product", [](Graph& g) { g.groups[0].kind = GroupKind::kMatmul; }},
+    {"first node is no convolution", [](Graph& g) { g.groups[0].kind = GroupKind::kConvolution; }},
+};
+
+TEST(Verifier, TakesASoundGraph) {
+  EXPECT_EQ(message([] { test::graph_of(kBody); }), "");
+}
+
+TEST(Verifier, NamesEveryBrokenRule) {
+  for (const Rule& rule : kRules) {
+    Graph graph = test::graph_of(kBody);
+    rule.break_it(graph);
+    const std::string text = message([&] { verify(graph); });
+    EXPECT_TRUE(has(text, rule.says)) << "expected: " << rule.says << "\nsaid: " << text;
+    EXPECT_TRUE(has(text, "graph t: ")) << text;
+  }
+}
+
+TEST(Verifier, RefusesGroupsThatNeedOneAnother) {
+  const std::string body =
+      "input %x: float32[3] activation\n"
+      "node %a: float32[3] = aten.neg.default(%x)\n"
+      "node %b: float32[3] = aten.exp.default(%a)\n"
+      "node %c: float32[3] = aten.sin.default(%x)\n"
+      "node %d: float32[3] = aten.cos.default(%c)\n";
+  EXPECT_EQ(message([&] { test::graph_of(body + "group g pointwise %a %b\n"); }), "");
+  const std::string crossed = body + "group g pointwise %a %d\ngroup h pointwise %b %c\n";
+  EXPECT_TRUE(has(message([&] { test::graph_of(crossed); }), "need one another's results"));
+}
+
+}  // namespace
+}  // namespace graft::compiler
