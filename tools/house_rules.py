@@ -5,7 +5,7 @@ read here: "driver < {memory, stream}" lets memory include driver, and not strea
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Protocol
@@ -22,6 +22,7 @@ HOUSED = ("src/", *(f"tests/{layer}/" for layer in TESTED))
 _ORDER = re.compile(r"^\| `(\w+)` \| (\w+(?: < [\w{}, ]+)+) \|$", re.MULTILINE)
 _ARROW = re.compile(r"^\| `(\w+)/(\w+)` \| `(\w+)` \| ([^|]+) \|$", re.MULTILINE)
 _INCLUDE = re.compile(r'^#include "(\w+)/(\w+)/[^"]+"', re.MULTILINE)
+_ALIAS = re.compile(r"^using (\w+) =", re.MULTILINE)
 _TYPE = re.compile(
     r"^(?:class|struct|enum class)\s+(?:GRAFT_EXPORT\s+)?(\w+)[^;{]*\{", re.MULTILINE
 )
@@ -120,7 +121,7 @@ def one_type_one_name(tree: Files) -> Iterator[Finding]:
     places: dict[str, list[str]] = defaultdict(list)
     for source in tree.code:
         if source.path.startswith("src/") and source.is_header:
-            for name in Counter(_TYPE.findall(source.text)):
+            for name in {*_TYPE.findall(source.text), *_ALIAS.findall(source.text)}:
                 places[name].append(source.path)
     for name, paths in sorted(places.items()):
         for path in paths[1:]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import check_design as design
+import house_rules as house
 from source_scan import Source
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
@@ -55,6 +56,16 @@ PRIVATE = [
     "from torch_graft import version\n",
     "from torch_graft.version import a\n",
 ]
+
+# A layer whose folder b may include a.
+LAYOUT = {house.LAYOUT: "| `kernels` | a < {b, c} |\n"}
+ARROW = {house.LAYOUT: LAYOUT[house.LAYOUT] + "| `kernels/a` | `b` | why |\n"}
+
+
+def folder(path: str, *files: str) -> dict[str, str]:
+    """A folder with a README and these files, each with nothing in it."""
+    return {f"{path}/{name}": "" for name in ("README.md", *files)}
+
 
 BODY = "  x();\n"
 BAD = [
@@ -149,6 +160,22 @@ BAD = [
         design.python_names,
         {SEAM: TABLE.replace("}", '"a": "torch:_b"}'), "python/torch_graft/a.py": USES},
     ),
+    (house.folder_sizes, folder("src/kernels/a", "b.h")),
+    (house.folder_sizes, folder("src/kernels/a", *(f"f{n}.h" for n in range(30)))),
+    (house.folder_order, LAYOUT | {"src/kernels/a/d.h": '#include "kernels/b/e.h"\n'}),
+    (house.folder_order, LAYOUT | {"src/kernels/b/d.cpp": '#include "kernels/c/e.h"\n'}),
+    (house.folder_order, LAYOUT | {"src/kernels/d/d.cpp": "int a;\n"}),
+    (house.folder_order, ARROW | {"src/kernels/b/d.h": '#include "kernels/a/e.h"\n'}),
+    (house.repeated_names, {"src/kernels/sort/sort_key.h": ""}),
+    (house.readmes, {"src/kernels/sort/key.h": ""}),
+    (house.mirrored_tests, {"tests/kernels/a/b_test.cpp": "", "src/kernels/c/b.cpp": ""}),
+    (
+        house.one_type_one_name,
+        {
+            "src/kernels/a.h": "struct GRAFT_EXPORT Same {\n};\n",
+            "src/runtime/a.h": "class Same final : public Other {\n};\n",
+        },
+    ),
 ]
 
 
@@ -162,7 +189,8 @@ def test_command_fails_on_a_fault_and_passes_a_good_tree(tmp_path):
         command = [sys.executable, str(TOOLS / "check_design.py"), str(root)]
         return subprocess.run(command, capture_output=True, text=True)
 
-    make_tree(tmp_path / "good", {"src/runtime/a.cpp": "int a;\n", "src/runtime/a.h": ""})
+    good_files = {"src/runtime/a.cpp": "int a;\n", "src/runtime/a.h": ""}
+    make_tree(tmp_path / "good", folder("src/runtime") | good_files)
     make_tree(tmp_path / "bad", {"src/runtime/a.cpp": '#include "torch/b.h"\n'})
     good, bad = run(tmp_path / "good"), run(tmp_path / "bad")
     assert good.returncode == 0, good.stdout
@@ -171,6 +199,16 @@ def test_command_fails_on_a_fault_and_passes_a_good_tree(tmp_path):
 
 
 GOOD = {
+    **ARROW,
+    **folder("src/kernels", "d.h"),
+    **folder("src/kernels/a", "main.cpp"),
+    **folder("src/kernels/b", "b.h", "b.cpp"),
+    **folder("src/runtime", "e.h"),
+    **folder("src/torch"),
+    **folder("src/torch/version"),
+    **folder("tests/kernels/b", "b_test.cpp", "one.h"),
+    "src/kernels/a/d.h": '#include "kernels/b/b.h"\nstruct Same;\nstruct One {\n};\n',
+    "src/kernels/b/d.cpp": '#include "kernels/a/d.h"\nstruct One {\n};\n',
     "src/torch/a.cpp": '#include <ATen/ATen.h>\n#include "kernels/b.h"\n',
     "src/kernels/b.h": '#include "runtime/c.h"\n',
     "drivers/one/d.cpp": '#include "graft/driver.h"\n#include "queue.h"\n#include <CL/cl.h>\n',

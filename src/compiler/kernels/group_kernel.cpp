@@ -172,7 +172,7 @@ class Writer {
     }
     const auto scalar = scalars_.find(value);
     if (scalar != scalars_.end()) return scalar->second;
-    const compiler::Value& constant = graph_.values[value];
+    const GraphValue& constant = graph_.values[value];
     return cast_number(ir::compute_type(constant.type.dtype), constant_number(constant));
   }
 
@@ -376,7 +376,7 @@ std::optional<GroupKernel> group_kernel(const Graph& graph, const Effects& effec
   kernel.loops = std::move(*loops);
   kernel.nodes = nodes;
   for (ValueId value : edges_of(graph, effects, nodes).inputs) {
-    const compiler::Value& given = graph.values[value];
+    const GraphValue& given = graph.values[value];
     if (is_number(given) && given.origin == Origin::kInput) kernel.numbers.push_back(value);
   }
   const std::string text = group_description(graph, kernel);

@@ -13,7 +13,7 @@ using ir::Address;
 using ir::Builder;
 using ir::Value;
 
-constexpr uint32_t kLanes = 16;
+constexpr uint32_t kColumnLanes = 16;
 
 std::string key_of(const char* what, const TensorView& matrices) {
   return std::string(what) + "_" + name_of(matrices.dtype) +
@@ -32,7 +32,7 @@ Value length_below(const MatrixParameter<Number>& a, Value column, Value k, Valu
   const Value zero = like(real_part(a.load(a.down(column, k))), 0);
   const Value largest = ir::reduce(
       zero, k + 1, rows, [&](Value i) { return largest_part(a.load(a.down(column, i))); },
-      [](Value x, Value y) { return ir::maximum(x, y); }, kLanes);
+      [](Value x, Value y) { return ir::maximum(x, y); }, kColumnLanes);
   const Value scale = select(largest == 0, 1, largest);
   return largest * sqrt(sum_of(zero, k + 1, rows, [&](Value i) {
            return square(over_real(a.load(a.down(column, i)), scale));

@@ -15,7 +15,7 @@
 
 namespace graft {
 
-using Values = std::vector<ir::Value>;
+using ir::Values;
 
 // What the functions of a FoldProgram may look at.
 struct FoldContext {

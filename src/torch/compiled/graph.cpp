@@ -39,7 +39,7 @@ struct CompiledGraph::OnStream {
 
 namespace {
 
-bool carried(const GraphValue& value) {
+bool carried(const CallValue& value) {
   const auto* const tensor = std::get_if<at::Tensor>(&value);
   return tensor != nullptr && tensor->defined() && tensor->device().type() == ve::kType;
 }
@@ -87,7 +87,7 @@ CompiledGraph::OnStream& CompiledGraph::on(Stream& stream) {
 }
 
 ExecutionInput CompiledGraph::input(size_t index, at::Tensor& tensor) const {
-  const compiler::Value& value = graph_.values[graph_.inputs[index]];
+  const compiler::GraphValue& value = graph_.values[graph_.inputs[index]];
   const bool host = value.kind == compiler::InputKind::kScalar;
   if (!host && tensor.dim() == 0 && tensor.is_cpu()) tensor = tensor.to(device_of(device_));
   const c10::Device wanted = host ? c10::Device(c10::kCPU) : device_of(device_);
@@ -111,8 +111,8 @@ void CompiledGraph::Scratch::clear() {
   given.clear();
 }
 
-void CompiledGraph::take(std::span<const GraphValue> inputs) {
-  for (const GraphValue& one : inputs) {
+void CompiledGraph::take(std::span<const CallValue> inputs) {
+  for (const CallValue& one : inputs) {
     if (const auto* tensor = std::get_if<at::Tensor>(&one)) scratch_.tensors.push_back(*tensor);
     if (const auto* integer = std::get_if<int64_t>(&one)) scratch_.integers.push_back(*integer);
     if (const auto* own = std::get_if<at::Generator>(&one)) scratch_.generators.push_back(*own);
@@ -129,21 +129,20 @@ void CompiledGraph::take(std::span<const GraphValue> inputs) {
   scratch_.views.resize(graph_.outputs.size());
 }
 
-void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphValue>* results) {
+void CompiledGraph::run(std::span<const CallValue> inputs, std::vector<CallValue>* results) {
   run(inputs, nullptr, results);
 }
 
-void CompiledGraph::run_and_give(std::vector<GraphValue>* inputs,
-                                 std::vector<GraphValue>* results) {
+void CompiledGraph::run_and_give(std::vector<CallValue>* inputs, std::vector<CallValue>* results) {
   run(*inputs, inputs, results);
 }
 
-void CompiledGraph::run_carried(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
-                                std::vector<GraphValue>* results) {
+void CompiledGraph::run_carried(std::span<const CallValue> inputs, std::vector<CallValue>* given,
+                                std::vector<CallValue>* results) {
   ve::follow_backward();
   auto call = std::make_unique<ve::Call>(graph_.name.c_str());
-  std::vector<GraphValue> inner;
-  for (const GraphValue& one : inputs) {
+  std::vector<CallValue> inner;
+  for (const CallValue& one : inputs) {
     if (const auto* tensor = std::get_if<at::Tensor>(&one)) {
       inner.emplace_back(call->inner(*tensor, false));
     } else if (const auto* generator = std::get_if<at::Generator>(&one)) {
@@ -157,13 +156,13 @@ void CompiledGraph::run_carried(std::span<const GraphValue> inputs, std::vector<
     call = std::make_unique<ve::Call>(graph_.name.c_str());
   }
   run(inner, given == nullptr ? nullptr : &inner, results);
-  for (GraphValue& one : *results) {
+  for (CallValue& one : *results) {
     if (auto* tensor = std::get_if<at::Tensor>(&one)) *tensor = call->outer(*tensor);
   }
 }
 
-void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
-                        std::vector<GraphValue>* results) {
+void CompiledGraph::run(std::span<const CallValue> inputs, std::vector<CallValue>* given,
+                        std::vector<CallValue>* results) {
   if (ve::used() && std::any_of(inputs.begin(), inputs.end(), carried)) {
     return run_carried(inputs, given, results);
   }
@@ -188,8 +187,8 @@ void CompiledGraph::run(std::span<const GraphValue> inputs, std::vector<GraphVal
   }
 }
 
-GraphValue CompiledGraph::result(OnStream& own, size_t index, const TensorView& view,
-                                 const std::vector<at::Tensor>& given) const {
+CallValue CompiledGraph::result(OnStream& own, size_t index, const TensorView& view,
+                                const std::vector<at::Tensor>& given) const {
   const Output& output = graph_.outputs[index];
   if (output.kind == Output::Kind::kNone) return {};
   if (output.kind == Output::Kind::kInteger) return own.executor.integer(index);

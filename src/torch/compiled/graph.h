@@ -17,7 +17,7 @@
 namespace graft::binding {
 
 // What a graph takes and gives: a tensor, an integer, a generator (taken only), or nothing.
-using GraphValue = std::variant<std::monostate, at::Tensor, int64_t, at::Generator>;
+using CallValue = std::variant<std::monostate, at::Tensor, int64_t, at::Generator>;
 
 // How the nodes of a graph run.
 struct GraphCounts {
@@ -42,11 +42,11 @@ class CompiledGraph {
   // order of the call. Throws Error INVALID_ARGUMENT, naming the input, for tensors other than the
   // graph was compiled for; nothing has run then. results: becomes what the graph gives. After the
   // first call nothing is taken from the heap but for the results, and by nodes that PyTorch runs.
-  void run(std::span<const GraphValue> inputs, std::vector<GraphValue>* results);
+  void run(std::span<const CallValue> inputs, std::vector<CallValue>* results);
 
   // The same, but empties inputs. Where much of them is in nobody else's hands, its memory goes
   // back while the graph is enqueued, as soon as nothing in it needs it.
-  void run_and_give(std::vector<GraphValue>* inputs, std::vector<GraphValue>* results);
+  void run_and_give(std::vector<CallValue>* inputs, std::vector<CallValue>* results);
 
   GraphCounts counts();
 
@@ -64,19 +64,19 @@ class CompiledGraph {
     void clear();
   };
 
-  void run(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
-           std::vector<GraphValue>* results);
+  void run(std::span<const CallValue> inputs, std::vector<CallValue>* given,
+           std::vector<CallValue>* results);
   // The same for tensors of torch.device("ve") that the graph's device carries.
-  void run_carried(std::span<const GraphValue> inputs, std::vector<GraphValue>* given,
-                   std::vector<GraphValue>* results);
+  void run_carried(std::span<const CallValue> inputs, std::vector<CallValue>* given,
+                   std::vector<CallValue>* results);
   // Sorts the inputs into scratch_. REQUIRES: mutex_ is held, as for the next.
-  void take(std::span<const GraphValue> inputs);
+  void take(std::span<const CallValue> inputs);
 
   OnStream& on(Stream& stream);
   // Moves a number in host memory to the device where the graph wants it there.
   compiler::ExecutionInput input(size_t index, at::Tensor& tensor) const;
-  GraphValue result(OnStream& own, size_t index, const TensorView& view,
-                    const std::vector<at::Tensor>& given) const;
+  CallValue result(OnStream& own, size_t index, const TensorView& view,
+                   const std::vector<at::Tensor>& given) const;
 
   const compiler::Graph graph_;
   std::vector<compiler::ValueId> root_;  // by value: whose memory it lies in

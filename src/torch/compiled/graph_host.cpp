@@ -77,7 +77,7 @@ void GraphHost::input_past(size_t index) {
   (*storages_)[index] = c10::Storage();
 }
 
-TensorView GraphHost::constant(const compiler::Value& value) {
+TensorView GraphHost::constant(const compiler::GraphValue& value) {
   const auto found = externals_.find(value.external);
   if (found != externals_.end()) return view_of(found->second);
   throw Error(

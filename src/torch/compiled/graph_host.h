@@ -29,7 +29,7 @@ class GraphHost final : public compiler::ExecutionHost {
   graft_address output(size_t index, uint64_t bytes, Stream& stream) override;
   bool gives_inputs() const override { return given_ != nullptr; }
   void input_past(size_t index) override;
-  TensorView constant(const compiler::Value& value) override;
+  TensorView constant(const compiler::GraphValue& value) override;
   void run(const compiler::ExternalCall& call, Stream& stream) override;
   void lacks_group(const Error& why) override;
 

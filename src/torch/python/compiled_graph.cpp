@@ -12,7 +12,7 @@ namespace {
 
 namespace py = pybind11;
 
-GraphValue value_of(py::handle given) {
+CallValue value_of(py::handle given) {
   if (THPVariable_Check(given.ptr())) return THPVariable_Unpack(given.ptr());
   if (THPGenerator_Check(given.ptr())) return given.cast<at::Generator>();
   if (given.is_none()) return {};
@@ -21,7 +21,7 @@ GraphValue value_of(py::handle given) {
                        py::str(py::type::of(given)).cast<std::string>());
 }
 
-py::object object_of(const GraphValue& value) {
+py::object object_of(const CallValue& value) {
   if (const auto* tensor = std::get_if<at::Tensor>(&value)) return py::cast(*tensor);
   if (const auto* integer = std::get_if<int64_t>(&value)) return py::int_(*integer);
   return py::none();
@@ -41,17 +41,17 @@ class Values {
   Values& operator=(const Values&) = delete;
 
  private:
-  using Lists = std::pair<std::vector<GraphValue>, std::vector<GraphValue>>;
+  using Lists = std::pair<std::vector<CallValue>, std::vector<CallValue>>;
   static Lists& spare() {
     thread_local Lists lists;
     return lists;
   }
 
  public:
-  std::vector<GraphValue> inputs, results;
+  std::vector<CallValue> inputs, results;
 };
 
-py::list list_of(const std::vector<GraphValue>& values) {
+py::list list_of(const std::vector<CallValue>& values) {
   py::list list(values.size());
   for (size_t i = 0; i < values.size(); ++i) list[i] = object_of(values[i]);
   return list;

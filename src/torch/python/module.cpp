@@ -13,8 +13,8 @@
 #include "runtime/driver/version.h"
 #include "runtime/stream/platform.h"
 #include "torch/device/attach.h"
+#include "torch/device/fallback_count.h"
 #include "torch/device/type.h"
-#include "torch/dispatch/fallback.h"
 #include "torch/python/python.h"
 #include "torch/version/autograd.h"
 
