@@ -1,4 +1,4 @@
-// tests/compiler/graph/text_builder.h: graphs for tests, written without their first and last lines.
+// tests/compiler/graph/text_builder.h: graphs of a test, written without first and last lines.
 #pragma once
 
 #include <gtest/gtest.h>
