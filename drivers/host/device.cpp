@@ -10,12 +10,12 @@
 #include <string>
 #include <unordered_map>
 
-#include "arena.h"
-#include "fault.h"
 #include "graft/driver_slot.h"
-#include "processor.h"
+#include "kernel/processor.h"
+#include "memory/arena.h"
 #include "settings.h"
-#include "simulation.h"
+#include "simulation/simulation.h"
+#include "stream/fault.h"
 
 namespace graft::host {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "graft/driver.h"
-#include "trace.h"
+#include "stream/trace.h"
 
 namespace graft::host {
 class Arena;

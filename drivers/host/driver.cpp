@@ -2,15 +2,15 @@
 #include "graft/driver.h"
 
 #include "device.h"
-#include "event.h"
 #include "graft/driver_slot.h"
-#include "handle.h"
-#include "kernel.h"
-#include "library.h"
-#include "program.h"
+#include "kernel/kernel.h"
+#include "kernel/library.h"
+#include "kernel/program.h"
+#include "memory/handle.h"
+#include "memory/transfer.h"
 #include "settings.h"
-#include "stream.h"
-#include "transfer.h"
+#include "stream/event.h"
+#include "stream/stream.h"
 
 namespace graft::host {
 namespace {

@@ -4,15 +4,15 @@
 #include <string>
 #include <string_view>
 
-#include "device.h"
-#include "event.h"
 #include "graft/driver_slot.h"
-#include "graph.h"
-#include "kernel.h"
-#include "program.h"
-#include "stream.h"
-#include "trace.h"
-#include "transfer.h"
+#include "kernel/kernel.h"
+#include "kernel/program.h"
+#include "memory/transfer.h"
+#include "platform/device.h"
+#include "stream/event.h"
+#include "stream/graph.h"
+#include "stream/stream.h"
+#include "stream/trace.h"
 
 namespace graft::opencl {
 namespace {

@@ -3,8 +3,8 @@
 #include <exception>
 #include <memory>
 
-#include "../library.h"
 #include "convolution.h"
+#include "kernel/library.h"
 #include "matmul.h"
 #include "threads.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "../library.h"
+#include "kernel/library.h"
 #include "panels.h"
 
 namespace graft::host {

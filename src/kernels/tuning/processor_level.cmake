@@ -1,5 +1,5 @@
 # src/kernels/tuning/processor_level.cmake: graft_processor_level(<variable>) sets 2, 3 or 4: the level of x86-64 that this machine has,
-# by the features that the host driver asks for (drivers/host/pack.cpp).
+# by the features that the host driver asks for (drivers/host/kernel/pack.cpp).
 function(graft_processor_level result)
   set(flags "")
   if(EXISTS /proc/cpuinfo)

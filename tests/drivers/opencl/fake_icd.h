@@ -43,7 +43,7 @@
 #include <deque>
 #include <string>
 
-#include "drivers/opencl/api.h"
+#include "drivers/opencl/platform/api.h"
 
 namespace graft::fake_cl {
 

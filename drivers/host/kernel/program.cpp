@@ -1,0 +1,141 @@
+// drivers/host/kernel/program.cpp: compiles, loads and searches programs.
+#include "program.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "compiler.h"
+#include "device.h"
+#include "graft/driver_blob.h"
+#include "graft/driver_slot.h"
+#include "pack.h"
+#include "settings.h"
+#include "stream/fault.h"
+
+graft_program_s::~graft_program_s() { dlclose(handle); }
+
+graft_kernel graft_program_s::find(const char* name) {
+  std::lock_guard lock(mutex);
+  auto& kernel = kernels[name];
+  if (kernel == nullptr) {
+    void* symbol = dlsym(handle, name);
+    if (symbol == nullptr) {
+      kernels.erase(name);
+      return nullptr;
+    }
+    kernel = std::make_unique<graft_kernel_s>();
+    kernel->function = reinterpret_cast<decltype(kernel->function)>(symbol);
+  }
+  return kernel.get();
+}
+
+namespace graft::host {
+namespace {
+
+constexpr char kMagic[] = "grafths2";
+
+// The dynamic linker takes a path that it has seen for the same library, and descriptors are used
+// again, so every path is spelled differently: bits of a counter as "/" or "/.".
+std::string fresh_path(int file) {
+  static std::atomic<uint64_t> counter{0};
+  std::string path = "/proc/self/fd";
+  for (uint64_t bits = counter.fetch_add(1) + 1; bits != 0; bits >>= 1) {
+    path += (bits & 1) != 0 ? "/." : "/";
+  }
+  return path + "/" + std::to_string(file);
+}
+
+bool write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(size_t(written));
+  }
+  return true;
+}
+
+const std::string& fingerprint() {
+  static const std::string* text =
+      new std::string("host 1; " + compiler_identity() + "; " + processor_line("model name") +
+                      "; " + std::to_string(checksum(processor_line("flags"))));
+  return *text;
+}
+
+}  // namespace
+
+graft_status program_compile(graft_device device, const char* source, size_t source_bytes,
+                             const char* options, graft_sink blob) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (source == nullptr || blob.write == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "program_compile: no source or no sink given");
+  }
+  if (strikes(Fault::kCompile)) {
+    return fail(GRAFT_COMPILE_ERROR, "compiling failed: planted by GRAFT_HOST_FAULTS");
+  }
+  std::string object, log;
+  graft_status status =
+      compile_c({source, source_bytes}, options != nullptr ? options : "", &object, &log);
+  if (status != GRAFT_OK) return fail(status, log);
+  write_blob(kMagic, object, fingerprint(), blob);
+  return GRAFT_OK;
+}
+
+graft_status program_load(graft_device device, const void* blob, size_t bytes,
+                          graft_program* out_program) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (blob == nullptr || out_program == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no place given");
+  }
+  std::string_view object;
+  graft_status status =
+      read_blob(kMagic, {static_cast<const char*>(blob), bytes}, fingerprint(), &object);
+  if (status != GRAFT_OK) return status;
+  int file = memfd_create("graft-program", MFD_CLOEXEC);
+  if (file < 0 || !write_all(file, object)) {
+    std::string reason = strerror(errno);
+    if (file >= 0) close(file);
+    return fail(GRAFT_IO, "program_load: " + reason);
+  }
+  void* handle = dlopen(fresh_path(file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::string reason = handle == nullptr ? dlerror() : "";
+  close(file);
+  if (handle == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "program_load: " + reason);
+  *out_program = new graft_program_s(handle);
+  return GRAFT_OK;
+}
+
+graft_status program_unload(graft_program program) {
+  if (program == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "program_unload: no program given");
+  delete program;
+  return GRAFT_OK;
+}
+
+graft_status toolchain_fingerprint(graft_device device, graft_sink text) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (text.write == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "toolchain_fingerprint: no sink");
+  text.write(text.context, fingerprint().data(), fingerprint().size());
+  return GRAFT_OK;
+}
+
+graft_status kernel_find(graft_device device, graft_program program, const char* name,
+                         graft_kernel* out) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (name == nullptr || out == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "kernel_find: no name or no place given");
+  }
+  if (program == nullptr) program = kernel_pack();
+  graft_kernel kernel = program != nullptr ? program->find(name) : nullptr;
+  if (kernel == nullptr) return fail(GRAFT_NOT_FOUND, "no kernel named " + std::string(name));
+  *out = kernel;
+  return GRAFT_OK;
+}
+
+}  // namespace graft::host

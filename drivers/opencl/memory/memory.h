@@ -1,0 +1,96 @@
+// drivers/opencl/memory/memory.h: memory of one device, behind which OpenCL's kinds of it differ.
+#ifndef GRAFT_DRIVERS_OPENCL_MEMORY_MEMORY_H_
+#define GRAFT_DRIVERS_OPENCL_MEMORY_MEMORY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+
+#include "graft/driver.h"
+#include "platform/api.h"
+#include "platform/catalog.h"
+
+namespace graft::opencl {
+
+// What a kind of memory is made from. The queue is the device's own, for what is done at once.
+struct MemorySource {
+  const Listed& listed;
+  cl_context context;
+  cl_command_queue queue;
+};
+
+// One allocation.
+struct Piece {
+  uint64_t bytes = 0;
+  cl_mem buffer = nullptr;  // of the kinds that have one
+};
+
+// Calls return OpenCL's code. Those that enqueue write *event, which the caller owns. Thread-safe.
+class Memory {
+ public:
+  static std::unique_ptr<Memory> make(const MemorySource& source);
+  virtual ~Memory() = default;
+
+  // Slots memory_allocate and memory_free, and the bytes between both.
+  graft_status allocate(uint64_t bytes, graft_address* out);
+  graft_status free(graft_address address);
+  uint64_t held() const { return held_.load(std::memory_order_relaxed); }
+
+  // Whether the range lies inside one allocation; where, and in which, if so.
+  bool find(graft_address address, uint64_t bytes, Piece* piece, uint64_t* offset) const;
+
+  // Addresses are inside one allocation. fill: address and bytes are multiples of width.
+  virtual cl_int upload(cl_command_queue queue, graft_address to, const void* from, uint64_t bytes,
+                        cl_event* event) = 0;
+  virtual cl_int download(cl_command_queue queue, void* to, graft_address from, uint64_t bytes,
+                          cl_event* event) = 0;
+  virtual cl_int copy(cl_command_queue queue, graft_address to, graft_address from, uint64_t bytes,
+                      cl_event* event) = 0;
+  virtual cl_int fill(cl_command_queue queue, graft_address to, uint64_t bytes, const void* pattern,
+                      uint32_t width, cl_event* event) = 0;
+
+  // Sets an address as the arguments of a kernel from index on; as many as it takes.
+  virtual cl_int set_argument(cl_kernel kernel, cl_uint index, graft_address address) = 0;
+  virtual cl_uint arguments_per_address() const { return 1; }
+
+  // Tells that the kernel may load any address from memory. Again whenever generation() changed.
+  virtual cl_int announce(cl_kernel kernel) = 0;
+
+  // Changes with each allocation: arguments set before may mean another buffer.
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+  // What the host may touch; null where it may not.
+  virtual void* host_view(graft_address) const { return nullptr; }
+
+ protected:
+  explicit Memory(const MemorySource& source)
+      : context_(source.context),
+        queue_(source.queue),
+        limits_(source.listed.capabilities.properties) {}
+
+  virtual cl_int acquire(uint64_t bytes, graft_address* out, Piece* piece) = 0;
+  virtual void release(graft_address address, const Piece& piece) = 0;
+
+  // Sets a kernel's list of allocations, under a name of clSetKernelExecInfo.
+  cl_int announce_all(cl_kernel kernel, cl_kernel_exec_info list) const;
+
+  const cl_context context_;
+  const cl_command_queue queue_;
+
+ private:
+  const graft_device_properties& limits_;
+  mutable std::shared_mutex mutex_;
+  std::map<graft_address, Piece> pieces_;  // by their beginnings; guarded by mutex_
+  std::atomic<uint64_t> held_{0}, generation_{1};
+};
+
+std::unique_ptr<Memory> make_svm_memory(const MemorySource& source, bool fine);
+std::unique_ptr<Memory> make_unified_memory(const MemorySource& source);
+std::unique_ptr<Memory> make_buffer_memory(const MemorySource& source);
+std::unique_ptr<Memory> make_address_memory(const MemorySource& source);
+
+}  // namespace graft::opencl
+
+#endif  // GRAFT_DRIVERS_OPENCL_MEMORY_MEMORY_H_
