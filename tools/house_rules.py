@@ -28,6 +28,11 @@ _TYPE = re.compile(
 )
 
 
+_FILE = re.compile(r"(?<![\w/.<*\"-])((?:[a-z0-9_]+/)*[a-z0-9_]+\.(?:h|cpp|cmake))\b")
+# Files of an example, of torch, of the next version.
+ELSEWHERE = re.compile(r"^(swish\.cpp|file\.cpp|torch/csrc/.*|minor/2_16\.h)$")
+
+
 class Files(Protocol):
     sources: list[Source]
     code: list[Source]
@@ -128,6 +133,22 @@ def one_type_one_name(tree: Files) -> Iterator[Finding]:
             yield Finding(path, 1, f"a second type called {name}: {paths[0]} has one")
 
 
+def named_files(tree: Files) -> Iterator[Finding]:
+    """A file of C that a comment or a page names is there, by its path or by the end of it."""
+    ends = {
+        path.split("/", start)[-1] for path in tree.paths for start in range(path.count("/") + 1)
+    }
+    for source in tree.sources:
+        page = source.name.suffix == ".md" and not source.path.startswith("docs/conformance/")
+        if not page and not (source.is_c and source.path.startswith(("src/", "drivers/"))):
+            continue
+        for number, line in enumerate(source.text.split("\n"), 1):
+            text = line if page else line.partition("//")[2]
+            for name in _FILE.findall(text):
+                if name not in ends and not ELSEWHERE.match(name):
+                    yield Finding(source.path, number, f"names {name}, which is no tracked file")
+
+
 HOUSE_RULES = [
-    folder_sizes, folder_order, repeated_names, readmes, mirrored_tests, one_type_one_name,
+    folder_sizes, folder_order, repeated_names, readmes, mirrored_tests, one_type_one_name, named_files,
 ]  # fmt: skip

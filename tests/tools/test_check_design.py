@@ -168,6 +168,8 @@ BAD = [
     (house.folder_order, ARROW | {"src/kernels/b/d.h": '#include "kernels/a/e.h"\n'}),
     (house.repeated_names, {"src/kernels/sort/sort_key.h": ""}),
     (house.readmes, {"src/kernels/sort/key.h": ""}),
+    (house.named_files, {"src/kernels/a.h": "int a;  // as in gone.h\n"}),
+    (house.named_files, {"docs/a.md": "See `src/kernels/gone.cpp`.\n"}),
     (house.mirrored_tests, {"tests/kernels/a/b_test.cpp": "", "src/kernels/c/b.cpp": ""}),
     (
         house.one_type_one_name,
@@ -207,6 +209,7 @@ GOOD = {
     **folder("src/torch"),
     **folder("src/torch/version"),
     **folder("tests/kernels/b", "b_test.cpp", "one.h"),
+    "docs/a.md": "See `b/b.h`, `src/kernels/a/d.h` and `swish.cpp`.\n",
     "src/kernels/a/d.h": '#include "kernels/b/b.h"\nstruct Same;\nstruct One {\n};\n',
     "src/kernels/b/d.cpp": '#include "kernels/a/d.h"\nstruct One {\n};\n',
     "src/torch/a.cpp": '#include <ATen/ATen.h>\n#include "kernels/b.h"\n',

@@ -8,7 +8,7 @@ namespace graft::ir {
 // Each takes and gives f32; bounds and special values: math.h. Several compute in f64 inside, where
 // one rounding at the end is cheaper than careful float32 arithmetic.
 
-// math_exponential.cpp
+// exponential.cpp
 Value formula_exp(Value x);
 Value formula_exp2(Value x);
 Value formula_expm1(Value x);
@@ -19,7 +19,7 @@ Value formula_log1p(Value x);
 Value formula_pow(Value x, Value y);
 Value formula_hypot(Value x, Value y);
 
-// math_hyperbolic.cpp
+// hyperbolic.cpp
 Value formula_sinh(Value x);
 Value formula_cosh(Value x);
 Value formula_tanh(Value x);
@@ -27,7 +27,7 @@ Value formula_asinh(Value x);
 Value formula_acosh(Value x);
 Value formula_atanh(Value x);
 
-// math_trigonometric.cpp
+// trigonometric.cpp
 Value formula_sin(Value x);
 Value formula_cos(Value x);
 Value formula_tan(Value x);
@@ -36,11 +36,11 @@ Value formula_acos(Value x);
 Value formula_atan(Value x);
 Value formula_atan2(Value y, Value x);
 
-// math_special.cpp
+// special.cpp
 Value formula_erf(Value x);
 Value formula_erfc(Value x);
 
-// math_gamma.cpp; digamma takes f64, too.
+// gamma.cpp; digamma takes f64, too.
 Value formula_digamma(Value x);
 Value formula_lgamma(Value x);
 

@@ -23,7 +23,7 @@ struct ConvolutionParameters {
 // spatial...]), output [n, out, spatial...]; one to three spatial dimensions, any strides, one
 // floating dtype. The caller gives output its size and layout: the library is fastest when input
 // and output are both channels-last. Uses graft.dnn where the driver supports the case, a
-// kernel of our own (convolution_kernel.h) otherwise. Sums are taken in float32 (float64 for
+// kernel of our own (kernel.h) otherwise. Sums are taken in float32 (float64 for
 // float64).
 
 // output = input * weight + bias (bias [out], may be null). Integers of one dtype too, and small

@@ -1,4 +1,4 @@
-// src/kernels/pooling/window_average.cpp: the maps (taps.h) that average windows along one
+// src/kernels/pooling/window_average.cpp: the linear maps that average windows along one
 // dimension.
 #include "kernels/pooling/window_average.h"
 

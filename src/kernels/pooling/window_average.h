@@ -1,4 +1,4 @@
-// src/kernels/pooling/window_average.h: the maps (taps.h) that average windows along one dimension.
+// src/kernels/pooling/window_average.h: the linear maps that average windows along one dimension.
 #pragma once
 
 #include <cstdint>

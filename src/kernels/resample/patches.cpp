@@ -1,4 +1,4 @@
-// src/kernels/resample/patches.cpp: the maps (taps.h) that cut a line into overlapping pieces.
+// src/kernels/resample/patches.cpp: the linear maps that cut a line into overlapping pieces.
 #include "kernels/resample/patches.h"
 
 namespace graft {

@@ -1,4 +1,4 @@
-// src/kernels/resample/patches.h: the maps (taps.h) that cut a line into overlapping pieces.
+// src/kernels/resample/patches.h: the linear maps that cut a line into overlapping pieces.
 #pragma once
 
 #include <cstdint>

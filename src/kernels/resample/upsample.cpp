@@ -1,4 +1,4 @@
-// src/kernels/resample/upsample.cpp: the maps (taps.h) that interpolate and pad along one
+// src/kernels/resample/upsample.cpp: the linear maps that interpolate and pad along one
 // dimension.
 #include "kernels/resample/upsample.h"
 

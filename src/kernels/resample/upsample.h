@@ -1,4 +1,4 @@
-// src/kernels/resample/upsample.h: the maps (taps.h) that interpolate and pad along one dimension.
+// src/kernels/resample/upsample.h: the linear maps that interpolate and pad along one dimension.
 #pragma once
 
 #include <cstdint>

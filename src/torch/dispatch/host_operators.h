@@ -9,7 +9,7 @@ namespace graft::binding {
 
 // PyTorch calls some operators on accelerators alone: fused cells of LSTM and GRU, the parts of
 // synchronised batch norm. Here they are for CPU tensors, made of ATen's operators, with the
-// contracts of the kernels (kernels/training/recurrent.h, ops_sync_batch_norm.cpp): computed in
+// contracts of the kernels (kernels/training/recurrent.h, ops/sync_batch_norm.cpp): computed in
 // float32 or float64 and rounded once. So are gradients for which the CPU's forward keeps something
 // that the device's does not. Null for any other operator. Any thread.
 const c10::KernelFunction* host_operator(const c10::OperatorName& name);

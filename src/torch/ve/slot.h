@@ -10,7 +10,7 @@
 #include "torch/device/type.h"
 
 // PyTorch has a second device type that nobody serves: VE. Its tensors here are faces of tensors of
-// kDeviceType (device_type.h): outer tensors and storages are VE's, inner ones those of the device
+// kDeviceType (device/type.h): outer tensors and storages are VE's, inner ones those of the device
 // that carries them, over the same memory.
 namespace graft::binding::ve {
 
