@@ -11,7 +11,7 @@ from pairs import Row
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGE = ROOT / "docs" / "measurements.md"
+PAGE = ROOT / "docs/measurements/measurements.md"
 README_ROWS = (
     "tiny add",
     "1024² softmax",

@@ -42,11 +42,11 @@ Wanted = Callable[[str], object]
 IMPORT_GOAL = 0.15
 # Where the rows of a table go, and the page that shows them.
 TABLES = {
-    "all": ("results.json", "docs/measurements.md"),
-    "kernels": ("kernels.json", "docs/kernel-speed.md"),
-    "distributed": ("distributed.json", "docs/distributed-speed.md"),
-    "opencl": ("opencl.json", "docs/opencl-speed.md"),
-    "ve": ("ve.json", "docs/ve-speed.md"),
+    "all": ("results.json", "docs/measurements/measurements.md"),
+    "kernels": ("kernels.json", "docs/measurements/kernel-speed.md"),
+    "distributed": ("distributed.json", "docs/measurements/distributed-speed.md"),
+    "opencl": ("opencl.json", "docs/measurements/opencl-speed.md"),
+    "ve": ("ve.json", "docs/measurements/ve-speed.md"),
 }
 SETTINGS = {"opencl": opencl_rows.DEVICES, "ve": ve_rows.DEVICES}
 PROFILED, PROFILER_ROW, PROFILER_GOAL = "digits training epoch", "profiling the digits training", 10

@@ -1,4 +1,4 @@
-# cmake/dependencies.cmake: the libraries Graft stands on; docs/dependencies.md says why each was chosen.
+# cmake/dependencies.cmake: the libraries Graft stands on; docs/develop/dependencies.md says why each was chosen.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -1,4 +1,4 @@
-# tools/driver_docs.py: writes docs/driver-abi.md from the lists in include/graft/driver.h.
+# tools/driver_docs.py: writes docs/generated/driver-abi.md from the lists in include/graft/driver.h.
 """Turns the rules, statuses, element types and slots of driver.h into one page.
 
 Usage: tools/driver_docs.py [--check]. With --check nothing is written; the exit code is 1 when the
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = ROOT / "include" / "graft" / "driver.h"
-PAGE = ROOT / "docs" / "driver-abi.md"
+PAGE = ROOT / "docs/generated/driver-abi.md"
 
 
 class Slot(NamedTuple):

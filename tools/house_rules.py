@@ -1,9 +1,10 @@
 # tools/house_rules.py: the rules of folders, for check_design: sizes, order, names, READMEs and tests' places.
-"""The order of the folders inside a layer stands in docs/developer/layout.md, in a table that is
+"""The order of the folders inside a layer stands in docs/develop/layout.md, in a table that is
 read here: "driver < {memory, stream}" lets memory include driver, and not stream."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,13 +13,19 @@ from typing import Protocol
 
 from source_scan import Finding, Source
 
-LAYOUT = "docs/developer/layout.md"
+LAYOUT = "docs/develop/layout.md"
 SMALLEST, LARGEST = 3, 30  # files of a folder
 # One family of operators a file, one area of torch a file.
 LARGE = {"src/torch/ops", "src/torch/version"}
 SMALL = {"src/torch/version/minor"}  # one minor version of torch a file
 TESTED = ("runtime", "codegen", "kernels", "compiler")  # layers whose tests mirror their folders
-HOUSED = ("src/", "drivers/host/", "drivers/opencl/", *(f"tests/{layer}/" for layer in TESTED))
+HOUSED = (
+    "src/",
+    "drivers/host/",
+    "drivers/opencl/",
+    "docs/",
+    *(f"tests/{layer}/" for layer in TESTED),
+)
 _ORDER = re.compile(r"^\| `(\w+)` \| (\w+(?: < [\w{}, ]+)+) \|$", re.MULTILINE)
 _ARROW = re.compile(r"^\| `(\w+)/(\w+)` \| `(\w+)` \| ([^|]+) \|$", re.MULTILINE)
 _INCLUDE = re.compile(r'^#include "(\w+)/(\w+)/[^"]+"', re.MULTILINE)
@@ -28,6 +35,7 @@ _TYPE = re.compile(
 )
 
 
+_LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 _FILE = re.compile(r"(?<![\w/.<*\"-])((?:[a-z0-9_]+/)*[a-z0-9_]+\.(?:h|cpp|cmake))\b")
 # Files of an example, of torch, of the next version.
 ELSEWHERE = re.compile(r"^(swish\.cpp|file\.cpp|torch/csrc/.*|minor/2_16\.h)$")
@@ -139,7 +147,9 @@ def named_files(tree: Files) -> Iterator[Finding]:
         path.split("/", start)[-1] for path in tree.paths for start in range(path.count("/") + 1)
     }
     for source in tree.sources:
-        page = source.name.suffix == ".md" and not source.path.startswith("docs/conformance/")
+        page = source.name.suffix == ".md" and not source.path.startswith(
+            "docs/generated/conformance/"
+        )
         if not page and not (source.is_c and source.path.startswith(("src/", "drivers/"))):
             continue
         for number, line in enumerate(source.text.split("\n"), 1):
@@ -149,6 +159,20 @@ def named_files(tree: Files) -> Iterator[Finding]:
                     yield Finding(source.path, number, f"names {name}, which is no tracked file")
 
 
+def dead_links(tree: Files) -> Iterator[Finding]:
+    """A link of a page that names no host leads to a tracked file or folder."""
+    places = {path for path in tree.paths} | {
+        str(parent) for path in tree.paths for parent in PurePosixPath(path).parents
+    }
+    for source in (s for s in tree.sources if s.name.suffix == ".md"):
+        for match in _LINK.finditer(source.text):
+            place = posixpath.normpath(posixpath.join(source.name.parent, match[1]))
+            if "://" not in match[1] and not match[1].startswith("mailto:") and place not in places:
+                line = source.text.count("\n", 0, match.start()) + 1
+                yield Finding(source.path, line, f"links to {match[1]}, which is not there")
+
+
 HOUSE_RULES = [
     folder_sizes, folder_order, repeated_names, readmes, mirrored_tests, one_type_one_name, named_files,
+    dead_links,
 ]  # fmt: skip

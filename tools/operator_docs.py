@@ -1,4 +1,4 @@
-# tools/operator_docs.py: writes docs/operators.md: how each operator is served, and the op table.
+# tools/operator_docs.py: writes docs/generated/operators.md: how each operator is served, and the op table.
 """From the committed conformance report, PyTorch's dispatcher and the op table of the installed Graft.
 
 Usage: tools/operator_docs.py [--check]. With --check nothing is written; the exit code is 1 when the
@@ -21,10 +21,10 @@ from torch_graft import _C
 from torch_graft.conformance import cases, schema
 
 ROOT = Path(__file__).resolve().parent.parent
-REPORT = ROOT / "docs" / "conformance" / "graft-host.json.gz"
-PAGE = ROOT / "docs" / "operators.md"
+REPORT = ROOT / "docs/generated/conformance" / "graft-host.json.gz"
+PAGE = ROOT / "docs/generated/operators.md"
 INTRODUCTION = """\
-<!-- docs/operators.md: written by tools/operator_docs.py; do not edit. -->
+<!-- docs/generated/operators.md: written by tools/operator_docs.py; do not edit. -->
 # Operators
 
 How each entry of PyTorch's operator database (op_db) runs on `device="graft"`, from the
@@ -33,7 +33,7 @@ How each entry of PyTorch's operator database (op_db) runs on `device="graft"`, 
 - *native*: Graft has the kernel, or PyTorch's own device-independent code runs on Graft's kernels.
 - *composite*: PyTorch builds it from other operators; all of them ran on the device.
 - *with the CPU*: one or more of its samples left an operator to the CPU, which is counted
-  ([the fallback](fallback.md)).
+  ([the fallback](../use/fallback.md)).
 - *not yet*: no cell passes.
 - *not judged*: nothing can be compared, as where upstream has no samples in the report's dtypes.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# tools/test_versions.py: tests one wheel with each release of torch, and writes docs/versions.md.
+# tools/test_versions.py: tests one wheel with each release of torch, and writes docs/use/versions.md.
 """Usage: tools/test_versions.py [--torch 2.15.0 ...] [--steps operators ...] [--restart]
 
 Each release gets an environment in build/versions with PyPI's default wheel of it, where no other is
@@ -24,8 +24,8 @@ import torch_releases
 from torch_releases import BUILD, ROOT
 
 PYTHON = "3.11"
-PAGE = ROOT / "docs" / "versions.md"
-RECORD = ROOT / "docs" / "versions.json"
+PAGE = ROOT / "docs/use/versions.md"
+RECORD = ROOT / "docs/generated/versions.json"
 # The pinned versions of these go with the default torch.
 BOUND_TO_TORCH = re.compile(r"^(torch|torchvision|torchao)==", re.MULTILINE)
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "3"]

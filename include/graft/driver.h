@@ -112,7 +112,7 @@ typedef uint64_t graft_address;
 /* What memory_export writes: any bytes that the driver understands in another process. */
 #define GRAFT_MEMORY_HANDLE_BYTES 128
 
-/* How kernels are shaped for a device: see docs/kernels.md. */
+/* How kernels are shaped for a device: see docs/develop/kernels.md. */
 typedef enum graft_device_class {
   /* One work-item computes a whole tile with wide vectors; no local memory, no barriers. */
   GRAFT_CPU_LIKE = 0,

@@ -1,5 +1,5 @@
 # python/torch_graft/graphs.py: captured graphs as torch.cuda offers them.
-"""Captures work once and replays it without Python; see docs/graphs.md."""
+"""Captures work once and replays it without Python; see docs/use/graphs.md."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # python/torch_graft/optimizing.py: optimize(), a module that runs compiled and stays the same module.
-"""See docs/optimize.md. Nothing of Dynamo is imported before the first call on a device."""
+"""See docs/use/optimize.md. Nothing of Dynamo is imported before the first call on a device."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # python/torch_graft/pools.py: memory pools of the user, as torch.cuda offers them.
-"""Device memory that is kept for those who ask for it; see docs/memory.md."""
+"""Device memory that is kept for those who ask for it; see docs/use/memory.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # python/torch_graft/simulation.py: many ranks in simulated time, all but one of them only thought of.
 """Runs a script as one rank of many: `python -m torch_graft simulate ranks=256,latency=5us train.py`.
 
-The settings are those of GRAFT_HOST_SIMULATE, which the host driver reads (docs/simulation.md).
+The settings are those of GRAFT_HOST_SIMULATE, which the host driver reads (docs/use/simulation.md).
 """
 
 from __future__ import annotations

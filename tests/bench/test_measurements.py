@@ -22,7 +22,7 @@ def test_the_readme_has_eight_rows_that_the_bench_measures():
 
 def test_pages_show_the_committed_results():
     tables = measurements.tables(*report.read_json(RESULTS))
-    assert set(tables) == {ROOT / "README.md", ROOT / "docs" / "measurements.md"}
+    assert set(tables) == {ROOT / "README.md", ROOT / "docs/measurements/measurements.md"}
     for page, table in tables.items():
         text = page.read_text()
         assert report.put_between(text, table) == text, f"bench/run.py --from-results: {page.name}"

@@ -11,7 +11,7 @@ from sandbox import ROOT
 from torch_graft.conformance import cases, report, schema
 from torch_graft.conformance.cases import Cell
 
-FOLDER = ROOT / "docs" / "conformance"
+FOLDER = ROOT / "docs/generated/conformance"
 # Layouts and refusals have a report of their own.
 EARLIER = sorted({a for of in cases.ASPECTS.values() for a in of} - {"layouts", "refusals"})
 FIVE = ["float32", "int64", "bool", "bfloat16", "float16"]

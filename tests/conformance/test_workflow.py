@@ -136,7 +136,7 @@ def test_a_device_that_is_not_there_fails_at_the_suite(origin: Path) -> None:
 
 
 def test_the_call_in_the_documentation_fits(tmp_path: Path) -> None:
-    text = (workflow.FOLDER.parents[1] / "docs" / "conformance-site.md").read_text()
+    text = (workflow.FOLDER.parents[1] / "docs/drivers/conformance-site.md").read_text()
     call = yaml.safe_load(re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1])
     job = call["jobs"]["conformance"]
     workflow.inputs(SUITE, job["with"])

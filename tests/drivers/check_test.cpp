@@ -65,7 +65,7 @@ TEST(DriverCheck, PassesTheTinyDriver) {
   EXPECT_EQ(outcome.code, 0) << outcome.report;
 }
 
-// The worked example of docs/collectives.md.
+// The worked example of docs/drivers/collectives.md.
 TEST(DriverCheck, PassesAVendorsCollectives) {
   const Outcome outcome =
       check(kBinary / "tests" / "graft_vendor.so", " --only graft.collectives" + kPatience);

@@ -4,7 +4,7 @@ says how far): `jumps` where the result itself jumps there, and otherwise only i
 `exact`: exact operands give exact results. Numbers stay tame by form: logarithms, roots and quotients
 are of 0.5 + x * x.
 
-Left out, because PyTorch's own ways differ or nothing is promised: random numbers (docs/compile.md),
+Left out, because PyTorch's own ways differ or nothing is promised: random numbers (docs/use/compile.md),
 topk and max with equal elements (which one is meant is not said), results whose sizes depend on data."""
 
 from __future__ import annotations

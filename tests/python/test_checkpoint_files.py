@@ -1,4 +1,4 @@
-"""Checkpoints on disk: where they load to, foreign, broken and hostile ones; docs/serialization.md."""
+"""Checkpoints on disk: where they load to, foreign, broken and hostile ones; docs/use/serialization.md."""
 
 import io
 import os

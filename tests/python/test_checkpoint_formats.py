@@ -1,4 +1,4 @@
-"""safetensors and torch.distributed.checkpoint, in one process; docs/serialization.md."""
+"""safetensors and torch.distributed.checkpoint, in one process; docs/use/serialization.md."""
 
 import pytest
 import safetensors

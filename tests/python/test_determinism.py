@@ -81,7 +81,7 @@ def test_bits_do_not_depend_on_threads_or_mode(settings, tmp_path):
     )
     here, there = results(), torch.load(path)
     for name in OPERATORS:
-        # The driver's library may cut the long sum elsewhere: see docs/determinism.md.
+        # The driver's library may cut the long sum elsewhere: see docs/use/determinism.md.
         if name == "matmul":
             # Sums of 2000 products near 1: one rounding of each, and sums that cancel have no relative bound.
             torch.testing.assert_close(here[name], there[name], rtol=1.3e-6, atol=2000 * 2.0**-24)

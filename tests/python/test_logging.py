@@ -73,7 +73,7 @@ def test_the_page_lists_every_logger() -> None:
     sources = (ROOT / "python" / "torch_graft").rglob("*.py")
     made = {name for one in sources
             for name in re.findall(r'getLogger\("(.*?)"\)', one.read_text())}  # fmt: skip
-    page = (ROOT / "docs" / "logging.md").read_text()
+    page = (ROOT / "docs/use/logging.md").read_text()
     assert made == set(re.findall(r"^\| `(torch_graft\.\w+)` \|", page, re.M))
 
 

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 SOURCE = torch.Generator().manual_seed(6)
 PARTS = [torch.randn(n, 8, generator=SOURCE) for n in (2, 5, 3)]
 WEIGHT = torch.randn(4, 8, generator=SOURCE)
-# Conversions between jagged and padded have no kernel of the device yet: docs/ecosystem.md.
+# Conversions between jagged and padded have no kernel of the device yet: docs/use/ecosystem.md.
 STATED = {"aten::_jagged_to_padded_dense_forward", "aten::_padded_dense_to_jagged_forward"}
 
 pytestmark = [

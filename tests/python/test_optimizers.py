@@ -38,7 +38,7 @@ IMPLEMENTATIONS = {
     "fused": {"fused": True}, "capturable": {"capturable": True},
     "capturable loop": {"capturable": True, "foreach": False},
 }  # fmt: skip
-# Products of sparse tensors run on the CPU: docs/sparse.md.
+# Products of sparse tensors run on the CPU: docs/use/sparse.md.
 STATED = {"SparseAdam": {"aten::mul.out"}}
 # These take real numbers only.
 REAL = {"Adafactor", "LBFGS", "Muon", "SparseAdam"}

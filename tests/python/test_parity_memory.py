@@ -1,4 +1,4 @@
-"""Device and pinned memory: what PyTorch's tests of CUDA ask of the allocators (docs/parity.md)."""
+"""Device and pinned memory: what PyTorch's tests of CUDA ask of the allocators (docs/use/parity.md)."""
 
 import gc
 import random

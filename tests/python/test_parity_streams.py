@@ -1,4 +1,4 @@
-"""Streams, events and threads: what PyTorch's tests of CUDA ask of them (docs/parity.md)."""
+"""Streams, events and threads: what PyTorch's tests of CUDA ask of them (docs/use/parity.md)."""
 
 import threading
 

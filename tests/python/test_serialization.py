@@ -1,4 +1,4 @@
-"""Tensors, storages and modules through torch.save, pickle and deepcopy; docs/serialization.md."""
+"""Tensors, storages and modules through torch.save, pickle and deepcopy; docs/use/serialization.md."""
 
 import copy
 import io

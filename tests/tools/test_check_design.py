@@ -169,6 +169,7 @@ BAD = [
     (house.repeated_names, {"src/kernels/sort/sort_key.h": ""}),
     (house.readmes, {"src/kernels/sort/key.h": ""}),
     (house.named_files, {"src/kernels/a.h": "int a;  // as in gone.h\n"}),
+    (house.dead_links, {"docs/a.md": "See [b](../src/b.md).\n"}),
     (house.named_files, {"docs/a.md": "See `src/kernels/gone.cpp`.\n"}),
     (house.mirrored_tests, {"tests/kernels/a/b_test.cpp": "", "src/kernels/c/b.cpp": ""}),
     (
@@ -209,7 +210,7 @@ GOOD = {
     **folder("src/torch"),
     **folder("src/torch/version"),
     **folder("tests/kernels/b", "b_test.cpp", "one.h"),
-    "docs/a.md": "See `b/b.h`, `src/kernels/a/d.h` and `swish.cpp`.\n",
+    "docs/a.md": "See [kernels](../src/kernels/README.md#a), [src](../src), [a](https://a.b/c), `b/b.h`, `src/kernels/a/d.h` and `swish.cpp`.\n",
     "src/kernels/a/d.h": '#include "kernels/b/b.h"\nstruct Same;\nstruct One {\n};\n',
     "src/kernels/b/d.cpp": '#include "kernels/a/d.h"\nstruct One {\n};\n',
     "src/torch/a.cpp": '#include <ATen/ATen.h>\n#include "kernels/b.h"\n',

@@ -1,4 +1,4 @@
-# tests/tools/test_features.py: every feature on docs/features.md has a test that exists and runs.
+# tests/tools/test_features.py: every feature on docs/develop/features.md has a test that exists and runs.
 from __future__ import annotations
 
 import ast
@@ -10,8 +10,8 @@ import pytest
 import tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "features.md"
-COMPARISON = ROOT / "docs" / "parity.md"
+PAGE = ROOT / "docs/develop/features.md"
+COMPARISON = ROOT / "docs/use/parity.md"
 STATES = ("works", "differs", "not possible", "not yet")
 LISTING = ROOT / "tests" / "expectations.toml"
 UNBUILT = "Not built yet"

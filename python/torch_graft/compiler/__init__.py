@@ -1,7 +1,7 @@
 # python/torch_graft/compiler/__init__.py: the graph compiler's face in Python; importing it loads no Dynamo.
 """Traces models to the graph compiler's text form and shows what its passes make of them.
 
-See docs/compiler.md for the use, docs/compiler-ir.md for the text form.
+See docs/develop/compiler.md for the use, docs/develop/compiler-ir.md for the text form.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # python/torch_graft/compiler/capturing.py: the graphs of a model, to look at.
-"""Traces a function or module without running it; see docs/compiler.md."""
+"""Traces a function or module without running it; see docs/develop/compiler.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-# python/torch_graft/compiler/writer.py: an FX graph as text, "graft-graph 1" of docs/compiler-ir.md.
+# python/torch_graft/compiler/writer.py: an FX graph as text, "graft-graph 1" of docs/develop/compiler-ir.md.
 """Writes one graph of AOTAutograd with its fake tensors; raises Refusal for what has no text."""
 
 from __future__ import annotations

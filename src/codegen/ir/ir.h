@@ -190,7 +190,7 @@ struct Parameter {
   uint32_t access = 0;                // GRAFT_ACCESS_ bits, addresses only
 };
 
-// The device family that a kernel is written for: see docs/kernels.md.
+// The device family that a kernel is written for: see docs/develop/kernels.md.
 enum class Family : uint8_t { kCpuLike, kGpuLike };
 
 // A kernel or, when result is not kVoid, a function of scalars that kernels call. Plain data:

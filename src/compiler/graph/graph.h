@@ -13,8 +13,8 @@
 
 namespace graft::compiler {
 
-// What the parts mean: docs/compiler-ir.md. A Graph is plain data with value semantics: copy it to
-// keep a state. Ids are positions in its vectors and stay valid until compact().
+// What the parts mean: docs/develop/compiler-ir.md. A Graph is plain data with value semantics:
+// copy it to keep a state. Ids are positions in its vectors and stay valid until compact().
 using ValueId = uint32_t;
 using NodeId = uint32_t;
 inline constexpr uint32_t kNone = 0xffffffffu;

@@ -7,7 +7,7 @@ namespace graft::compiler {
 
 // Each returns how many changes it made, keeps names and source lines of what stays, and leaves a
 // graph that verify() accepts if it was given one. None merges, moves or removes effects. What each
-// does: docs/compiler-ir.md.
+// does: docs/develop/compiler-ir.md.
 int fold_constants(Graph& graph);
 int remove_copies(Graph& graph);
 int simplify_algebra(Graph& graph);

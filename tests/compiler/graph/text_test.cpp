@@ -17,7 +17,7 @@ using test::has;
 using test::message;
 
 std::string worked_example() {
-  std::ifstream file(GRAFT_TEST_SOURCE_DIR "/docs/compiler-ir.md");
+  std::ifstream file(GRAFT_TEST_SOURCE_DIR "/docs/develop/compiler-ir.md");
   std::stringstream page;
   page << file.rdbuf();
   const std::string text = page.str(), open = "```graft-graph\n";

@@ -1,4 +1,4 @@
-"""What stock PyTorch keeps from the slot: each row of docs/ve-limits.md, with its error."""
+"""What stock PyTorch keeps from the slot: each row of docs/use/ve-limits.md, with its error."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_moved_module_has_new_parameters_unless_they_are_swapped() -> None:
 
 
 def test_the_table_has_each_limit() -> None:
-    table = (ROOT / "docs" / "ve-limits.md").read_text()
+    table = (ROOT / "docs/use/ve-limits.md").read_text()
     rows = re.findall(r"^\| (.+?) \|", table, re.MULTILINE)
     named = {row.replace("`", "") for row in rows[1:] if not row.startswith("-")}
     assert named == {name.replace("`", "") for name in LIMITS}

@@ -1,4 +1,4 @@
-"""The operators that docs/ve.md sets beside veda-pytorch's."""
+"""The operators that docs/use/ve.md sets beside veda-pytorch's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMED_DIMENSIONS = {
 
 
 def listed() -> list[str]:
-    page = (ROOT / "docs" / "ve.md").read_text()
+    page = (ROOT / "docs/use/ve.md").read_text()
     table = page.split("| kind | veda-pytorch 14 has | here |")[1].split("\n\n")[0]
     return [
         name for row in table.splitlines()[2:] for name in re.findall(r"`(\S+)`", row.split("|")[2])
