@@ -161,7 +161,7 @@ def named_files(tree: Files) -> Iterator[Finding]:
 
 def dead_links(tree: Files) -> Iterator[Finding]:
     """A link of a page that names no host leads to a tracked file or folder."""
-    places = {path for path in tree.paths} | {
+    places = set(tree.paths) | {
         str(parent) for path in tree.paths for parent in PurePosixPath(path).parents
     }
     for source in (s for s in tree.sources if s.name.suffix == ".md"):

@@ -208,6 +208,7 @@ GOOD = {
     **folder("src/kernels/b", "b.h", "b.cpp"),
     **folder("src/runtime", "e.h"),
     **folder("src/torch"),
+    **folder("docs", "b.md"),
     **folder("src/torch/version"),
     **folder("tests/kernels/b", "b_test.cpp", "one.h"),
     "docs/a.md": "See [kernels](../src/kernels/README.md#a), [src](../src), [a](https://a.b/c), `b/b.h`, `src/kernels/a/d.h` and `swish.cpp`.\n",
