@@ -99,7 +99,7 @@ def page() -> str:
     return "\n".join(
         [INTRODUCTION, f"{len(rows)} entries: {counts}.", "", table(titles, rows), "",
          "## The op table", "", "Elementwise operations, one row each: [how to add one]"
-         "(kernels.md#adding-an-elementwise-operation-two-files).", "", op_table(), ""]
+         "(../develop/kernels.md#adding-an-elementwise-operation-two-files).", "", op_table(), ""]
     )  # fmt: skip
 
 
