@@ -9,8 +9,8 @@
 
 namespace graft::compiler {
 
-// The graph that a text in the form of docs/develop/compiler-ir.md describes. Checks the form and that
-// names are defined before they are used, once each; verify() checks the rest. Throws Error
+// The graph that a text in the form of docs/develop/compiler-ir.md describes. Checks the form and
+// that names are defined before they are used, once each; verify() checks the rest. Throws Error
 // INVALID_ARGUMENT, naming line, column, what was found and what was expected.
 GRAFT_EXPORT Graph parse(std::string_view text);
 

@@ -1,5 +1,5 @@
-// tests/drivers/vendor/vendor_driver.cpp: the worked example of docs/drivers/collectives.md: a driver that
-// offers its vendor's collective library. The device itself is the host driver's.
+// tests/drivers/vendor/vendor_driver.cpp: the worked example of docs/drivers/collectives.md: a
+// driver that offers its vendor's collective library. The device itself is the host driver's.
 #include <dlfcn.h>
 
 #include <cstring>
