@@ -119,8 +119,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], pat
 
 
 LOADER_SOURCES = [
-    ROOT / f"src/runtime/{name}.cpp"
-    for name in ("driver_library", "error", "op_tag", "op_trace", "readable_text")
+    ROOT / f"src/runtime/driver/{name}.cpp"
+    for name in ("library", "error", "op_tag", "op_trace", "readable_text")
 ]
 
 

@@ -21,9 +21,9 @@ _SOURCES = Path(__file__).parents[2] / "src" / "compiler"
 # Random numbers have tests of their own; nothing here fixes what they are.
 _CLAIMED = {
     name for name, kind in re.findall(
-        r'\{"aten\.(\w+)\.\w+", (k\w+)', (_SOURCES / "operators.cpp").read_text())
+        r'\{"aten\.(\w+)\.\w+", (k\w+)', (_SOURCES / "analysis/operators.cpp").read_text())
     if kind != "kRandom"
-} | set(re.findall(r'op == "aten\.(\w+)\.\w+"', (_SOURCES / "composites.cpp").read_text()))  # fmt: skip
+} | set(re.findall(r'op == "aten\.(\w+)\.\w+"', (_SOURCES / "passes/composites.cpp").read_text()))  # fmt: skip
 _DTYPES = (torch.float32, torch.bfloat16, torch.int64, torch.bool)
 
 
