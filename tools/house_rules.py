@@ -33,8 +33,6 @@ _ALIAS = re.compile(r"^using (\w+) =", re.MULTILINE)
 _TYPE = re.compile(
     r"^(?:class|struct|enum class)\s+(?:GRAFT_EXPORT\s+)?(\w+)[^;{]*\{", re.MULTILINE
 )
-
-
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 _FILE = re.compile(r"(?<![\w/.<*\"-])((?:[a-z0-9_]+/)*[a-z0-9_]+\.(?:h|cpp|cmake))\b")
 # Files of an example, of torch, of the next version.
@@ -84,7 +82,10 @@ def folder_order(tree: Files) -> Iterator[Finding]:
     unused = set(stated)
     for source in (s for s in tree.code if s.is_c and s.path.startswith("src/")):
         parts = source.name.parts
-        if len(parts) < 4 or parts[1] not in ranks:
+        if len(parts) < 4:
+            continue
+        if parts[1] not in ranks:
+            yield Finding(source.path, 1, f"{LAYOUT} has no order of the folders of {parts[1]}")
             continue
         layer, own, order = parts[1], parts[2], ranks[parts[1]]
         if own not in order:

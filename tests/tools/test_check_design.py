@@ -165,6 +165,7 @@ BAD = [
     (house.folder_order, LAYOUT | {"src/kernels/a/d.h": '#include "kernels/b/e.h"\n'}),
     (house.folder_order, LAYOUT | {"src/kernels/b/d.cpp": '#include "kernels/c/e.h"\n'}),
     (house.folder_order, LAYOUT | {"src/kernels/d/d.cpp": "int a;\n"}),
+    (house.folder_order, LAYOUT | {"src/compiler/a/d.cpp": "int a;\n"}),
     (house.folder_order, ARROW | {"src/kernels/b/d.h": '#include "kernels/a/e.h"\n'}),
     (house.repeated_names, {"src/kernels/sort/sort_key.h": ""}),
     (house.readmes, {"src/kernels/sort/key.h": ""}),
@@ -202,7 +203,7 @@ def test_command_fails_on_a_fault_and_passes_a_good_tree(tmp_path):
 
 
 GOOD = {
-    **ARROW,
+    house.LAYOUT: ARROW[house.LAYOUT] + "| `torch` | version < ops |\n",
     **folder("src/kernels", "d.h"),
     **folder("src/kernels/a", "main.cpp"),
     **folder("src/kernels/b", "b.h", "b.cpp"),
