@@ -11,6 +11,7 @@
 #include "runtime/driver/dtype.h"
 #include "tests/kernels/tensor/device_tensor.h"
 
+// labels of the file: optimised
 namespace {
 
 using namespace graft;
@@ -113,6 +114,7 @@ const Case kCases[] = {
     {1, 1, 1, 1, 1, 1, 1, {}},
 };
 
+// labels: opencl_cpu
 TEST(Convolution, LibraryAndKernelAgreeWithDirectSums) {
   for (const Case& k : kCases) {
     for (bool channels_last : {false, true}) {
@@ -126,6 +128,7 @@ TEST(Convolution, LibraryAndKernelAgreeWithDirectSums) {
 }
 
 // Large enough for the product of packed patches.
+// labels: opencl_cpu
 TEST(Convolution, BlocksOfPatches) {
   const Case cases[] = {
       {2, 5, 13, 11, 9, 3, 3, {{2, 1, 1}, {1, 2, 0}, {1, 2, 1}, 1, false}},
@@ -153,6 +156,7 @@ TEST(Convolution, BlocksOfPatches) {
 
 // Groups of one channel and of a few: strides whose remainders meet no tap, dilations, padding
 // beyond the input, rows longer than an item holds, several results of a channel.
+// labels: opencl_cpu
 TEST(Convolution, DirectSumsOfSmallGroups) {
   const Case cases[] = {
       {2, 70, 9, 11, 70, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 70, false}},
@@ -213,6 +217,7 @@ void check_winograd(const Case& k, graft_dtype dtype, bool channels_last, int re
 }
 
 // Sizes that tiles do not divide, padding from none to beyond the kernel, many images, few lines.
+// labels: opencl_cpu
 TEST(Convolution, WinogradAgreesWithDirectSums) {
   const Case cases[] = {
       {2, 5, 13, 11, 9, 3, 3, {{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}},
@@ -234,6 +239,7 @@ TEST(Convolution, WinogradAgreesWithDirectSums) {
 
 // Through the kernel that is chosen for these sizes: Winograd's where the device runs blocks,
 // but for the last ones, which have too few tiles, channels or a stride.
+// labels: opencl_cpu
 TEST(Convolution, WinogradIsChosenBySize) {
   const ConvolutionParameters padded{{1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 1, false};
   const Case large = {2, 64, 13, 10, 66, 3, 3, padded};
@@ -288,6 +294,7 @@ TEST(Convolution, ManyImagesAreTakenInTurns) {
   check_turns(true);
 }
 
+// labels: opencl_cpu races
 TEST(Convolution, TransposedIsTheGradient) {
   const Case k = {2, 3, 8, 8, 4, 3, 3, {{2, 2, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}};
   const auto g = numbers(k.outputs(), 3), w = numbers(k.weights(), 2), b = numbers(k.c, 5);

@@ -12,6 +12,7 @@
 #include "runtime/driver/error.h"
 #include "tests/kernels/tensor/device_tensor.h"
 
+// labels of the file: optimised
 namespace {
 
 using namespace graft;

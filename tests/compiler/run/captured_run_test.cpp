@@ -17,6 +17,7 @@
 #include "tests/compiler/run/device_host.h"
 
 namespace graft::compiler::test {
+// labels of the file: opencl_gpu
 namespace {
 
 using graft::test::DeviceTensor;

@@ -14,6 +14,7 @@
 #include "tests/compiler/run/reference_host.h"
 
 namespace graft::compiler::test {
+// labels of the file: opencl_gpu
 namespace {
 
 using graft::test::device;
@@ -71,6 +72,7 @@ TEST(Executor, OneKernelForAChain) {
   EXPECT_EQ(run(graph, inputs).launches, 1u);
 }
 
+// labels: races
 TEST(Executor, TransposedOperandsAndManyRows) {
   const Graph graph = compiled(
       "input %x: float32[200, 190] activation\ninput %y: float32[190, 200] activation\n"
@@ -79,6 +81,7 @@ TEST(Executor, TransposedOperandsAndManyRows) {
   EXPECT_EQ(differs(graph, random_inputs(graph, 1)), "");
 }
 
+// labels: races
 TEST(Executor, SoftmaxAndMeansAreOneKernel) {
   for (const char* n : {"7", "48", "49", "1000"}) {
     const std::string size = n;

@@ -11,6 +11,7 @@
 #include "tests/compiler/graph/text_builder.h"
 
 namespace graft::compiler::test {
+// labels of the file: optimised
 namespace {
 
 struct Place {

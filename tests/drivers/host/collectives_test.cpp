@@ -10,6 +10,7 @@
 #include "tests/kernels/tensor/float16.h"
 
 namespace graft::host_test {
+// labels of the file: optimised
 namespace {
 
 // The slots of a rank, and the bytes up to which an all_reduce is small.

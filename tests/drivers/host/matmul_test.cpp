@@ -9,6 +9,7 @@
 #include "host_driver.h"
 
 namespace graft::host_test {
+// labels of the file: onednn
 namespace {
 
 const graft_blas_table* blas() {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 namespace graft::host {
+// labels of the file: onednn
 namespace {
 
 using dnnl::memory;

@@ -10,6 +10,7 @@
 #include "tests/kernels/attention/reference.h"
 #include "tests/kernels/tensor/device_tensor.h"
 
+// labels of the file: opencl_cpu
 namespace {
 
 using namespace graft;

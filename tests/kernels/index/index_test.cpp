@@ -187,6 +187,7 @@ TEST(IndexPut, AddsRowsInOrder) {
   }
 }
 
+// labels: few_parameters
 TEST(Cat, AlongEachDimensionAndAcrossDtypes) {
   const auto x = numbers(6, 1, -9, 9, GRAFT_INT32), y = numbers(9, 2, -9, 9, GRAFT_INT32);
   DeviceTensor a({2, 3}, GRAFT_FLOAT32), b({3, 3}, GRAFT_INT32), rows({5, 3}, GRAFT_FLOAT32);
@@ -203,6 +204,7 @@ TEST(Cat, AlongEachDimensionAndAcrossDtypes) {
                    {x[0], x[1], x[2], x[0], x[1], x[2], x[3], x[4], x[5], x[3], x[4], x[5]}, 0, 0));
 }
 
+// labels: few_parameters
 TEST(Cat, ManySmallInputsInFewLaunches) {
   const int64_t lines = 3, count = 20;
   for (graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_FLOAT64, GRAFT_INT16, GRAFT_UINT8}) {

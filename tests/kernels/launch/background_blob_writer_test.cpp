@@ -15,6 +15,7 @@
 #include "tests/kernels/tensor/device_tensor.h"
 
 namespace graft {
+// labels of the file: threads blob_store
 namespace {
 
 std::atomic<bool> may_save{false};

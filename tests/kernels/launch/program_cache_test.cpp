@@ -17,6 +17,7 @@
 #include "tests/kernels/tensor/device_tensor.h"
 
 namespace graft {
+// labels of the file: threads no_compiler
 namespace {
 
 ir::Kernel one(const char* name, double value) {

@@ -119,6 +119,7 @@ TEST_P(Matmul, Batches) {
 }
 
 // Large enough for register blocks: edges of every kind, and strides that no panel copies at once.
+// labels: opencl_cpu
 TEST_P(Matmul, EdgesOfBlocks) {
   const int64_t shapes[][3] = {{8, 64, 32}, {9, 65, 33}, {23, 130, 70}, {4, 300, 40}, {70, 10, 31}};
   for (auto& s : shapes) {
@@ -130,6 +131,7 @@ TEST_P(Matmul, EdgesOfBlocks) {
     check(GetParam(), dtype, 23, 130, 70, true, false);
 }
 
+// labels: opencl_cpu
 TEST_P(Matmul, BlocksOfABatchWithEpilogue) {
   const int64_t batch = 3, m = 21, k = 50, n = 37;
   const auto x = numbers(batch * m * k, 1), y = numbers(batch * k * n, 2), z = numbers(n, 3);

@@ -8,6 +8,7 @@
 
 #include "kernels/matmul/tuned_tiles.h"
 
+// labels of the file: opencl_cpu
 namespace {
 
 using namespace graft;

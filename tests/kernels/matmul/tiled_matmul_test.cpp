@@ -9,6 +9,7 @@
 #include "runtime/driver/error.h"
 #include "tests/kernels/tensor/device_tensor.h"
 
+// labels of the file: opencl_cpu
 namespace {
 
 using namespace graft;
@@ -39,6 +40,7 @@ void check(const TileShape& shape, int64_t m, int64_t k, int64_t n) {
   EXPECT_TRUE(near(c.get(), expected, 1e-5, 1e-4));
 }
 
+// labels: races
 TEST(TiledMatmul, EveryShapeOfTile) {
   if (!gpu_like()) {
     DeviceTensor a({64, 64}, GRAFT_FLOAT32), c({64, 64}, GRAFT_FLOAT32);

@@ -27,8 +27,7 @@ TEST(Copy, MovesContiguousBytes) {
 
 class Transposes : public testing::TestWithParam<std::pair<int64_t, int64_t>> {};
 
-TEST_P(Transposes, OfEverySize) {
-  const auto [rows, columns] = GetParam();
+void transposes(int64_t rows, int64_t columns) {
   for (graft_dtype dtype : {GRAFT_UINT8, GRAFT_BFLOAT16, GRAFT_FLOAT32, GRAFT_FLOAT64}) {
     DeviceTensor a({rows, columns}, dtype), b({columns, rows}, dtype);
     std::vector<double> x, expected;
@@ -43,11 +42,17 @@ TEST_P(Transposes, OfEverySize) {
   }
 }
 
+TEST_P(Transposes, OfEverySize) { transposes(GetParam().first, GetParam().second); }
+
+// labels: races
+TEST(Copy, TransposesPartsOfTiles) { transposes(17, 33); }
+
 INSTANTIATE_TEST_SUITE_P(Copy, Transposes,
                          testing::Values(std::pair{1, 9}, std::pair{8, 8}, std::pair{16, 16},
                                          std::pair{17, 33}, std::pair{100, 7},
                                          std::pair{129, 257}));
 
+// labels: races
 TEST(Copy, PermutesFourDimensions) {
   // Channels first to channels last.
   const int64_t n = 3, c = 20, h = 9, w = 11;

@@ -6,6 +6,7 @@
 #include "runtime/driver/dtype.h"
 #include "tests/kernels/tensor/device_tensor.h"
 
+// labels of the file: races
 namespace {
 
 using namespace graft;

@@ -51,6 +51,7 @@ std::vector<double> expect_gradient(const std::vector<double>& g, const std::vec
   return x;
 }
 
+// labels: races
 TEST(Softmax, ForwardAndBackward) {
   const int64_t shapes[][3] = {{5, 33, 1}, {1, 1000, 1}, {3, 17, 70}, {2, 1, 4}, {64, 10, 1}};
   for (auto& s : shapes) {
@@ -90,6 +91,7 @@ TEST(Softmax, MaskedLinesBehaveAsTorch) {
 }
 
 // Lines long enough for several work-items each.
+// labels: sub_groups_8
 TEST(Softmax, MaskedLongLinesBehaveAsTorch) {
   const double inf = INFINITY;
   const int64_t n = 150;

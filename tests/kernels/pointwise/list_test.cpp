@@ -8,6 +8,7 @@
 #include "runtime/driver/error.h"
 #include "tests/kernels/tensor/device_tensor.h"
 
+// labels of the file: few_parameters
 namespace {
 
 using namespace graft;
@@ -52,6 +53,7 @@ TEST(PointwiseList, RunsARowOverEveryTensor) {
   expect(out, 1e-6, [&](size_t k, size_t i) { return a.values[k][i] * b.values[k][i]; });
 }
 
+// labels: races
 TEST(PointwiseList, OverwritesAnInput) {
   const List a(4), b(5), c(6);
   const Scalar factor = Scalar::of(0.25);

@@ -12,6 +12,7 @@
 #include "tests/kernels/tensor/device_tensor.h"
 
 namespace graft {
+// labels of the file: opencl_cpu
 namespace {
 
 using test::DeviceTensor;
@@ -102,6 +103,7 @@ TEST(Pointwise, LongRowsAreSharedByWorkItems) {
   EXPECT_EQ(out.get(), expected);
 }
 
+// labels: races
 TEST(Pointwise, WorksInPlace) {
   for (int64_t n : {7, 40000}) {
     const std::vector<double> x = numbers(n, 1, -2, 2, GRAFT_FLOAT32);

@@ -46,6 +46,7 @@ TEST(Philox, KnownAnswer) {
   EXPECT_EQ(zero.at[3], 0x9b00dbd8u);
 }
 
+// labels: no_float64
 TEST(Random, UniformsFollowTheMappingBitForBit) {
   for (int64_t count : {1, 3, 4, 63, 64, 65, 1000, 100001}) {
     DeviceTensor output({count}, GRAFT_FLOAT32);
@@ -160,6 +161,7 @@ TEST(Random, CauchyAndLogNormal) {
   }
 }
 
+// labels: no_float64
 TEST(Random, GeometricCountsTrials) {
   std::vector<graft_dtype> dtypes = {GRAFT_FLOAT32, GRAFT_INT64, GRAFT_INT32};
   if ((device().properties().features & GRAFT_FEATURE_FLOAT64) != 0) {

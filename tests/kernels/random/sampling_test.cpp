@@ -110,6 +110,7 @@ double gamma_share(double shape, double x) {
   return sum * std::exp(shape * std::log(x) - x - std::lgamma(shape));
 }
 
+// labels: no_float64
 TEST(Sampling, GammaOfSmallAndLargeShapes) {
   const bool wide = (device().properties().features & GRAFT_FEATURE_FLOAT64) != 0;
   const graft_dtype dtype = wide ? GRAFT_FLOAT64 : GRAFT_FLOAT32;

@@ -60,6 +60,7 @@ TEST(ArgReduce, FindsTheFirstOfEquals) {
   }
 }
 
+// labels: sub_groups_8
 TEST(ArgReduce, NanWins) {
   auto x = numbers(600, 4, -2, 2, GRAFT_FLOAT32);
   x[50] = x[70] = x[333] = NAN;

@@ -142,6 +142,7 @@ TEST(Reduce, EveryKindOverLinesColumnsAndEverything) {
   check(Reduction::kAny, GRAFT_BOOL, GRAFT_BOOL, 3, 70, 1, 0, 1.9);
 }
 
+// labels: sub_groups_8
 TEST(Reduce, NanAndInfinitySurvive) {
   std::vector<double> x = numbers(300, 3);
   x[17] = NAN;
@@ -160,6 +161,7 @@ TEST(Reduce, NanAndInfinitySurvive) {
   }
 }
 
+// labels: sub_groups_32
 TEST(Reduce, SeveralDimensionsAndStrides) {
   // [n, c, h, w] summed over n, h, w in both layouts, and over two dimensions that do not touch.
   const auto x = numbers(4 * 5 * 6 * 7, 11, -2, 2, GRAFT_FLOAT32);

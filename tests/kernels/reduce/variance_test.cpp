@@ -49,6 +49,7 @@ TEST(Variance, MatchesTwoPasses) {
   }
 }
 
+// labels: sub_groups_32
 TEST(Variance, SurvivesALargeMean) { check(GRAFT_FLOAT32, 2, 5000, 1, 1000, 1, false); }
 
 TEST(Variance, OfOneElementIsNanUnlessUncorrected) {

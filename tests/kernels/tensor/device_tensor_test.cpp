@@ -15,6 +15,7 @@
 #include "tests/kernels/tensor/float16.h"
 
 namespace graft::test {
+// labels of the file: threads optimised
 namespace {
 
 template <class T>

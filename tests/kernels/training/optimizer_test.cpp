@@ -7,6 +7,7 @@
 #include "runtime/driver/dtype.h"
 #include "tests/kernels/tensor/device_tensor.h"
 
+// labels of the file: few_parameters
 namespace {
 
 using namespace graft;
