@@ -1,4 +1,4 @@
-# tests/conformance/test_first_report.py: the reports in docs/conformance are whole, and their pages name each failure.
+# tests/conformance/test_first_report.py: the committed summaries are whole, and their pages name each failure.
 from __future__ import annotations
 
 import collections
@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import conformance_summary
 from sandbox import ROOT
 from torch_graft.conformance import cases, report, schema
 from torch_graft.conformance.cases import Cell
@@ -16,43 +17,46 @@ FOLDER = ROOT / "docs/generated/conformance"
 EARLIER = sorted({a for of in cases.ASPECTS.values() for a in of} - {"layouts", "refusals"})
 FIVE = ["float32", "int64", "bool", "bfloat16", "float16"]
 STEPS = {"dtypes": ["float32"], "aspects": ["forward", "backward", "step"]}
-# Page, results, what was chosen, the device's label.
+# Page, summary, what was chosen, the device's label.
 REPORTS = [
     (
         "README.md",
-        "graft-host.json.gz",
+        "graft-host.toml",
         {"dtypes": ["float32"], "aspects": EARLIER},
         "graft on host",
     ),
     (
         "layouts.md",
-        "graft-layouts.json.gz",
+        "graft-layouts.toml",
         {"suites": ["op"], "aspects": ["layouts", "refusals"]},
         "graft on host",
     ),
     (
         "opencl.md",
-        "graft-opencl.json.gz",
+        "graft-opencl.toml",
         {"suites": ["op"], "dtypes": FIVE, "aspects": ["forward", "backward"]},
         "graft on opencl",
     ),
-    ("ve.md", "ve-veda.json.gz", STEPS, "ve over veda, emulated card"),
-    ("ve-host.md", "ve-host.json.gz", STEPS, "ve on host"),
+    ("ve.md", "ve-veda.toml", STEPS, "ve over veda, emulated card"),
+    ("ve-host.md", "ve-host.toml", STEPS, "ve on host"),
 ]
 
 
 @pytest.fixture(scope="module", params=REPORTS, ids=lambda row: row[1])
 def told(request):
-    page, results, chosen, label = request.param
-    found = schema.read(FOLDER / results)
-    return SimpleNamespace(
-        page=(FOLDER / page).read_text(), found=found, chosen=chosen, label=label
-    )
+    page, name, chosen, label = request.param
+    summary = conformance_summary.read(FOLDER / name)
+    found = conformance_summary.results_of(summary)
+    schema.check(found, name)
+    return SimpleNamespace(page=(FOLDER / page).read_text(), path=FOLDER / name, summary=summary,
+                           found=found, chosen=chosen, label=label)  # fmt: skip
 
 
 def test_its_cells_are_those_of_the_databases(told):
     listed = cases.select(**told.chosen)
-    assert [Cell(*(c[name] for name in Cell._fields)) for c in told.found["cells"]] == listed
+    found = [Cell(*(c[name] for name in Cell._fields)) for c in told.found["cells"]]
+    assert sorted(found) == sorted(listed)
+    assert told.summary["run"]["cells"] == len(listed)
     assert told.found["complete"]
 
 
@@ -66,6 +70,29 @@ def test_the_page_has_its_counts(told):
         for status, number in zip(statuses, numbers, strict=True)
     }
     assert {key: number for key, number in shown.items() if number} == dict(counts)
+
+
+def test_the_summary_counts_its_cells(told):
+    counts = collections.Counter((c["suite"], c["aspect"], c["status"]) for c in told.found["cells"])
+    stated = {
+        (suite, aspect, status): number
+        for suite, parts in told.summary["suites"].items()
+        for aspect, numbers in parts["counts"].items()
+        for status, number in numbers.items()
+    }
+    assert stated == dict(counts)
+
+
+def test_the_page_has_its_date_and_samples(told):
+    run = told.summary["run"]
+    assert run["date"] in told.page
+    assert f"{run['cells']:,} cells,\n" in told.page or f"{run['cells']:,} cells, " in told.page
+    assert f"{run['samples']:,}" in told.page
+
+
+def test_the_summary_is_small_text(told):
+    assert told.path.stat().st_size <= 100_000
+    assert told.path.read_text(encoding="utf-8").startswith("# docs/generated/conformance/")
 
 
 def test_the_page_names_every_failure(told):
