@@ -4,7 +4,8 @@
 
 Each release gets an environment in build/versions with PyPI's default wheel of it, where no other is
 said, and the wheel that tools/wheels.py built for Python 3.11. A step that succeeded with that wheel
-is not repeated. Its output stands in build/versions/<release>/<step>.log."""
+is not repeated. Its output stands in build/versions/<release>/<step>.log, and all results in
+build/versions/record.json; the table of the page keeps what was not run here."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from torch_releases import BUILD, ROOT
 
 PYTHON = "3.11"
 PAGE = ROOT / "docs/use/versions.md"
-RECORD = ROOT / "docs/generated/versions.json"
+RECORD = BUILD / "versions/record.json"
+MARK = re.compile(r"(<!-- versions -->\n)(.*?)(<!-- /versions -->)", re.S)
 # The pinned versions of these go with the default torch.
 BOUND_TO_TORCH = re.compile(r"^(torch|torchvision|torchao)==", re.MULTILINE)
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "3"]
@@ -173,14 +175,26 @@ def test(release: str, steps: list[str], record: dict[str, Any], digest: str) ->
         RECORD.write_text(json.dumps(record, indent=1) + "\n")
 
 
-def table(record: dict[str, Any]) -> str:
+def stated(page: str) -> dict[str, dict[str, str]]:
+    """The cells of the page's table: torch -> title -> text."""
+    block = MARK.search(page)
+    rows = [line.strip("| ").split(" | ") for line in block[2].splitlines()] if block else []
+    return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
+
+
+def table(record: dict[str, Any], page: str) -> str:
+    """The page's table with the results of the record; cells that it lacks stay as the page has them."""
+    rows = stated(page)
+    for mine in record.values():
+        cells = rows.setdefault(mine["torch"], dict.fromkeys(STEPS, "not run"))
+        for step in (step for step in STEPS if step in mine):
+            result = mine[step]
+            cells[step] = f"{'' if result['holds'] else '**fails:** '}{result['says']}"
+        cells["on"] = mine["date"]
     lines = ["| torch | " + " | ".join(STEPS) + " | on |", "|---" * (len(STEPS) + 2) + "|"]
-    for mine in (record[release] for release in sorted(record, key=torch_releases.order)):
-        shown = [mine.get(step) for step in STEPS]
-        cells = [
-            f"{'' if s['holds'] else '**fails:** '}{s['says']}" if s else "not run" for s in shown
-        ]
-        lines.append(f"| {mine['torch']} | {' | '.join(cells)} | {mine['date']} |")
+    for torch in sorted(rows, key=lambda version: torch_releases.order(version.split("+")[0])):
+        shown = " | ".join(rows[torch][title] for title in (*STEPS, "on"))
+        lines.append(f"| {torch} | {shown} |")
     return "\n".join(lines)
 
 
@@ -194,8 +208,8 @@ def main() -> int:
     digest = hashlib.sha256(wheel().read_bytes()).hexdigest()[:16]
     for release in options.torch:
         test(release, options.steps, record, digest)
-    page, mark = PAGE.read_text(), re.compile(r"(<!-- versions -->\n).*?(<!-- /versions -->)", re.S)
-    PAGE.write_text(mark.sub(lambda m: f"{m[1]}{table(record)}\n{m[2]}", page))
+    page = PAGE.read_text()
+    PAGE.write_text(MARK.sub(lambda m: f"{m[1]}{table(record, page)}\n{m[3]}", page))
     ran = [record[release].get(step) for release in options.torch for step in options.steps]
     return 0 if all(s is not None and s["holds"] for s in ran) else 1
 

@@ -73,7 +73,9 @@ def test_the_page_has_its_counts(told):
 
 
 def test_the_summary_counts_its_cells(told):
-    counts = collections.Counter((c["suite"], c["aspect"], c["status"]) for c in told.found["cells"])
+    counts = collections.Counter(
+        (c["suite"], c["aspect"], c["status"]) for c in told.found["cells"]
+    )
     stated = {
         (suite, aspect, status): number
         for suite, parts in told.summary["suites"].items()
@@ -106,3 +108,43 @@ def test_the_page_names_every_failure(told):
 def test_its_page_can_be_made(told, tmp_path):
     report.write_page(told.found, tmp_path / "report.html")
     assert told.label in (tmp_path / "report.html").read_text()
+
+
+def cell(entry, aspect, status="pass", **more):
+    fields = {"suite": "op", "entry": entry, "dtype": "float32", "aspect": aspect, "status": status}
+    fields |= {"samples": 2, "seconds": 1.0, "message": "", "reason": "", "fallbacks": {}}
+    return fields | {"native": None} | more
+
+
+def test_a_summary_tells_what_the_results_told(tmp_path):
+    cells = [
+        cell("abs", "forward", native=True),
+        cell("abs", "backward", native=False),
+        cell("add", "forward", fallbacks={"aten::add.out": 3}),
+        cell("add", "backward", "fail", message='a "message"\nof two lines'),
+        cell("eye", "forward", "skip", reason="random values: not compared; some samples left out: x; y"),
+    ]  # fmt: skip
+    results = {
+        "schema": schema.SCHEMA, "device": {"name": "npu", "label": "npu", "torch": "2", "options": {}},
+        "started": "2030-01-02T03:04:05Z", "seconds": 90.0, "complete": True, "shard": [1, 1],
+        "cells": cells,
+    }  # fmt: skip
+    path = tmp_path / "npu.toml"
+    made = conformance_summary.summarize(results, "abc1234")
+    path.write_text(conformance_summary.text(made, path.name))
+    summary = conformance_summary.read(path)
+    assert summary["run"]["commit"] == "abc1234"
+    assert (summary["run"]["samples"], summary["run"]["minutes"]) == (10, 1.5)
+    assert summary["suites"]["op"]["cells"] == {"abs": "P d", "add": "c f", "eye": "- ."}
+    assert [row["reason"] for row in summary["reasons"]] == [
+        "random values: not compared", "some samples left out: x; y"]  # fmt: skip
+    told = {(c["entry"], c["aspect"]): c for c in conformance_summary.results_of(summary)["cells"]}
+    assert [told[c["entry"], c["aspect"]]["status"] for c in cells] == [c["status"] for c in cells]
+    assert told["add", "backward"]["message"] == cells[3]["message"]
+    assert set(told["add", "forward"]["fallbacks"]) == {"aten::add.out"}
+    assert [told["abs", one]["native"] for one in ("forward", "backward")] == [True, False]
+
+
+def test_results_of_another_schema_are_refused():
+    with pytest.raises(ValueError, match=r"torch-conformance/1, found 'x/2'"):
+        conformance_summary.summarize({"schema": "x/2"}, "abc1234")
