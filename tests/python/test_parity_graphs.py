@@ -1,4 +1,4 @@
-"""Captured graphs: what PyTorch's tests of CUDA ask beyond test_graphs.py (docs/use/parity.md)."""
+"""Captured graphs: what PyTorch's tests of CUDA ask beyond graphs/test_graphs.py (docs/use/parity.md)."""
 
 import copy
 import gc
