@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
 import pytest
 
-from sandbox import build_c, interpret
+from sandbox import build_c, interpret, program
 
 pytestmark = pytest.mark.one_mode
 
@@ -42,66 +43,6 @@ int posix_memalign(void** out, size_t to, size_t n) {
 }
 """
 
-COUNT = """
-import ctypes, gc
-from torch import nn
-import torch_graft
-
-heap = ctypes.PyDLL(None)
-heap.heap_count.restype = ctypes.c_long
-gc.disable()
-
-def taken(call):
-    for _ in range(100):  # as far ahead of the device as those below may get
-        call()
-    torch.accelerator.synchronize()
-    heap.heap_watch(1)
-    for _ in range(100):
-        call()
-    heap.heap_watch(0)
-    return heap.heap_count()
-
-class Norms(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.wide, self.narrow = nn.LayerNorm(32), nn.Linear(32, 64), nn.Linear(64, 32)
-    def forward(self, x):
-        y = x + self.narrow(nn.functional.gelu(self.wide(self.norm(x))))
-        return y.softmax(-1), y
-
-class Convolutions(nn.Sequential):
-    def __init__(self):
-        super().__init__(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3), nn.SiLU())
-
-class Layers(nn.Sequential):
-    def __init__(self):
-        super().__init__(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
-
-def found(model, inputs, results):
-    with torch.no_grad():
-        made = torch_graft.optimize(model, *inputs)
-        return {
-            "nothing": taken(lambda: None),
-            "planted": taken(lambda: heap.malloc(8)),
-            "a result": taken(lambda: torch.empty(2, 2, device=D)),
-            "eager": taken(lambda: model(*inputs)),
-            "compiled": taken(lambda: made(*inputs)),
-            "results": results,
-        }
-
-torch.manual_seed(0)
-SHAPES = {"Norms": (4, 6, 32), "Convolutions": (2, 3, 12, 12), "Layers": (8, 32)}
-all_found = {}
-for name, shape in SHAPES.items():
-    model, x = globals()[name]().to(D).eval(), torch.randn(shape, device=D)
-    all_found[name] = found(model, (x,), 2 if name == "Norms" else 1)
-for name in NAMES:
-    from networks import NETWORKS
-    make_model, make_inputs = NETWORKS[name]
-    model = make_model().to(D).eval()
-    all_found[name] = found(model, [one.to(D) for one in make_inputs()], 1)
-print(json.dumps(all_found))
-"""
 
 # Attention, embeddings and pooling go to kernels that the compiler did not make.
 NETWORKS = ["ResNet-50", "digits", "GPT-2", "BERT", "ViT", "U-Net", "experts"]
@@ -115,9 +56,13 @@ def counter(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.seldom
 def test_a_call_takes_its_results_from_the_heap_and_nothing_else(counter: str) -> None:
     path = os.pathsep.join(sys.path)
-    code = f"NAMES = {NETWORKS!r}\n" + COUNT
     every = interpret(
-        code, timeout=300, LD_PRELOAD=counter, GRAFT_HOST_MODE="async", PYTHONPATH=path
+        program("tests/python/compiler/heap_calls.py"),
+        timeout=300,
+        NAMES=json.dumps(NETWORKS),
+        LD_PRELOAD=counter,
+        GRAFT_HOST_MODE="async",
+        PYTHONPATH=path,
     ).value()
     assert len(every) == 3 + len(NETWORKS)
     for network, found in every.items():

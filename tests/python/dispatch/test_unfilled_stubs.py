@@ -4,82 +4,10 @@ import re
 
 import pytest
 
-from sandbox import ROOT, build_c
+from sandbox import ROOT, build_c, program
 
 pytestmark = pytest.mark.one_mode
 
-# Runs op_db's operators, also with integers for each of their tensors, and those of their forms in
-# place and with out= that take the same arguments. An operator that fails where the CPU does not
-# reached a kernel that the device lacks outside of what falls back.
-WALK = """
-    import itertools, warnings
-    from torch.testing._internal.common_methods_invocations import op_db
-    from torch.utils._pytree import tree_map
-    warnings.simplefilter("ignore")
-    torch.get_device_module(D).fallback  # the policy is silent
-    part, parts = int(os.environ["PART"]), int(os.environ["PARTS"])
-    failed, ran = {}, 0
-
-    def there(value):
-        return tree_map(lambda t: t.to(D) if isinstance(t, torch.Tensor) else t, value)
-
-    def device_of(value):
-        return tree_map(lambda v: torch.device(D) if v == "cpu" or v == torch.device("cpu") else v, value)
-
-    def copied(value):
-        return tree_map(lambda t: t.clone() if isinstance(t, torch.Tensor) else t, value)
-
-    def integers(args, which):
-        seen = itertools.count()
-        def one(t):
-            if not isinstance(t, torch.Tensor) or t.layout != torch.strided:
-                return t
-            if not t.is_floating_point():
-                return t
-            return t.nan_to_num(0, 3, -3).clamp(-3, 3).long() if next(seen) == which else t
-        return tree_map(one, args)
-
-    def attempt(name, call, args, kwargs):
-        global ran
-        try:
-            with torch.no_grad():
-                call(*copied(args), **copied(kwargs))
-        except Exception:
-            return
-        ran += 1
-        try:
-            with torch.no_grad():
-                call(*there(args), **device_of(there(kwargs)))
-        except Exception as error:
-            failed.setdefault(name, f"{type(error).__name__}: {error}".splitlines()[0][:300])
-
-    for op in op_db[part::parts]:
-        if op.name.startswith("jiterator") or not op.supported_dtypes("cpu"):
-            continue
-        for dtype in (torch.float32, torch.int64):
-            if not op.supports_dtype(dtype, "cpu"):
-                continue
-            try:
-                samples = list(itertools.islice(op.sample_inputs("cpu", dtype), 2))
-            except Exception:
-                continue
-            for sample in samples:
-                args = (sample.input, *sample.args)
-                attempt(op.name, op.op, args, sample.kwargs)
-                if dtype == torch.float32:
-                    for which in range(3):
-                        changed = integers(args, which)
-                        attempt(op.name, op.op, changed, sample.kwargs)
-                    if op.inplace_variant is not None:
-                        attempt(op.name + "_", op.inplace_variant, args, sample.kwargs)
-    for name, call in (
-        ("kaiser_window", lambda device: torch.kaiser_window(9, device=device)),
-        ("kaiser_window", lambda device: torch.kaiser_window(9, False, 3.0, device=device)),
-    ):
-        attempt(name, call, (), {"device": "cpu"})
-    counts = torch.get_device_module(D).fallback.counts()
-    print(json.dumps([failed, ran, sorted(counts)]))
-"""
 # Told in words, by design: a random operator without a generator, indices on the device, and, as on
 # CUDA, a bias of another dtype than the convolution's.
 REFUSED = re.compile(
@@ -92,7 +20,7 @@ REFUSED = re.compile(
 def test_every_operator_falls_back_without_kernels(python, tmp_path, part):
     source = (ROOT / "tests/drivers/tiny.c").read_text()
     failed, ran, counted = python(
-        WALK, timeout=600, GRAFT_DRIVER_PATH=build_c(tmp_path / "tiny.so", source),
+        program("tests/python/dispatch/stub_walk.py"), timeout=600, GRAFT_DRIVER_PATH=build_c(tmp_path / "tiny.so", source),
         GRAFT_DEVICES="tiny", GRAFT_FALLBACK="off", PART=str(part), PARTS="2",
     ).value()  # fmt: skip
     assert ran > 800, "too few operators ran"

@@ -1,6 +1,7 @@
-"""Figures of pinned host memory, the fraction of device memory, what an optimizer's step takes."""
+"""Figures of device and pinned memory: what is counted, the fraction of it, what a step takes."""
 
 import gc
+import random
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 pytestmark = pytest.mark.both_modes
 
 PAGE = 4096
+MIB = 2**20
 
 
 @pytest.fixture
@@ -130,3 +132,71 @@ def test_a_foreach_step_takes_at_most_one_more_set_of_parameters(device, module,
         peaks[foreach] = module.max_memory_allocated() - before
     whole = sum(p.nbytes for p in parameters)
     assert peaks[True] <= peaks[False] + whole
+
+
+def figures(module, index):
+    stats = module.memory_stats(index)
+    return [stats[f"{name}.all.current"] for name in ("allocated_bytes", "allocation")]
+
+
+def smallest_block(device, module):
+    """512 bytes, or the device's alignment."""
+    before = module.memory_allocated()
+    x = torch.empty(1, dtype=torch.uint8, device=device)
+    return (module.memory_allocated() - before) * x.numel()
+
+
+def test_figures_of_two_devices_move_apart_and_come_back(device, second, module):
+    random.seed(5)
+    block = smallest_block(device, module)
+    starts = [figures(module, index) for index in (0, 1)]
+    held = {0: [], 1: []}
+    for _ in range(200):
+        index = random.randrange(2)
+        before = [module.memory_allocated(i) for i in (0, 1)]
+        if held[index] and random.random() < 0.45:
+            size = -held[index].pop(random.randrange(len(held[index]))).numel()
+        else:
+            size = random.choice((1, 300, 512, 70_000, MIB, 3 * MIB + 5))
+            where = (device, second)[index]
+            held[index].append(torch.empty(size, dtype=torch.uint8, device=where))
+        after = [module.memory_allocated(i) for i in (0, 1)]
+        assert after[1 - index] == before[1 - index]
+        rounded = -(-abs(size) // block) * block
+        assert after[index] - before[index] == (rounded if size > 0 else -rounded)
+        assert module.max_memory_allocated(index) >= after[index]
+        assert module.memory_reserved(index) >= after[index]
+    assert [figures(module, index)[1] - starts[index][1] for index in (0, 1)] == [
+        len(held[index]) for index in (0, 1)
+    ]
+    held.clear()
+    assert [figures(module, index) for index in (0, 1)] == starts
+
+
+def test_an_empty_tensor_takes_nothing(device, module):
+    before = figures(module, 0)
+    x = torch.empty(0, 3, device=device)
+    assert figures(module, 0) == before
+    assert x.data_ptr() == 0
+
+
+def test_what_was_asked_for_is_counted_beside_what_was_given(device, module):
+    before = module.memory_stats()
+    x = torch.empty(300, dtype=torch.uint8, device=device)
+    after = module.memory_stats()
+    asked, given = (
+        after[f"{name}.all.current"] - before[f"{name}.all.current"]
+        for name in ("requested_bytes", "allocated_bytes")
+    )
+    assert (asked, given) == (x.numel(), smallest_block(device, module))
+
+
+@pytest.mark.parametrize("form", [lambda d: 1, lambda d: f"{d}:1", lambda d: torch.device(d, 1)])
+def test_free_memory_of_a_device_by_any_name(device, module, form):
+    where = form(device)
+    module.empty_cache()
+    free, total = module.mem_get_info(where)
+    x = torch.empty(64 * MIB, dtype=torch.uint8, device=f"{device}:1")
+    less, same = module.mem_get_info(where)
+    assert total == same
+    assert free - less >= x.numel()

@@ -2,13 +2,11 @@
 """The fake ICD over PoCL (GRAFT_FAKE_CL) hides and fails; each plan runs in an interpreter of its own."""
 
 import subprocess
-import textwrap
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from test_parity_memory import BACKWARD
 
-from sandbox import ROOT, TOLD
+from sandbox import ROOT, TOLD, program
 
 pytestmark = pytest.mark.one_mode
 
@@ -137,7 +135,7 @@ print(json.dumps([*found, torch.ones(12 * 2**20, device=D).sum().item()]))
 
 
 def test_memory_runs_out_inside_a_backward(on):
-    found = on("memory:134217728", textwrap.dedent(BACKWARD)).value()
+    found = on("memory:134217728", program("tests/python/support/failing_backward.py")).value()
     assert found == [True, 0, True, True]
 
 

@@ -101,3 +101,12 @@ def test_gradients(device, native, call):
     for t in (x, y):
         call(t).abs().sum().backward()
     assert_close(y.grad.cpu(), x.grad)
+
+
+def test_complex_half_is_stored(device):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex32, device=device)
+        assert x.dtype == torch.complex32
+        assert x.cpu().to(torch.complex64).tolist() == [1 + 2j, 3 - 1j]
+        assert x.conj_physical_().cpu().to(torch.complex64).tolist() == [1 - 2j, 3 + 1j]

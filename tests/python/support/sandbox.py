@@ -51,6 +51,14 @@ def interpret(code: str, timeout: float = 120, **environment: str | None) -> Ran
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 
 
+def program(path: str) -> str:
+    """Code for interpret that runs the program in a file, named by its path in the repository.
+
+    It finds the device's name in the variable DEVICE.
+    """
+    return f"import runpy\nrunpy.run_path({str(ROOT / path)!r}, run_name='__main__')\n"
+
+
 def build_c(path: Path, source: str, *flags: str) -> str:
     """Compiles C against driver.h to a library; returns its absolute path."""
     path.with_suffix(".c").write_text(source)

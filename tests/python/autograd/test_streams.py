@@ -1,9 +1,6 @@
-"""Autograd's streams and threads, autocast's corners: what PyTorch's tests of CUDA ask of them."""
+"""Streams and threads of a backward: where it runs, who waits for it, and hooks that it calls."""
 
-import copy
-import gc
 import threading
-import warnings
 
 import pytest
 import torch
@@ -176,82 +173,3 @@ def test_a_hook_may_remove_itself(device):
     assert not x.grad.any().item()
     x.mean().backward()
     assert_close(x.grad, torch.full_like(x, 0.2))
-
-
-def test_autocast_leaves_double_and_integers_alone(device):
-    double, half = (torch.ones(4, 4, dtype=t, device=device) for t in (torch.double, torch.half))
-    whole = torch.ones(4, 4, dtype=torch.int32, device=device)
-    with torch.autocast(device):
-        assert torch.mm(double, double).dtype == torch.double
-        with pytest.raises(RuntimeError, match="dtype"):
-            torch.mm(double, half)
-        assert [f(double).dtype for f in (torch.norm, torch.sum)] == [torch.double] * 2
-        assert torch.pow(double, 2.0).dtype == torch.double
-        assert (torch.pow(whole, 2.0).dtype, torch.sum(whole).dtype) == (torch.float, torch.int64)
-
-
-def test_casts_under_no_grad_are_not_kept(device):
-    gc.collect()
-    layer = torch.nn.Linear(10, 10).to(device)
-    x = torch.randn(1, 10, device=device)
-    with torch.autocast(device), torch.no_grad():
-        out = layer(x)
-        held = torch.accelerator.memory_allocated()
-        for _ in range(3):
-            out = layer(x)
-        assert torch.accelerator.memory_allocated() == held
-    assert out.dtype == torch.float16
-
-
-def test_promotion_inside_a_scripted_function(device):
-    class Joined(torch.nn.Module):
-        def forward(self, a, b):
-            return torch.stack([torch.cat((a, b), 0)] * 2, 0)
-
-    a, b = torch.randn(1, device=device), torch.randn(1, device=device).half()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        scripted = torch.jit.script(Joined())
-    with torch.autocast(device):
-        assert scripted(a, b).dtype == Joined()(a, b).dtype == torch.float32
-
-
-@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
-@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
-def test_recurrent_modules_run_in_half_precision(device, kind, packed):
-    torch.manual_seed(0)
-    steps, batch, features, hidden = 3, 4, 5, 6
-    model = getattr(torch.nn, kind)(features, hidden, num_layers=2, bidirectional=True).to(device)
-    x = torch.randn(steps, batch, features, device=device)
-    state = torch.randn(4, batch, hidden, device=device)
-
-    def data(value):
-        return value.data if packed else value
-
-    def run(module, dtype):
-        given = x.to(dtype)
-        if packed:
-            given = torch.nn.utils.rnn.pack_padded_sequence(
-                given, lengths=(3, 2, 1, 3), enforce_sorted=False
-            )
-        start = state.to(dtype)
-        out, _ = module(given, (start, start) if kind == "LSTM" else start)
-        data(out).sum().backward()
-        return data(out), [p.grad.half() for p in module.parameters()]
-
-    by_hand = copy.deepcopy(model).half()
-    with torch.autocast(device):
-        out, gradients = run(model, torch.float32)
-    expected, expected_gradients = run(by_hand, torch.float16)
-    assert out.dtype == torch.float16
-    assert_close(out, expected)
-    # Sums of a dozen half numbers up to 1, in another order.
-    assert_close(gradients, expected_gradients, rtol=1e-3, atol=1e-3)
-
-
-def test_autocast_wants_the_name_of_a_device(device):
-    assert torch.amp.is_autocast_available(device)
-    with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
-        torch.autocast(torch.device(device))
-    with pytest.raises(RuntimeError, match="Invalid device string: 'no device'"):
-        torch.autocast("no device")
