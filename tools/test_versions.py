@@ -52,7 +52,7 @@ STEPS: dict[str, list[str]] = {
     "demos": ["examples/demo.py"],
     "compile": [*PYTEST, "tests/python", "-k", "compil"],
     "ve": [*PYTEST, "tests/python/ve"],
-    "torchvision": [*PYTEST, "tests/python/test_torchvision_operators.py"],
+    "torchvision": [*PYTEST, "tests/python/dispatch/test_torchvision_operators.py"],
 }
 
 
