@@ -142,3 +142,13 @@ def test_a_part_is_not_published(option):
     ran = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert ran.returncode == 2
     assert "without a pattern" in ran.stderr
+
+
+def test_pages_for_users_link_to_speeds_and_hold_none():
+    """But for the modelled costs of the simulation, which are settings."""
+    speed = re.compile(r"\d(?:\.\d+)? (?:µs|ms|milliseconds|microseconds|[GT]FLOP/s|[MG]B/s)\b")
+    for page in sorted((ROOT / "docs/use").glob("*.md")):
+        if page.name == "simulation.md":
+            continue
+        prose = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text(), flags=re.M | re.S)
+        assert speed.findall(prose) == [], page.name
