@@ -101,7 +101,7 @@ def page() -> str:
     return "\n".join(
         [INTRODUCTION, f"{len(rows)} entries: {counts}.", "", table(titles, rows), "",
          "## The op table", "", "Elementwise operations, one row each: [how to add one]"
-         "(../develop/kernels.md#adding-an-elementwise-operation-two-files).", "", op_table(), ""]
+         "(../develop/add-an-operator.md#an-elementwise-operation-two-files).", "", op_table(), ""]
     )  # fmt: skip
 
 
