@@ -108,9 +108,9 @@ wheels: .venv/run.stamp
 	$(BIN)/python tools/wheels.py $(if $(PYTHONS),--python $(PYTHONS))
 
 # TORCHES='2.15.0': with these alone.
-test-versions: PYTHONS := 3.11
+test-versions: PYTHONS ?= 3.11 3.13
 test-versions: wheels
-	$(BIN)/python tools/test_versions.py $(if $(TORCHES),--torch $(TORCHES))
+	$(BIN)/python tools/test_versions.py --python $(PYTHONS) $(if $(TORCHES),--torch $(TORCHES))
 
 lint: .venv/test.stamp
 	tools/lint

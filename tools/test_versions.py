@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # tools/test_versions.py: tests one wheel with each release of torch, and writes docs/use/versions.md.
-"""Usage: tools/test_versions.py [--torch 2.15.0 ...] [--steps operators ...] [--restart]
+"""Usage: tools/test_versions.py [--python 3.13 ...] [--torch 2.15.0 ...] [--steps operators ...] [--restart]
 
-Each release gets an environment in build/versions with PyPI's default wheel of it, where no other is
-said, and the wheel that tools/wheels.py built for Python 3.11. A step that succeeded with that wheel
-is not repeated. Its output stands in build/versions/<release>/<step>.log, and all results in
-build/versions/record.json; the table of the page keeps what was not run here."""
+Each release gets an environment in build/versions for each Python, with PyPI's default wheel of it,
+where no other is said, and the wheel that tools/wheels.py built for that Python. A step that succeeded
+with that wheel is not repeated. Its output stands in build/versions/<Python>/<release>/<step>.log, and
+all results in build/versions/record.json; the table of the page keeps what was not run here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from typing import Any
 import torch_releases
 from torch_releases import BUILD, ROOT
 
-PYTHON = "3.11"
+PYTHONS = ["3.11", "3.13"]
 PAGE = ROOT / "docs/use/versions.md"
 RECORD = BUILD / "versions/record.json"
 MARK = re.compile(r"(<!-- versions -->\n)(.*?)(<!-- /versions -->)", re.S)
@@ -56,12 +56,12 @@ STEPS: dict[str, list[str]] = {
 }
 
 
-def wheel() -> Path:
-    """The newest wheel for PYTHON in build/wheels."""
-    tag = "cp" + PYTHON.replace(".", "")
+def wheel(python: str) -> Path:
+    """The newest wheel for this Python in build/wheels."""
+    tag = "cp" + python.replace(".", "")
     found = sorted((BUILD / "wheels").glob(f"torch_graft-*-{tag}-*.whl"), key=os.path.getmtime)
     if not found:
-        raise SystemExit(f"build/wheels has no wheel for Python {PYTHON}: run `make wheels` first")
+        raise SystemExit(f"build/wheels has no wheel for Python {python}: run `make wheels` first")
     return found[-1]
 
 
@@ -74,13 +74,13 @@ def constraints() -> Path:
     return path
 
 
-def environment(release: str) -> Path:
-    """The Python of an environment with this torch and what the tests need."""
-    folder = BUILD / "versions" / release
+def environment(version: str, release: str) -> Path:
+    """The interpreter of an environment with this Python, this torch and what the tests need."""
+    folder = BUILD / "versions" / version / release
     python = folder / "bin" / "python"
     done = folder / "complete"
     if not done.exists():
-        subprocess.run([f"python{PYTHON}", "-m", "venv", folder], check=True)
+        subprocess.run([f"python{version}", "-m", "venv", folder], check=True)
         pip: Command = [python, "-m", "pip", "install", "--quiet", "-c", constraints()]
         packages = ["-r", "requirements-dev.txt", "torchvision"]
         subprocess.run([*pip, f"torch=={release}", *packages], cwd=ROOT, check=True)
@@ -145,73 +145,78 @@ def operators(results: dict[str, Any]) -> str:
             f"entries ({share:.1f} %) without the CPU")  # fmt: skip
 
 
-def test(release: str, steps: list[str], record: dict[str, Any], digest: str) -> None:
-    print(f"torch {release}", flush=True)
-    python = environment(release)
+def installed(version: str, release: str, digest: str) -> Path:
+    """The interpreter of an environment that has this Python's wheel."""
+    python = environment(version, release)
+    note = python.parent.parent / "installed"
+    if not note.exists() or note.read_text() != digest:
+        pip: Command = [python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps"]
+        subprocess.run([*pip, wheel(version)], check=True)
+        note.write_text(digest)
+    return python
+
+
+def test(version: str, release: str, steps: list[str], record: dict[str, Any]) -> bool:
+    """True if each of the steps holds with this Python and this torch."""
+    print(f"Python {version}, torch {release}", flush=True)
+    digest = hashlib.sha256(wheel(version).read_bytes()).hexdigest()[:16]
+    python = installed(version, release, digest)
     folder = python.parent.parent
-    installed = folder / "installed"
-    if not installed.exists() or installed.read_text() != digest:
-        pip: Command = [
-            python,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--force-reinstall",
-            "--no-deps",
-            wheel(),
-        ]
-        subprocess.run(pip, check=True)
-        installed.write_text(digest)
-    version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], check=True,
-                             capture_output=True, text=True).stdout.strip()  # fmt: skip
-    mine = record.setdefault(release, {})
-    mine.update(torch=version, python=PYTHON, date=datetime.date.today().isoformat())
+    torch = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], check=True,
+                           capture_output=True, text=True).stdout.strip()  # fmt: skip
+    mine = record.setdefault(version, {}).setdefault(release, {})
+    mine.update(torch=torch, date=datetime.date.today().isoformat())
     for step in steps:
         if mine.get(step, {}).get("wheel") == digest and mine[step]["holds"]:
             continue
         mine[step] = {**run(python, step, folder), "wheel": digest}
         print(f"    {mine[step]['says']} ({mine[step]['seconds']} s)", flush=True)
         RECORD.write_text(json.dumps(record, indent=1) + "\n")
+    return all(mine[step]["holds"] for step in steps)
 
 
-def stated(page: str) -> dict[str, dict[str, str]]:
-    """The cells of the page's table: torch -> title -> text."""
+def stated(page: str) -> dict[tuple[str, str], dict[str, str]]:
+    """The cells of the page's table: (Python, torch) -> title -> text."""
     block = MARK.search(page)
     rows = [line.strip("| ").split(" | ") for line in block[2].splitlines()] if block else []
-    return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
+    return {(row[0], row[1]): dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
 
 
 def table(record: dict[str, Any], page: str) -> str:
     """The page's table with the results of the record; cells that it lacks stay as the page has them."""
     rows = stated(page)
-    for mine in record.values():
-        cells = rows.setdefault(mine["torch"], dict.fromkeys(STEPS, "not run"))
+    ran = [(version, mine) for version in record for mine in record[version].values()]
+    for version, mine in ran:
+        cells = rows.setdefault((version, mine["torch"]), dict.fromkeys(STEPS, "not run"))
         for step in (step for step in STEPS if step in mine):
             result = mine[step]
             cells[step] = f"{'' if result['holds'] else '**fails:** '}{result['says']}"
         cells["on"] = mine["date"]
-    lines = ["| torch | " + " | ".join(STEPS) + " | on |", "|---" * (len(STEPS) + 2) + "|"]
-    for torch in sorted(rows, key=lambda version: torch_releases.order(version.split("+")[0])):
-        shown = " | ".join(rows[torch][title] for title in (*STEPS, "on"))
-        lines.append(f"| {torch} | {shown} |")
+    lines = ["| Python | torch | " + " | ".join(STEPS) + " | on |", "|---" * (len(STEPS) + 3) + "|"]
+
+    def order(key: tuple[str, str]) -> list[list[int]]:
+        return [torch_releases.order(part.split("+")[0]) for part in key]
+
+    for version, torch in sorted(rows, key=order):
+        shown = " | ".join(rows[version, torch][title] for title in (*STEPS, "on"))
+        lines.append(f"| {version} | {torch} | {shown} |")
     return "\n".join(lines)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", nargs="*", default=PYTHONS)
     parser.add_argument("--torch", nargs="*", default=list(torch_releases.releases()))
     parser.add_argument("--steps", nargs="*", default=list(STEPS), choices=list(STEPS))
     parser.add_argument("--restart", action="store_true", help="forget what succeeded")
     options = parser.parse_args()
     record = {} if options.restart or not RECORD.exists() else json.loads(RECORD.read_text())
-    digest = hashlib.sha256(wheel().read_bytes()).hexdigest()[:16]
-    for release in options.torch:
-        test(release, options.steps, record, digest)
+    served = torch_releases.releases()
+    pairs = [(v, r) for v in options.python for r in options.torch if v in served[r]]
+    hold = [test(version, release, options.steps, record) for version, release in pairs]
     page = PAGE.read_text()
     PAGE.write_text(MARK.sub(lambda m: f"{m[1]}{table(record, page)}\n{m[3]}", page))
-    ran = [record[release].get(step) for release in options.torch for step in options.steps]
-    return 0 if all(s is not None and s["holds"] for s in ran) else 1
+    return 0 if hold and all(hold) else 1
 
 
 if __name__ == "__main__":
