@@ -53,8 +53,8 @@ features that those files do not test, too. Operators are in [a list of their ow
 
 - **works**: a test of Graft shows it.
 - **differs**: supported, with the stated difference.
-- **not possible**: the released PyTorch wheel does not let a device outside its source do it; the error is shown.
-- **not yet**: it could be, and is not. A behaviour that is *not yet* tested counts as not yet.
+- **not possible**: the released PyTorch wheel refuses it to devices outside its source; the row shows the error.
+- **not yet**: possible, but missing or untested.
 
 A test is named by its function, and by its file where several share the name; `Suite.Name` is a test without torch. `tests/tools/test_status.py` checks that
 each exists, is not skipped and is not an expected failure. PyTorch's tests move between its files from version to version; the names are those near 2.13.
