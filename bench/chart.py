@@ -1,9 +1,10 @@
-"""Draws rows as a picture: each ratio with its interval, by family, beside its goal."""
+"""Draws rows as a picture: each ratio with its interval, or each family's, beside its goal."""
 
 from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
+from statistics import geometric_mean
 
 import matplotlib
 
@@ -18,6 +19,8 @@ COLUMNS = 3
 COLOURS = {"holds": "#2e7d32", "misses": "#ef6c00", "misses twice": "#c62828"}
 INCHES_PER_ROW = 0.17
 WIDTH, FEW_WIDTH = 15, 7
+# Text stays text, and the same rows give the same file.
+SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "graft"}
 
 
 def family(row: Row) -> str:
@@ -52,22 +55,43 @@ def draw_column(axes: Axes, rows: list[Row], label: str, scale: str) -> None:
 
 
 def save(spread: list[list[Row]], path: Path, label: str, width: float, scale: str) -> None:
-    """Writes a PNG of the columns side by side."""
+    """Writes an SVG of the columns side by side."""
     height = 1.0 + INCHES_PER_ROW * max(len(column) for column in spread)
-    figure, axes = pyplot.subplots(1, len(spread), figsize=(width, height), squeeze=False)
-    for place, column in zip(axes[0], spread, strict=True):
-        draw_column(place, column, label, scale)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
+    with matplotlib.rc_context(SETTINGS):
+        figure, axes = pyplot.subplots(1, len(spread), figsize=(width, height), squeeze=False)
+        for place, column in zip(axes[0], spread, strict=True):
+            draw_column(place, column, label, scale)
+        figure.tight_layout()
+        figure.savefig(path, format="svg", metadata={"Date": None})
+        pyplot.close(figure)
+    lines = path.read_text().splitlines()  # matplotlib leaves spaces at their ends
+    path.write_text("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def draw(rows: list[Row], path: Path, against: str = "CPU's") -> None:
-    """Writes a PNG of the rows that are ratios, by family."""
+    """Writes an SVG of the rows that are ratios, in columns of whole families."""
     ratios = [row for row in rows if row.unit == "ratio"]
     save(columns(ratios), path, f"time / {against} time", WIDTH, "log")
 
 
 def draw_few(rows: list[Row], path: Path) -> None:
-    """Writes a PNG of a few rows in one column, ratios of time or of memory."""
+    """Writes an SVG of a few rows in one column, ratios of time or of memory."""
     save([rows], path, "device / CPU, time or memory", FEW_WIDTH, "linear")
+
+
+def families(rows: list[Row]) -> list[Row]:
+    """A row for each family of ratios: their geometric mean, the least and the greatest, the usual goal."""
+    found = []
+    for name, group in groupby([row for row in rows if row.unit == "ratio"], family):
+        members = list(group)
+        values = [row.value for row in members]
+        goals = sorted(row.goal for row in members)
+        least, mean, most = min(values), geometric_mean(values), max(values)
+        title = f"{name} ({len(members)})"
+        found.append(Row(title, goals[len(goals) // 2], mean, least, most, mean, 1.0))
+    return found
+
+
+def draw_families(rows: list[Row], path: Path) -> None:
+    """Writes an SVG with a line for each family, from its least ratio to its greatest."""
+    save([families(rows)], path, "time / CPU's time: mean, least and greatest", FEW_WIDTH, "log")

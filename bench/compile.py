@@ -15,7 +15,7 @@ import tempfile
 import time
 from concurrent.futures import TimeoutError as Late
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,6 +27,7 @@ import torch  # noqa: E402
 
 import chart  # noqa: E402
 import compile_worker  # noqa: E402
+import medians  # noqa: E402
 import report  # noqa: E402
 from compile_cases import CASES, Case  # noqa: E402
 from pairs import Row, median_interval, ratio_row  # noqa: E402
@@ -83,12 +84,22 @@ def counted(case: Case, facts: dict[str, dict[str, float]], ours: str) -> list[R
     return found
 
 
-def all_rows(cases: dict[str, Any]) -> list[Row]:
-    """The rows of every case that was measured, in the table's order, then their mean."""
-    rows = [Row(**row) for name in CASES if name in cases for row in cases[name]["rows"]]
-    mean, count = report.mean_ratio(rows), sum(row.unit == "ratio" for row in rows)
-    return [*rows, Row(f"geometric mean of {count} models", MEAN_GOAL, mean, mean, mean, mean, 1.0,
-                       "mean")]  # fmt: skip
+def mean_row(rows: list[Row]) -> Row:
+    mean, count = medians.mean_ratio(rows), sum(row.unit == "ratio" for row in rows)
+    return Row(f"geometric mean of {count} models", MEAN_GOAL, mean, mean, mean, mean, 1.0, "mean")
+
+
+def merged(kept: list[medians.Median], fresh: list[medians.Median]) -> list[medians.Median]:
+    """The medians in the order of the cases, then their mean; a case that is fresh has those alone."""
+    again = {case_of(one.row) for one in fresh}
+    both = [*(one for one in kept if case_of(one.row) not in again), *fresh]
+    rows = [one for name in CASES for one in both if case_of(one.row) == name]
+    return [*rows, replace(fresh[-1], row=mean_row([one.row for one in rows]))]
+
+
+def case_of(row: Row) -> str:
+    """The name of a row's case: "model / side", "model: what"."""
+    return re.split(r" / |: ", row.name)[0]
 
 
 class Sides:
@@ -164,28 +175,47 @@ def run_case(case: Case, options: argparse.Namespace) -> dict[str, Any]:
             "failures": failures}  # fmt: skip
 
 
-def publish(rows: list[Row], facts: dict[str, Any], opencl: bool) -> None:
-    table = report.markdown(rows, facts).replace("CPU (min)", "beside (min)")
-    mark = "bench-opencl" if opencl else "bench"
-    PAGE.write_text(report.put_between(PAGE.read_text(), table, mark))
-    if not opencl:
-        chart.draw(rows, PAGE.with_suffix(".png"), "the fastest other's")
+def published(kind: str) -> tuple[list[Row], dict[str, Any]]:
+    """The rows that the table of medians has, and where they were measured."""
+    kept = medians.read(kind)
+    return [one.row for one in kept], medians.facts(kept, "graft", "cpu")
 
 
-def main() -> int:
+def shown(kind: str) -> str:
+    return report.markdown(*published(kind)).replace("CPU (min)", "beside (min)")
+
+
+def publish(kind: str) -> None:
+    mark = kind.replace("compile", "bench")
+    PAGE.write_text(report.put_between(PAGE.read_text(), shown(kind), mark))
+    if kind == "compile":
+        chart.draw(published(kind)[0], PAGE.with_suffix(".svg"), "the fastest other's")
+
+
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("pattern", nargs="?", default="", help="regular expression on case names")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--pairs", type=int, default=11)
     parser.add_argument("--limit", type=float, default=900, help="seconds for each case")
     parser.add_argument("--opencl", action="store_true", help="beside the OpenCL driver's eager")
-    parser.add_argument("--publish", action="store_true", help="put table and chart into docs/")
-    parser.add_argument(
-        "--out", type=Path, help="JSON; cases that it has and that are not asked for stay"
-    )
-    options = parser.parse_args()
-    out = options.out or HERE / ("compile-opencl.json" if options.opencl else "compile.json")
-    cases: dict[str, Any] = json.loads(out.read_text())["cases"] if out.exists() else {}
+    parser.add_argument("--publish", action="store_true",
+                        help="put the medians into their table, table and chart into docs/")  # fmt: skip
+    parser.add_argument("--from-medians", action="store_true",
+                        help="write page and chart again from the table of medians, measure nothing")  # fmt: skip
+    parser.add_argument("--out", type=Path, help="JSON of what was seen; default: in build/bench")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = arguments()
+    kind = "compile-opencl" if options.opencl else "compile"
+    if options.from_medians:
+        publish(kind)
+        return 0
+    out = options.out or medians.RAW / f"{kind}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    cases: dict[str, Any] = {}
     facts = report.machine(options.threads, "graft", "cpu")
     failed = False
     for case in CASES.values():
@@ -199,10 +229,13 @@ def main() -> int:
         for row in seen["rows"]:
             print("  " + "  ".join(report.cells(Row(**row))), flush=True)
         out.write_text(json.dumps({"machine": facts, "cases": cases}, indent=1) + "\n")
-    rows = all_rows(cases)
-    if options.publish:
-        publish(rows, facts, options.opencl)
-    print(report.markdown(rows, facts).splitlines()[-1])
+    rows = [Row(**row) for seen in cases.values() for row in seen["rows"]]
+    fresh = medians.stamped(rows, facts)
+    if options.publish and fresh:
+        medians.write(kind, merged(medians.read_all().get(kind, []), fresh))
+        publish(kind)
+    if fresh:
+        print(report.summary([*rows, mean_row(rows)], medians.facts(fresh, "graft", "cpu")))
     return int(failed)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import chart
+import medians
 import report
 from pairs import Row
 
@@ -43,4 +44,10 @@ def tables(rows: list[Row], facts: dict[str, Any]) -> dict[Path, str]:
 def publish(rows: list[Row], facts: dict[str, Any]) -> None:
     for page, text in tables(rows, facts).items():
         page.write_text(report.put_between(page.read_text(), text))
-    chart.draw_few(chosen(rows), PAGE.with_suffix(".png"))
+    chart.draw_few(chosen(rows), PAGE.with_suffix(".svg"))
+
+
+def published() -> tuple[list[Row], dict[str, Any]]:
+    """The rows that the table of medians has of `make bench`, and where they were measured."""
+    kept = medians.read("all")
+    return [one.row for one in kept], medians.facts(kept, "graft", "cpu")

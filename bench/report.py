@@ -1,4 +1,4 @@
-"""Writes the rows: JSON with the machine's facts, a table, the table's place in a page."""
+"""Writes the rows: raw JSON with the machine's facts, a table, the table's place in a page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 import os
 import platform
 import re
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
-from statistics import geometric_mean
 from typing import Any
 
 import torch
 
+from medians import score
 from pairs import Row
 
 TITLES = (
@@ -59,12 +59,6 @@ def cells(row: Row) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def mean_ratio(rows: list[Row]) -> float:
-    """Geometric mean of the rows that are ratios of times; 1.0 where there is none."""
-    ratios = [row.value for row in rows if row.unit == "ratio"]
-    return geometric_mean(ratios) if ratios else 1.0
-
-
 def table(rows: list[Row], facts: dict[str, Any]) -> str:
     sides = {side: NAMES.get(facts[side], facts[side]) for side in ("device", "against")}
     lines = ["| " + " | ".join(TITLES).format(**sides) + " |", "|" + "---|" * len(TITLES)]
@@ -73,12 +67,10 @@ def table(rows: list[Row], facts: dict[str, Any]) -> str:
 
 
 def summary(rows: list[Row], facts: dict[str, Any]) -> str:
-    held = sum(row.verdict == "holds" for row in rows)
-    near = sum(row.verdict != "holds" and row.low <= row.goal for row in rows)
     return (
-        f"{held} of {len(rows)} goals hold, {near} more within their interval; geometric mean of "
-        f"the ratios {mean_ratio(rows):.2f}. Medians of interleaved pairs, each side in its own "
-        f"process, {facts['threads']} threads, torch {facts['torch']}, {facts['processor']}."
+        f"{score(rows)}. Medians of interleaved pairs, each side in its own process, "
+        f"{facts['threads']} threads, torch {facts['torch']}, {facts['processor']}, "
+        f"{facts['date']} at {facts['commit']}."
     )
 
 
@@ -101,13 +93,6 @@ def write_json(path: Path, rows: list[Row], facts: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     listed = [asdict(row) | {"verdict": row.verdict} for row in rows]
     path.write_text(json.dumps({"machine": facts, "rows": listed}, indent=1) + "\n")
-
-
-def read_json(path: Path) -> tuple[list[Row], dict[str, Any]]:
-    """The rows and the machine's facts that write_json kept."""
-    kept = json.loads(path.read_text())
-    names = [field.name for field in fields(Row)]
-    return [Row(**{name: row[name] for name in names}) for row in kept["rows"]], kept["machine"]
 
 
 def put_between(text: str, table: str, mark: str = "bench") -> str:

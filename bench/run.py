@@ -30,6 +30,7 @@ import distributed_rows  # noqa: E402
 import kernel_cases  # noqa: E402
 import loading  # noqa: E402
 import measurements  # noqa: E402
+import medians  # noqa: E402
 import opencl_cases  # noqa: E402
 import opencl_rows  # noqa: E402
 import report  # noqa: E402
@@ -40,13 +41,13 @@ from record import Side, default_device  # noqa: E402
 
 Wanted = Callable[[str], object]
 IMPORT_GOAL = 0.15
-# Where the rows of a table go, and the page that shows them.
+# The page that shows a table.
 TABLES = {
-    "all": ("results.json", "docs/measurements/measurements.md"),
-    "kernels": ("kernels.json", "docs/measurements/kernel-speed.md"),
-    "distributed": ("distributed.json", "docs/measurements/distributed-speed.md"),
-    "opencl": ("opencl.json", "docs/measurements/opencl-speed.md"),
-    "ve": ("ve.json", "docs/measurements/ve-speed.md"),
+    "all": "docs/measurements/measurements.md",
+    "kernels": "docs/measurements/kernel-speed.md",
+    "distributed": "docs/measurements/distributed-speed.md",
+    "opencl": "docs/measurements/opencl-speed.md",
+    "ve": "docs/measurements/ve-speed.md",
 }
 SETTINGS = {"opencl": opencl_rows.DEVICES, "ve": ve_rows.DEVICES}
 PROFILED, PROFILER_ROW, PROFILER_GOAL = "digits training epoch", "profiling the digits training", 10
@@ -156,15 +157,23 @@ def measure_rest(bench: Bench, wanted: Wanted, show: Callable[[Row], None]) -> N
         show(import_row(bench.quick))
 
 
-def publish(rows: list[Row], facts: dict[str, Any], kind: str) -> None:
-    """Puts the table into its page, and the picture beside it."""
+def published(kind: str) -> tuple[list[Row], dict[str, Any]]:
+    """The rows that the table of medians has of a kind, and where they were measured."""
+    kept = medians.read(kind)
+    sides = ve_rows.SIDES if kind == "ve" else ("graft", "cpu")
+    return [one.row for one in kept], medians.facts(kept, *sides)
+
+
+def publish(kind: str) -> None:
+    """Puts the medians of a kind into its page, and the picture beside it."""
+    rows, facts = published(kind)
     if kind == "all":
         measurements.publish(rows, facts)
         return
-    page = HERE.parent / TABLES[kind][1]
+    page = HERE.parent / TABLES[kind]
     page.write_text(report.put_between(page.read_text(), report.markdown(rows, facts)))
     if kind == "kernels":
-        chart.draw(rows, page.with_suffix(".png"))
+        chart.draw_families(rows, page.with_suffix(".svg"))
 
 
 def measure(bench: Bench, kind: str, wanted: Wanted, show: Callable[[Row], None]) -> None:
@@ -200,15 +209,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--distributed", action="store_true", help="several processes, for docs/")
     parser.add_argument("--opencl", action="store_true", help="the OpenCL driver, for docs/")
     parser.add_argument("--ve", action="store_true", help="ve beside what carries it, for docs/")
-    parser.add_argument("--publish", action="store_true", help="put the table where readers look")
-    parser.add_argument("--from-results", action="store_true",
-                        help="publish the rows of the JSON file again, measure nothing")  # fmt: skip
-    parser.add_argument(
-        "--out", type=Path, help="the rows as JSON; default with --publish: beside this"
-    )
+    parser.add_argument("--publish", action="store_true",
+                        help="put the medians into their table, and the table where readers look")  # fmt: skip
+    parser.add_argument("--from-medians", action="store_true",
+                        help="write page and chart again from the table of medians, measure nothing")  # fmt: skip
+    parser.add_argument("--out", type=Path, help="the rows as JSON; default: build/bench")
     options = parser.parse_args()
-    if options.pattern and (options.publish or options.from_results):
+    if options.pattern and (options.publish or options.from_medians):
         parser.error("a page shows the whole table: publish without a pattern")
+    if options.publish and (options.device or options.against):
+        parser.error("the pages have sides of their own: publish without --device and --against")
     return options
 
 
@@ -249,16 +259,16 @@ def main() -> int:
         with opened(options, kind) as bench:
             print(breakdown(bench))
         return 0
-    kept = options.out or HERE / TABLES[kind][0]
-    if options.from_results:
-        rows, facts = report.read_json(kept)
-    else:
-        rows, facts = measured(options, kind)
-        if options.out or options.publish:
-            report.write_json(kept, rows, facts)
-    if options.publish or options.from_results:
-        publish(rows, facts, kind)
-    print(report.summary(rows, facts))
+    if options.from_medians:
+        publish(kind)
+        return 0
+    rows, facts = measured(options, kind)
+    report.write_json(options.out or medians.RAW / f"{kind}.json", rows, facts)
+    fresh = medians.stamped(rows, facts)
+    if options.publish:
+        medians.write(kind, fresh)
+        publish(kind)
+    print(report.summary(rows, medians.facts(fresh, facts["device"], facts["against"])))
     return 0
 
 

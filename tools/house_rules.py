@@ -4,6 +4,7 @@ read here: "driver < {memory, stream}" lets memory include driver, and not strea
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
 from collections import defaultdict
@@ -11,10 +12,13 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Protocol
 
+import tomllib
+
 from source_scan import Finding, Source
 
 LAYOUT = "docs/develop/layout.md"
 SMALLEST, LARGEST = 3, 30  # files of a folder
+PROGRAM_LINES = 60  # of a program in a string
 # One family of operators a file, one area of torch a file.
 LARGE = {"src/torch/ops", "src/torch/version"}
 SMALL = {"src/torch/version/minor"}  # one minor version of torch a file
@@ -24,6 +28,9 @@ HOUSED = (
     "drivers/host/",
     "drivers/opencl/",
     "docs/",
+    "tests/python/",
+    "tests/tools/",
+    "tests/bench/",
     *(f"tests/{layer}/" for layer in TESTED),
 )
 _ORDER = re.compile(r"^\| `(\w+)` \| (\w+(?: < [\w{}, ]+)+) \|$", re.MULTILINE)
@@ -109,8 +116,12 @@ def repeated_names(tree: Files) -> Iterator[Finding]:
     for folder, names in sorted(folders(tree).items()):
         last = folder.rpartition("/")[2]
         for name in names:
-            if name.startswith(f"{last}_") and name != f"{last}_test.cpp":
-                text = f"repeats the name of its folder: {name.removeprefix(last + '_')}"
+            test, noun = "test_" * name.startswith("test_"), name.removeprefix("test_")
+            # A test of one of them repeats the name, too: graphs/test_graph_states.py.
+            starts = [f"{one}_" for one in (last, last.removesuffix("s")) if test or one == last]
+            start = next((one for one in starts if noun.startswith(one)), None)
+            if start is not None and name != f"{last}_test.cpp":
+                text = f"repeats the name of its folder: {test}{noun.removeprefix(start)}"
                 yield Finding(f"{folder}/{name}", 1, text)
 
 
@@ -123,11 +134,45 @@ def readmes(tree: Files) -> Iterator[Finding]:
 
 
 def mirrored_tests(tree: Files) -> Iterator[Finding]:
-    """A folder of tests is a folder of src."""
+    """A folder of tests of a layer is a folder of src."""
     found = folders(tree)
     for folder in sorted(found):
-        if folder.startswith("tests/") and "src" + folder.removeprefix("tests") not in found:
+        if (
+            folder.startswith(tuple(f"tests/{layer}" for layer in TESTED))
+            and "src" + folder.removeprefix("tests") not in found
+        ):
             yield Finding(folder, 1, f"src{folder.removeprefix('tests')} is no folder")
+
+
+def one_module_one_name(tree: Files) -> Iterator[Finding]:
+    """No two modules that tests import by name, from the folders of pytest's pythonpath, have the same one."""
+    text = next((s.text for s in tree.sources if s.path == "pyproject.toml"), "")
+    options = tomllib.loads(text).get("tool", {}).get("pytest", {}).get("ini_options", {})
+    places: dict[str, str] = {}
+    for path in sorted(tree.paths):
+        folder, _, name = path.rpartition("/")
+        by_pytest = name.startswith("test_") or name == "conftest.py"
+        if folder not in options.get("pythonpath", []) or by_pytest or not name.endswith(".py"):
+            continue
+        if name in places:
+            yield Finding(
+                path, 1, f"a second module of this name: {places[name]} is imported by it"
+            )
+        places.setdefault(name, path)
+
+
+def programs_in_strings(tree: Files) -> Iterator[Finding]:
+    """A long program that a test starts is a file, where it is linted and found."""
+    for source in (s for s in tree.code if s.is_python and s.path.startswith("tests/")):
+        for node in ast.walk(source.tree):
+            if not isinstance(node, ast.Constant | ast.JoinedStr):  # no number has two lines
+                continue
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > PROGRAM_LINES:
+                text = (
+                    f"a string of {lines} lines; a program of more than {PROGRAM_LINES} is a file"
+                )
+                yield Finding(source.path, node.lineno, text)
 
 
 def one_type_one_name(tree: Files) -> Iterator[Finding]:
@@ -175,5 +220,5 @@ def dead_links(tree: Files) -> Iterator[Finding]:
 
 HOUSE_RULES = [
     folder_sizes, folder_order, repeated_names, readmes, mirrored_tests, one_type_one_name, named_files,
-    dead_links,
+    dead_links, one_module_one_name, programs_in_strings,
 ]  # fmt: skip

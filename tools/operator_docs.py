@@ -17,11 +17,12 @@ from typing import Any
 
 import torch
 
+import conformance_summary
 from torch_graft import _C
-from torch_graft.conformance import cases, schema
+from torch_graft.conformance import cases
 
 ROOT = Path(__file__).resolve().parent.parent
-REPORT = ROOT / "docs/generated/conformance" / "graft-host.json.gz"
+REPORT = ROOT / "docs/generated/conformance" / "graft-host.toml"
 PAGE = ROOT / "docs/generated/operators.md"
 INTRODUCTION = """\
 <!-- docs/generated/operators.md: written by tools/operator_docs.py; do not edit. -->
@@ -93,13 +94,14 @@ def op_table() -> str:
 
 
 def page() -> str:
-    rows = entry_rows(schema.read(REPORT)["cells"])
+    summary = conformance_summary.read(REPORT)
+    rows = entry_rows(conformance_summary.results_of(summary)["cells"])
     counts = ", ".join(f"{n} {how}" for how, n in Counter(row[1] for row in rows).most_common())
     titles = ("entry", "served", "forward in", "backward in", "left to the CPU")
     return "\n".join(
         [INTRODUCTION, f"{len(rows)} entries: {counts}.", "", table(titles, rows), "",
          "## The op table", "", "Elementwise operations, one row each: [how to add one]"
-         "(../develop/kernels.md#adding-an-elementwise-operation-two-files).", "", op_table(), ""]
+         "(../develop/add-an-operator.md#an-elementwise-operation-two-files).", "", op_table(), ""]
     )  # fmt: skip
 
 

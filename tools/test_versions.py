@@ -4,7 +4,8 @@
 
 Each release gets an environment in build/versions for each Python, with PyPI's default wheel of it,
 where no other is said, and the wheel that tools/wheels.py built for that Python. A step that succeeded
-with that wheel is not repeated. Its output stands in build/versions/<Python>/<release>/<step>.log."""
+with that wheel is not repeated. Its output stands in build/versions/<Python>/<release>/<step>.log, and
+all results in build/versions/record.json; the table of the page keeps what was not run here."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from torch_releases import BUILD, ROOT
 
 PYTHONS = ["3.11", "3.13"]
 PAGE = ROOT / "docs/use/versions.md"
-RECORD = ROOT / "docs/generated/versions.json"
+RECORD = BUILD / "versions/record.json"
+MARK = re.compile(r"(<!-- versions -->\n)(.*?)(<!-- /versions -->)", re.S)
 # The pinned versions of these go with the default torch.
 BOUND_TO_TORCH = re.compile(r"^(torch|torchvision|torchao)==", re.MULTILINE)
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "3"]
@@ -50,7 +52,7 @@ STEPS: dict[str, list[str]] = {
     "demos": ["examples/demo.py"],
     "compile": [*PYTEST, "tests/python", "-k", "compil"],
     "ve": [*PYTEST, "tests/python/ve"],
-    "torchvision": [*PYTEST, "tests/python/test_torchvision_operators.py"],
+    "torchvision": [*PYTEST, "tests/python/dispatch/test_torchvision_operators.py"],
 }
 
 
@@ -173,18 +175,31 @@ def test(version: str, release: str, steps: list[str], record: dict[str, Any]) -
     return all(mine[step]["holds"] for step in steps)
 
 
-def table(record: dict[str, Any]) -> str:
+def stated(page: str) -> dict[tuple[str, str], dict[str, str]]:
+    """The cells of the page's table: (Python, torch) -> title -> text."""
+    block = MARK.search(page)
+    rows = [line.strip("| ").split(" | ") for line in block[2].splitlines()] if block else []
+    return {(row[0], row[1]): dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
+
+
+def table(record: dict[str, Any], page: str) -> str:
+    """The page's table with the results of the record; cells that it lacks stay as the page has them."""
+    rows = stated(page)
+    ran = [(version, mine) for version in record for mine in record[version].values()]
+    for version, mine in ran:
+        cells = rows.setdefault((version, mine["torch"]), dict.fromkeys(STEPS, "not run"))
+        for step in (step for step in STEPS if step in mine):
+            result = mine[step]
+            cells[step] = f"{'' if result['holds'] else '**fails:** '}{result['says']}"
+        cells["on"] = mine["date"]
     lines = ["| Python | torch | " + " | ".join(STEPS) + " | on |", "|---" * (len(STEPS) + 3) + "|"]
-    order = torch_releases.order
-    rows = [(version, release) for version in sorted(record, key=order)
-            for release in sorted(record[version], key=order)]  # fmt: skip
-    for version, release in rows:
-        mine = record[version][release]
-        shown = [mine.get(step) for step in STEPS]
-        cells = [
-            f"{'' if s['holds'] else '**fails:** '}{s['says']}" if s else "not run" for s in shown
-        ]
-        lines.append(f"| {version} | {mine['torch']} | {' | '.join(cells)} | {mine['date']} |")
+
+    def order(key: tuple[str, str]) -> list[list[int]]:
+        return [torch_releases.order(part.split("+")[0]) for part in key]
+
+    for version, torch in sorted(rows, key=order):
+        shown = " | ".join(rows[version, torch][title] for title in (*STEPS, "on"))
+        lines.append(f"| {version} | {torch} | {shown} |")
     return "\n".join(lines)
 
 
@@ -199,8 +214,8 @@ def main() -> int:
     served = torch_releases.releases()
     pairs = [(v, r) for v in options.python for r in options.torch if v in served[r]]
     hold = [test(version, release, options.steps, record) for version, release in pairs]
-    page, mark = PAGE.read_text(), re.compile(r"(<!-- versions -->\n).*?(<!-- /versions -->)", re.S)
-    PAGE.write_text(mark.sub(lambda m: f"{m[1]}{table(record)}\n{m[2]}", page))
+    page = PAGE.read_text()
+    PAGE.write_text(MARK.sub(lambda m: f"{m[1]}{table(record, page)}\n{m[3]}", page))
     return 0 if hold and all(hold) else 1
 
 

@@ -43,6 +43,15 @@ def test_columns_keep_families_whole_and_in_order():
     assert kept == [{"a"}, {"b"}, {"c", "d"}]
 
 
-def test_the_picture_is_a_png(tmp_path):
-    chart.draw(rows("a", "b", "c"), tmp_path / "speed.png")
-    assert (tmp_path / "speed.png").read_bytes().startswith(b"\x89PNG")
+def test_a_family_is_one_row_with_its_mean_least_and_greatest():
+    [a, b] = chart.families(rows("a", "a", "b"))
+    assert (a.name, a.low, a.high, a.value) == ("a (2)", 0.5, 1.2, pytest.approx(0.6**0.5))
+    assert (b.name, b.low, b.high, b.verdict) == ("b (1)", 3.0, 3.0, "misses twice")
+
+
+@pytest.mark.parametrize("draw", [chart.draw, chart.draw_families])
+def test_the_picture_is_an_svg(tmp_path, draw):
+    draw(rows("a", "b", "c"), tmp_path / "speed.svg")
+    text = (tmp_path / "speed.svg").read_text()
+    assert "<svg" in text
+    assert all(f">{name}" in text for name in "abc")

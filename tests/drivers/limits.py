@@ -23,10 +23,13 @@ from typing import Any
 
 import torch
 
-from torch_graft import drivers
-from torch_graft.conformance import cases, samples, schema
-
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import conformance_summary  # noqa: E402
+from torch_graft import drivers  # noqa: E402
+from torch_graft.conformance import cases, samples  # noqa: E402
+
 SOURCE = ROOT / "tests/drivers/limited.cpp"
 FORBIDDEN = "is forbidden (GRAFT_FALLBACK=forbid"
 # No kernel and no library there, so each result that takes a launch elsewhere is the CPU's.
@@ -108,8 +111,9 @@ def excused(cell: dict[str, Any]) -> bool:
 
 def computed() -> set[str]:
     """The cells that take a launch where there are kernels, by the committed proof."""
-    proven = schema.read(ROOT / "docs/generated/conformance/graft-host.json.gz")
-    return {name_of(cell) for cell in proven["cells"] if cell["native"]}
+    proven = conformance_summary.read(ROOT / "docs/generated/conformance/graft-host.toml")
+    cells = conformance_summary.results_of(proven)["cells"]
+    return {name_of(cell) for cell in cells if cell["native"]}
 
 
 def only_views(cell: dict[str, Any]) -> bool:

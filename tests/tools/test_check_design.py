@@ -67,6 +67,23 @@ def folder(path: str, *files: str) -> dict[str, str]:
     return {f"{path}/{name}": "" for name in ("README.md", *files)}
 
 
+def quoted(lines: int) -> str:
+    """A string of so many lines, as Python text."""
+    return "'''{a}" + "\n" * (lines - 1) + "'''\n"
+
+
+# Two folders with modules that tests import by name.
+MODULES = {
+    "pyproject.toml": "# pyproject.toml: paths\n[tool.pytest.ini_options]\n"
+    'pythonpath = ["tests/a", "tests/b"]\n',
+    **{f"tests/{name}": "" for name in ("a/one.py", "b/two.py", "a/test_a.py", "b/test_a.py")},
+}
+# A room of tests; its longest string has as many lines as may be.
+GRAPHS = {
+    **folder("tests/python", "conftest.py"),
+    **folder("tests/python/graphs", "test_graphs.py", "test_replay.py"),
+    "tests/python/graphs/walk.py": '"""What walks the graphs."""\n' + "CODE = " + quoted(60),
+}
 BODY = "  x();\n"
 BAD = [
     (design.file_sizes, {"src/runtime/a.cpp": "int a;\n" * 400}),
@@ -168,7 +185,16 @@ BAD = [
     (house.folder_order, LAYOUT | {"src/compiler/a/d.cpp": "int a;\n"}),
     (house.folder_order, ARROW | {"src/kernels/b/d.h": '#include "kernels/a/e.h"\n'}),
     (house.repeated_names, {"src/kernels/sort/sort_key.h": ""}),
+    (house.repeated_names, {"tests/python/graphs/test_graphs_replay.py": ""}),
+    (house.repeated_names, {"tests/python/graphs/test_graph_states.py": ""}),
+    (house.repeated_names, {"tests/python/graphs/graphs_captured.py": ""}),
     (house.readmes, {"src/kernels/sort/key.h": ""}),
+    (house.readmes, {"tests/python/graphs/test_replay.py": ""}),
+    (house.folder_sizes, folder("tests/python/a", "test_b.py")),
+    (house.folder_sizes, folder("tests/tools", *(f"test_{n}.py" for n in range(30)))),
+    (house.one_module_one_name, MODULES | {"tests/b/one.py": "", "tests/a/one.py": ""}),
+    (house.programs_in_strings, {"tests/test_a.py": "CODE = " + quoted(61)}),
+    (house.programs_in_strings, {"tests/test_a.py": "CODE = f" + quoted(61)}),
     (house.named_files, {"src/kernels/a.h": "int a;  // as in gone.h\n"}),
     (house.dead_links, {"docs/a.md": "See [b](../src/b.md).\n"}),
     (house.named_files, {"docs/a.md": "See `src/kernels/gone.cpp`.\n"}),
@@ -213,6 +239,8 @@ GOOD = {
     **folder("docs/develop", "b.md"),
     **folder("src/torch/version"),
     **folder("tests/kernels/b", "b_test.cpp", "one.h"),
+    **MODULES,
+    **GRAPHS,
     "docs/a.md": "See [kernels](../src/kernels/README.md#a), [src](../src), [a](https://a.b/c), `b/b.h`, `src/kernels/a/d.h` and `swish.cpp`.\n",
     "src/kernels/a/d.h": '#include "kernels/b/b.h"\nstruct Same;\nstruct One {\n};\n',
     "src/kernels/b/d.cpp": '#include "kernels/a/d.h"\nstruct One {\n};\n',

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,31 @@ def test_changed_contract_changes_the_page() -> None:
     changed = text.replace("0 is a fine answer", "0 is the usual answer")
     assert changed != text
     assert "0 is the usual answer" in driver_docs.page(changed)
+
+
+def changelog() -> dict[str, str]:
+    """Version -> its section of the changelog, newest first."""
+    page = (ROOT / "docs/drivers/abi-changelog.md").read_text()
+    return dict(re.findall(r"^## (0\.\d+)\n(.*?)(?=^## )", page, re.M | re.S))
+
+
+def test_the_changelog_has_every_minor_and_every_slot() -> None:
+    header = driver_docs.HEADER.read_text()
+    versions = dict(re.findall(r"#define GRAFT_ABI_(MAJOR|MINOR) (\d+)u", header))
+    sections = changelog()
+    assert list(sections) == [
+        f"{versions['MAJOR']}.{minor}" for minor in range(int(versions["MINOR"]), 0, -1)
+    ]
+    slots = driver_docs.read_slots(header)
+    named: dict[str, str] = {}
+    for version, text in sections.items():
+        for name in re.findall(r"`(\w+)`", text):
+            if name in {slot.name for slot in slots}:
+                named[name] = version  # the oldest section that names it added it
+    assert set(named) == {slot.name for slot in slots}
+    for slot in slots:
+        since = re.search(r"Since (0\.\d+)\.", slot.contract)
+        if since:
+            assert named[slot.name] == since[1], slot.name
+    first = [slot for slot in slots if named[slot.name] == "0.1"]
+    assert f"{len(first)} slots, of which {sum(slot.required for slot in first)} are required" in sections["0.1"]  # fmt: skip

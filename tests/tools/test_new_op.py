@@ -1,4 +1,4 @@
-# tests/tools/test_new_op.py: a new elementwise operation changes two files: done here as docs/develop/kernels.md tells.
+# tests/tools/test_new_op.py: a new elementwise operation changes two files: done here as docs/develop/add-an-operator.md tells.
 """In a copy of the tree; the release build lends every object file but the two that change."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def tree(tmp_path: Path) -> Path:
 
 def documented_lines() -> dict[str, str]:
     """What the page adds to the table and to the references."""
-    page = (ROOT / "docs/develop/kernels.md").read_text()
+    page = (ROOT / "docs/develop/add-an-operator.md").read_text()
     table, reference = re.findall(r'^ +(\{"softsign".*)$', page, re.MULTILINE)
     return {TABLE: table, REFERENCE: reference}
 

@@ -10,8 +10,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.testing import assert_close
 
-import distributed_checks as checks
-from distributed_ranks import run_ranks, values
+import collective_checks as checks
+from rank_processes import run_ranks, values
 
 pytestmark = pytest.mark.one_mode
 
