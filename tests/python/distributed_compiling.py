@@ -12,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 import torch_graft
 from distributed_checks import TIMEOUT, outcomes
 from distributed_training import D, Training, model
-from torch_graft.compiler.reports import reports, reset_reports
+from torch_graft.compiler import reports, reset_reports
 
 
 class Compiling(Training):

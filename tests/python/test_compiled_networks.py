@@ -14,7 +14,7 @@ import torch_graft
 import torch_graft.compiler as graft_compiler
 from compiled_networks import NETWORKS
 from test_compiler_graphs import close, loss_of
-from torch_graft.compiler.reports import reports
+from torch_graft.compiler import reports
 
 pytestmark = [pytest.mark.any_driver, pytest.mark.one_mode]
 

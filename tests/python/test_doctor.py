@@ -99,7 +99,7 @@ def test_a_fact_that_cannot_be_had_hides_no_other(python):
         from torch.utils import collect_env
         def refused(*_): raise OSError("no processes")
         collect_env.run = refused
-        from torch_graft import environment
+        from torch_graft.cli import environment
         print(json.dumps(list(environment.lines())))
         """
     )
@@ -110,7 +110,7 @@ def test_a_fact_that_cannot_be_had_hides_no_other(python):
 
 
 def test_a_report_imports_nothing_heavy(python):
-    state = "from torch_graft import environment; list(environment.lines()); print(json.dumps(sorted(sys.modules)))"
+    state = "from torch_graft.cli import environment; list(environment.lines()); print(json.dumps(sorted(sys.modules)))"
     new = set(python(state).value()) - set(python("print(json.dumps(sorted(sys.modules)))").value())
     assert not [one for one in new if one.startswith(("torch._", "pip"))]
 
