@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import textwrap
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,35 +18,11 @@ import torch
 import torch_graft
 from torch_graft import attaching, drivers, naming, toolchain, ve
 from torch_graft import version as inside
+from torch_graft.cli import settings
 
 if TYPE_CHECKING:
     from torch_graft._C import DeviceProperties
     from torch_graft.device import fallback
-
-SETTINGS = {
-    "GRAFT_DRIVER_PATH": "absolute paths of driver libraries, ':' between them",
-    "GRAFT_DEVICES": 'which devices, in which order ("cuda,opencl:1,host")',
-    "GRAFT_DEVICE_NAME": 'the name of the device type instead of "graft"',
-    "GRAFT_FALLBACK": "off, warn or forbid: operators without a kernel",
-    "GRAFT_TIMEOUT": "most seconds of a wait for the device (not set: no limit)",
-    "GRAFT_CC": "the C compiler for kernels that were not built ahead of time (not set: cc)",
-    "GRAFT_CC_TIMEOUT": "most seconds that it may take for a kernel (not set: 120; 0: no limit)",
-    "GRAFT_ZIG": "a zig that compiles them where there is no cc (not set: the package ziglang's)",
-    "GRAFT_CACHE_DIR": "where compiled kernels are kept",
-    "GRAFT_PROGRESS": "1 or 0: a line while kernels are compiled (not set: on a terminal)",
-    "GRAFT_NO_CACHING": "1: no caching of device memory",
-    "GRAFT_HOST_DEVICES": "number of devices of the host driver",
-    "GRAFT_OPENCL_DEVICES": "which OpenCL devices the opencl driver lists",
-    "GRAFT_VE": "0: torch.device('ve') is left to others",
-    "GRAFT_VE_DEVICES": "the devices of torch.device('ve'), as GRAFT_DEVICES (not set: veda)",
-    "GRAFT_VEDA_LIBRARY": "the veda driver's libveda (not set: libveda.so.0)",
-    "GRAFT_VE_CC": "the command that compiles kernels for Vector Engines (not set: ncc)",
-    "GRAFT_VE_LINK": "how their programs are linked, with {cc}, {inputs} and {output}",
-    "GRAFT_VE_MODE": "omp: a stream uses all cores; scalar: a stream for each core",
-    "VEDA_VISIBLE_DEVICES": "NEC's: which Vector Engines VEDA lists",
-    "VE_NODE_NUMBER": "NEC's: the one Vector Engine that VEDA lists",
-    "TORCH_DEVICE_BACKEND_AUTOLOAD": "0: Graft is not attached at import",
-}
 
 
 class Report:
@@ -69,10 +46,21 @@ class Report:
 def _versions(report: Report) -> None:
     report.say(f"Graft {torch_graft.__version__}, torch {torch.__version__.split('+')[0]}, "
                f"Python {platform.python_version()}, {platform.platform()}")  # fmt: skip
+
+
+def _settings(report: Report) -> None:
     report.say("Settings of the environment")
-    for name, meaning in SETTINGS.items():
-        value = os.environ.get(name)
-        report.say(f"  {name:<30} {'not set' if value is None else repr(value)}: {meaning}")
+    for setting, value in settings.in_force(os.environ):
+        report.say(f"  {setting.name:<30} {value!r}: {setting.meaning.replace('`', '')}")
+    for name, near in settings.unknown(os.environ):
+        if near is None:
+            report.say(f"  {name} is no setting of Graft; a driver of another package may read it")
+        else:
+            report.problem(f"{name} is no setting of Graft", f"Did you mean {near}?")
+    others = ", ".join(settings.not_set(os.environ))
+    text = f"not set ({settings.PAGE} has their meaning): {others}"
+    for row in textwrap.wrap(text, 110, break_long_words=False, break_on_hyphens=False):
+        report.say(f"  {row}")
 
 
 def _attached(report: Report) -> str | None:
@@ -323,9 +311,10 @@ def _no_kernel_kept() -> Iterator[None]:
 def examine(whole: bool = False) -> int:
     """Prints the report, if whole with the environment; returns 1 when something needs attention."""
     report = Report()
+    _versions(report)
+    _settings(report)  # before the doctor makes one of its own
     with warnings.catch_warnings(), _no_kernel_kept():
         warnings.simplefilter("ignore")  # the report itself says it
-        _versions(report)
         name = _attached(report)
         if name is not None:
             if ve.attached():
