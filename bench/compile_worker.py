@@ -66,7 +66,7 @@ def inductor_seconds() -> float:
 def built() -> dict[str, float]:
     """The back end's seconds, how many graphs there are, how many were refused, and how many nodes
     stayed eager."""
-    from torch_graft.compiler.reports import reports
+    from torch_graft.compiler import reports
 
     counts = [one.counts() for one in reports()]
     eager = sum(sum(one.eager.values()) for one in counts if one is not None)

@@ -20,6 +20,7 @@ import tomllib
 sys.path.insert(0, str(Path(__file__).parent))
 from house_rules import HOUSE_RULES
 from seam_rules import native_names, python_names
+from setting_rules import SETTING_RULES
 from source_scan import Finding, Source, read_sources
 
 FILE_LINES = 400
@@ -351,7 +352,7 @@ def machine_paths(tree: Tree) -> Iterator[Finding]:
 RULES = [
     file_sizes, function_sizes, special_sizes, include_direction, comment_shares, first_lines,
     vague_names, monkeypatches, driver_lists, language_share, listed_skips, machine_paths,
-    native_names, python_names, *HOUSE_RULES,
+    native_names, python_names, *HOUSE_RULES, *SETTING_RULES,
 ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ enum class Mode {
   kInline,   // everything but callbacks, on an idle stream
 };
 
-// One variable of the environment each; README.md describes them.
+// One variable of the environment each; docs/use/settings.md describes them.
 struct Settings {
   uint32_t devices;       // GRAFT_HOST_DEVICES
   uint64_t memory_bytes;  // GRAFT_HOST_MEMORY, of each device

@@ -6,7 +6,7 @@
 
 namespace graft::opencl {
 
-// One variable of the environment each; README.md describes them.
+// One variable of the environment each; docs/use/settings.md describes them.
 struct Settings {
   std::string devices;       // GRAFT_OPENCL_DEVICES; "": all
   std::string memory;        // GRAFT_OPENCL_MEMORY; "": the best that the device offers

@@ -6,7 +6,7 @@
 
 namespace graft::veda {
 
-// One variable of the environment each; README.md describes them.
+// One variable of the environment each; docs/use/settings.md describes them.
 struct Settings {
   std::string library;    // GRAFT_VEDA_LIBRARY
   bool library_is_named;  // whether the environment named it

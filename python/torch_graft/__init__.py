@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
 
         return load()
     if name == "optimize":
-        from torch_graft.optimizing import optimize
+        from torch_graft.compiler.optimizing import optimize
 
         return optimize
     if name == "__version__":

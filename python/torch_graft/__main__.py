@@ -27,15 +27,15 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     if options.command == "simulate":
-        from torch_graft import simulation
+        from torch_graft.process import simulation
 
         simulation.run(options.settings, options.script, options.arguments)
         return 0
     if options.command == "tune":
-        from torch_graft import tuning
+        from torch_graft.cli import tuning
 
         return tuning.tune(options.device, options.candidates)
-    from torch_graft import doctor
+    from torch_graft.cli import doctor
 
     return doctor.examine(options.report)
 

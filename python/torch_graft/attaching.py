@@ -43,18 +43,11 @@ def attach() -> None:
         )
         return
     begin = time.perf_counter()
-    from torch_graft import (
-        _C,
-        accelerator,
-        default_backend,
-        device_module,
-        distributed,
-        dynamo_interface,
-        higher_order,
-        multiprocessing,
-        toolchain,
-        ve,
-    )
+    from torch_graft import _C, toolchain, ve
+    from torch_graft.compiler import default_backend, dynamo_interface, higher_order
+    from torch_graft.device import accelerator
+    from torch_graft.device import module as device_module
+    from torch_graft.process import distributed, multiprocessing
 
     toolchain.offer()
     offered = drivers.offers()
@@ -84,7 +77,8 @@ def attach() -> None:
 
 def _record() -> None:
     """At the end of the process. REQUIRES: the devices are not shut down."""
-    from torch_graft import _C, fallback
+    from torch_graft import _C
+    from torch_graft.device import fallback
 
     if _C.is_initialized():  # else nothing has loaded drivers, and nothing shall now
         drivers.record()

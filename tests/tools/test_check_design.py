@@ -9,6 +9,7 @@ import pytest
 
 import check_design as design
 import house_rules as house
+import setting_rules as settings
 from source_scan import Source
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
@@ -60,6 +61,24 @@ PRIVATE = [
 # A layer whose folder b may include a.
 LAYOUT = {house.LAYOUT: "| `kernels` | a < {b, c} |\n"}
 ARROW = {house.LAYOUT: LAYOUT[house.LAYOUT] + "| `kernels/a` | `b` | why |\n"}
+
+# A table of two settings, and code that reads them.
+ROWS = (
+    "ROWS = (\n"
+    '    ("GRAFT_A", "core, binding", "a number", "1", "the number of it"),\n'
+    '    ("GRAFT_B", "x driver, tests, build", "a path", "none", "the place of it"),\n'
+    ")\n"
+)
+SETTINGS = {
+    settings.TABLE: f"# {settings.TABLE}: a table\n{ROWS}",
+    "python/torch_graft/b.py": "# python/torch_graft/b.py: reads\nimport os\n"
+    'NAME = "GRAFT_A"\nFOUND = os.environ.get(NAME), os.environ["HOME"], NAME in os.environ\n',
+    "src/runtime/e.cpp": 'const char* a = std::getenv("GRAFT_A");\n',
+    "drivers/x/settings.cpp": "const char* text(const char* name) { return getenv(name); }\n"
+    'const char* a = text("GRAFT_B");\n',
+    "tests/b.h": 'constexpr const char* kName = "GRAFT_B";\nconst char* a = getenv(kName);\n',
+    "cmake/a.cmake": "# cmake/a.cmake: reads\nset(a $ENV{GRAFT_B})\n",
+}
 
 
 def folder(path: str, *files: str) -> dict[str, str]:
@@ -179,6 +198,8 @@ BAD = [
     ),
     (house.folder_sizes, folder("src/kernels/a", "b.h")),
     (house.folder_sizes, folder("src/kernels/a", *(f"f{n}.h" for n in range(30)))),
+    (house.folder_sizes, folder("python/torch_graft/a", "b.py")),
+    (house.folder_sizes, folder("python/torch_graft", *(f"f{n}.py" for n in range(30)))),
     (house.folder_order, LAYOUT | {"src/kernels/a/d.h": '#include "kernels/b/e.h"\n'}),
     (house.folder_order, LAYOUT | {"src/kernels/b/d.cpp": '#include "kernels/c/e.h"\n'}),
     (house.folder_order, LAYOUT | {"src/kernels/d/d.cpp": "int a;\n"}),
@@ -188,7 +209,9 @@ BAD = [
     (house.repeated_names, {"tests/python/graphs/test_graphs_replay.py": ""}),
     (house.repeated_names, {"tests/python/graphs/test_graph_states.py": ""}),
     (house.repeated_names, {"tests/python/graphs/graphs_captured.py": ""}),
+    (house.repeated_names, {"python/torch_graft/device/device_memory.py": ""}),
     (house.readmes, {"src/kernels/sort/key.h": ""}),
+    (house.readmes, {"python/torch_graft/device/memory.py": ""}),
     (house.readmes, {"tests/python/graphs/test_replay.py": ""}),
     (house.folder_sizes, folder("tests/python/a", "test_b.py")),
     (house.folder_sizes, folder("tests/tools", *(f"test_{n}.py" for n in range(30)))),
@@ -199,6 +222,40 @@ BAD = [
     (house.dead_links, {"docs/a.md": "See [b](../src/b.md).\n"}),
     (house.named_files, {"docs/a.md": "See `src/kernels/gone.cpp`.\n"}),
     (house.mirrored_tests, {"tests/kernels/a/b_test.cpp": "", "src/kernels/c/b.cpp": ""}),
+    (settings.declared_settings, {"src/runtime/a.cpp": 'auto a = getenv("GRAFT_A");\n'}),
+    (settings.declared_settings, SETTINGS | {"src/runtime/a.cpp": 'auto a = getenv("GRAFT_C");\n'}),
+    (settings.declared_settings, SETTINGS | {"src/runtime/a.cpp": 'auto a = getenv("GRAFT_B");\n'}),
+    (settings.declared_settings, SETTINGS | {"src/torch/a.cpp": "auto a = getenv(b.c_str());\n"}),
+    (
+        settings.declared_settings,
+        SETTINGS | {"src/kernels/a.cpp": "int f(const char* n) { return *getenv(n); }\n"},
+    ),
+    (
+        settings.declared_settings,
+        SETTINGS
+        | {
+            "drivers/y/a.cpp": "auto g = [](const char* n) { return getenv(n); };\n"
+            'auto a = g("GRAFT_B");\n'
+        },
+    ),
+    *(
+        (settings.declared_settings, SETTINGS | {"python/torch_graft/a.py": f"import os\n{text}\n"})
+        for text in (
+            "os.environ['GRAFT_B']",
+            "os.getenv('GRAFT_C', '')",
+            "N = 'GRAFT_C'\nif N in os.environ:\n    pass",
+        )
+    ),
+    (
+        settings.declared_settings,
+        SETTINGS | {f"{settings.SHOWN}a.py": "import os\nos.environ['GRAFT_C']\n"},
+    ),
+    *(
+        (settings.read_settings, {k: v for k, v in SETTINGS.items() if k != gone})
+        for gone in SETTINGS
+        if gone != settings.TABLE
+    ),
+    (settings.read_settings, SETTINGS | {settings.TABLE: ROWS.replace("GRAFT_B", "GRAFT_A")}),
     (
         house.one_type_one_name,
         {
@@ -241,6 +298,11 @@ GOOD = {
     **folder("tests/kernels/b", "b_test.cpp", "one.h"),
     **MODULES,
     **GRAPHS,
+    **folder("python/torch_graft"),
+    **folder("python/torch_graft/ve", "b.py"),
+    **folder("python/torch_graft/cli"),
+    **SETTINGS,
+    f"{settings.SHOWN}a.py": f"# {settings.SHOWN}a.py: shows\nimport os\nos.environ['GRAFT_B']\n",
     "docs/a.md": "See [kernels](../src/kernels/README.md#a), [src](../src), [a](https://a.b/c), `b/b.h`, `src/kernels/a/d.h` and `swish.cpp`.\n",
     "src/kernels/a/d.h": '#include "kernels/b/b.h"\nstruct Same;\nstruct One {\n};\n',
     "src/kernels/b/d.cpp": '#include "kernels/a/d.h"\nstruct One {\n};\n',

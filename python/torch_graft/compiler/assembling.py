@@ -11,7 +11,7 @@ from typing import Any
 from torch_graft import _C
 from torch_graft import version as inside
 from torch_graft.compiler.placing import carrier
-from torch_graft.compiler.reports import Report, remember
+from torch_graft.compiler.report import Report, remember
 from torch_graft.compiler.tracing import Traced
 
 Run = Callable[[list[Any]], list[Any]]

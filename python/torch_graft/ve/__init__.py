@@ -44,8 +44,9 @@ def attach() -> None:
             stacklevel=3,
         )
         return
-    from torch_graft import device_module, dynamo_interface
-    from torch_graft.loading import when_loaded
+    from torch_graft.compiler import dynamo_interface
+    from torch_graft.compiler.loading import when_loaded
+    from torch_graft.device import module as device_module
     from torch_graft.ve import autograd_other, module
 
     _C.ve.attach()

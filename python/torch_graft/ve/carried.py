@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from torch_graft import _C
-from torch_graft.indices import DeviceLike
+from torch_graft.device.indices import DeviceLike
 from torch_graft.ve import NAME
 
 

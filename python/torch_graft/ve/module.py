@@ -11,11 +11,12 @@ from typing import Any
 
 import torch
 
-from torch_graft import _C, accelerator, snapshots
-from torch_graft import graphs as _graphs
-from torch_graft import memory as _memory
-from torch_graft import random as _random
-from torch_graft.indices import DeviceLike
+from torch_graft import _C
+from torch_graft.device import accelerator, snapshots
+from torch_graft.device import graphs as _graphs
+from torch_graft.device import memory as _memory
+from torch_graft.device import random as _random
+from torch_graft.device.indices import DeviceLike
 from torch_graft.ve.carried import (
     NAME,
     carried,

@@ -70,6 +70,24 @@ def test_a_row_lists_the_limits_that_the_driver_states(tmp_path):
     assert "one allocation has at most 0.5 GiB" in below
 
 
+def test_a_misspelt_setting_is_a_problem_and_that_of_another_package_is_none():
+    ran = doctor(GRAFT_HOST_DEVCES="3", GRAFT_NPU_MODE="fast")
+    assert ran.returncode == 1
+    assert "  PROBLEM  GRAFT_HOST_DEVCES is no setting of Graft" in ran.stdout
+    assert "Did you mean GRAFT_HOST_DEVICES?" in ran.stdout
+    assert "  GRAFT_NPU_MODE is no setting of Graft; a driver of another package may" in ran.stdout
+    assert ran.stdout.endswith("1 problem(s).\n")
+
+
+def test_settings_that_are_set_have_their_meaning_and_the_others_their_names():
+    ran = doctor(GRAFT_DRIVER_PATH="", GRAFT_HOST_THREADS="2")
+    said = ran.stdout.partition("Settings of the environment\n")[2].partition("\nPyTorch\n")[0]
+    assert re.search(r"GRAFT_HOST_THREADS +'2': the number of threads that compute", said)
+    assert "not set (docs/use/settings.md" in said
+    assert "GRAFT_DUMP_KERNELS" in said
+    assert "GRAFT_CACHE_LIMIT  " not in said  # the doctor's own
+
+
 def test_no_device():
     ran = doctor(GRAFT_HOST_DEVICES="0")
     assert "Traceback" not in ran.stderr
@@ -99,7 +117,7 @@ def test_a_fact_that_cannot_be_had_hides_no_other(python):
         from torch.utils import collect_env
         def refused(*_): raise OSError("no processes")
         collect_env.run = refused
-        from torch_graft import environment
+        from torch_graft.cli import environment
         print(json.dumps(list(environment.lines())))
         """
     )
@@ -110,7 +128,7 @@ def test_a_fact_that_cannot_be_had_hides_no_other(python):
 
 
 def test_a_report_imports_nothing_heavy(python):
-    state = "from torch_graft import environment; list(environment.lines()); print(json.dumps(sorted(sys.modules)))"
+    state = "from torch_graft.cli import environment; list(environment.lines()); print(json.dumps(sorted(sys.modules)))"
     new = set(python(state).value()) - set(python("print(json.dumps(sorted(sys.modules)))").value())
     assert not [one for one in new if one.startswith(("torch._", "pip"))]
 

@@ -221,7 +221,9 @@ if find_spec("ziglang"):  # 400 MB; whoever changes the driver's compiler instal
 
 
 def doctor(folder: Path, **environment: str | None):
-    return run("from torch_graft import doctor; sys.exit(doctor.examine())", folder, **environment)
+    return run(
+        "from torch_graft.cli import doctor; sys.exit(doctor.examine())", folder, **environment
+    )
 
 
 def compilers(ran) -> str:

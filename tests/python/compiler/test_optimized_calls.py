@@ -16,7 +16,7 @@ from torch.testing import assert_close
 
 import torch_graft
 from optimized_net import DEVICE, Branching, Net, check, fresh, hits, image, pair
-from torch_graft.optimizing import Optimized
+from torch_graft.compiler.optimizing import Optimized
 
 pytestmark = [pytest.mark.both_modes, pytest.mark.any_driver]
 

@@ -14,7 +14,7 @@ from torch.export import Dim, export
 from torch.testing import assert_close
 
 import torch_graft
-from torch_graft.compiler.reports import reports, reset_reports
+from torch_graft.compiler import reports, reset_reports
 
 
 @pytest.fixture(autouse=True)

@@ -192,7 +192,7 @@ def test_calls_that_are_traced_again(
 
 def test_storages_for_other_processes(python: Interpret) -> None:
     code = """
-    from torch_graft import multiprocessing
+    from torch_graft.process import multiprocessing
     recipe = multiprocessing.reduce_storage(torch.ones(4, device=D).untyped_storage())
     print(recipe[0].__name__)
     """

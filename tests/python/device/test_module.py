@@ -29,7 +29,7 @@ PRIVATE = {
 
 def surface(module: Any, part: str) -> set[str]:
     """What users call: the names of __all__ and the module's own functions and classes."""
-    homes = (f"torch.cuda.{part}".rstrip("."), f"torch_graft.{part or 'accelerator'}")
+    homes = (f"torch.cuda.{part}".rstrip("."), f"torch_graft.device.{part or 'accelerator'}")
     own = {
         name for name, one in vars(module).items()
         if not name.startswith("_") and (inspect.isfunction(one) or inspect.isclass(one))

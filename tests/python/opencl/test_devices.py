@@ -50,7 +50,7 @@ def test_a_package_may_have_no_driver_for_this_machine(monkeypatch):
 
 
 def test_the_doctor_names_them(python):
-    text = "from torch_graft import doctor; doctor.examine()"
+    text = "from torch_graft.cli import doctor; doctor.examine()"
     ran = python(text, GRAFT_DEVICES=None, OCL_ICD_VENDORS=None)
     assert "opencl:0 is '" in ran.out
     assert "not used; GRAFT_DEVICES may name it" in ran.out

@@ -35,7 +35,7 @@ def test_has_every_function_of_graft_with_its_parameters(part: str) -> None:
     theirs = getattr(torch.graft, part) if part else torch.graft
     ours = getattr(torch.ve, part) if part else torch.ve
     own = {name for name, one in vars(theirs).items()
-           if isinstance(one, types.FunctionType) and one.__module__ == f"torch_graft.{part or 'accelerator'}"
+           if isinstance(one, types.FunctionType) and one.__module__ == f"torch_graft.device.{part or 'accelerator'}"
            and not name.startswith("_")}  # fmt: skip
     names = sorted({*own, *getattr(theirs, "__all__", ())})
     assert len(names) >= 4
