@@ -162,7 +162,7 @@ def test_the_launcher_wants_ranks(tmp_path):
 def test_a_setting_that_is_not_understood_is_named():
     ran = interpret("torch.ones(1, device=D)", GRAFT_HOST_SIMULATE="bandwith=25G")
     assert ran.code != 0
-    assert "'bandwith=25G' is not understood" in ran.err
+    assert "'bandwith=25G' is unknown: give the keys flops" in ran.err
 
 
 def test_the_example_draws_the_time_of_a_step(tmp_path):
