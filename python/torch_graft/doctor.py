@@ -29,22 +29,22 @@ SETTINGS = {
     "GRAFT_FALLBACK": "off, warn or forbid: operators without a kernel",
     "GRAFT_TIMEOUT": "most seconds of a wait for the device (not set: no limit)",
     "GRAFT_CC": "the C compiler for kernels that were not built ahead of time (not set: cc)",
-    "GRAFT_CC_TIMEOUT": "most seconds that it may take for a kernel (not set: 120; 0: no limit)",
-    "GRAFT_ZIG": "a zig that compiles them where there is no cc (not set: the package ziglang's)",
-    "GRAFT_CACHE_DIR": "where compiled kernels are kept",
+    "GRAFT_CC_TIMEOUT": "most seconds of the C compiler for a kernel (not set: 120; 0: no limit)",
+    "GRAFT_ZIG": "a zig that compiles kernels if there is no cc (not set: the package ziglang's)",
+    "GRAFT_CACHE_DIR": "the folder of compiled kernels",
     "GRAFT_PROGRESS": "1 or 0: a line while kernels are compiled (not set: on a terminal)",
     "GRAFT_NO_CACHING": "1: no caching of device memory",
     "GRAFT_HOST_DEVICES": "number of devices of the host driver",
     "GRAFT_OPENCL_DEVICES": "which OpenCL devices the opencl driver lists",
-    "GRAFT_VE": "0: torch.device('ve') is left to others",
+    "GRAFT_VE": "0: Graft leaves torch.device('ve') to other packages",
     "GRAFT_VE_DEVICES": "the devices of torch.device('ve'), as GRAFT_DEVICES (not set: veda)",
     "GRAFT_VEDA_LIBRARY": "the veda driver's libveda (not set: libveda.so.0)",
     "GRAFT_VE_CC": "the command that compiles kernels for Vector Engines (not set: ncc)",
-    "GRAFT_VE_LINK": "how their programs are linked, with {cc}, {inputs} and {output}",
+    "GRAFT_VE_LINK": "the command that links programs of Vector Engines, with {cc}, {inputs} and {output}",
     "GRAFT_VE_MODE": "omp: a stream uses all cores; scalar: a stream for each core",
     "VEDA_VISIBLE_DEVICES": "NEC's: which Vector Engines VEDA lists",
     "VE_NODE_NUMBER": "NEC's: the one Vector Engine that VEDA lists",
-    "TORCH_DEVICE_BACKEND_AUTOLOAD": "0: Graft is not attached at import",
+    "TORCH_DEVICE_BACKEND_AUTOLOAD": "0: import torch does not attach Graft",
 }
 
 
@@ -91,7 +91,7 @@ def _attached(report: Report) -> str | None:
     wanted = os.environ.get("GRAFT_DEVICE_NAME")
     if wanted and wanted != name:
         report.problem(
-            f"GRAFT_DEVICE_NAME asks for '{wanted}', which cannot be: "
+            f"GRAFT_DEVICE_NAME asks for '{wanted}', which is not possible: "
             f"{naming.flaw(wanted) or 'another package uses it'}",
             f"Choose another name. The device is called '{name}'.",
         )
@@ -116,9 +116,9 @@ def _drivers(report: Report) -> None:
     for name, path in _C.drivers():
         report.good(f"'{name}' loaded from {path}")
         if name in absences:
-            report.say(f"           it finds no device on this machine{_because(absences[name])}")
+            report.say(f"           finds no device on this machine{_because(absences[name])}")
         elif name not in asked and path not in [refused for refused, _ in refusals]:
-            report.say("           not asked for devices: GRAFT_DEVICES does not name it")
+            report.say("           not used: GRAFT_DEVICES does not name this driver")
         for driver, ordinal, device, index in _C.found_devices():
             if driver == name:
                 report.say(f"           {driver}:{ordinal} is '{device}' ({_use_of(index)})")
@@ -134,7 +134,7 @@ def _use_of(index: int) -> str:
     from torch_graft import accelerator
 
     if index < 0:
-        return "not used; GRAFT_DEVICES may name it"
+        return "not used; name this device in GRAFT_DEVICES to use it"
     if index < accelerator.device_count():
         return f"number {index}"
     return "carries a device of torch.device('ve')"
@@ -166,7 +166,9 @@ def _device(report: Report, where: str, facts: DeviceProperties) -> None:
         report.problem(f"{text} cannot compute", str(error))
         return
     if values != [2, 2]:
-        report.problem(f"{text}: ones + 1 gives {values}", "Its driver computes wrongly.")
+        report.problem(
+            f"{text}: ones + 1 gives {values}", "The driver computes wrongly: ask its vendor."
+        )
     elif fallbacks:
         report.problem(f"{text}; ones + 1 gives {values}, computed by the CPU", _why(fallbacks))
     else:
@@ -201,11 +203,11 @@ def _limits(facts: DeviceProperties) -> list[str]:
     missing = [str(one).removeprefix("torch.") for one in every if one not in facts.dtypes]
     limits = []
     if not facts.kernels:
-        limits.append("no kernels: its driver states no dialect, or leaves out kernel_launch")
+        limits.append("no kernels: the driver states no dialect, or lacks kernel_launch")
     elif not facts.compiler:
-        limits.append("no compiler: only the kernels of its driver's pack run on it")
+        limits.append("no compiler: only the kernels of the driver's pack run")
     if missing:
-        limits.append(f"its kernels do not compute in {', '.join(missing)}")
+        limits.append(f"no kernels for {', '.join(missing)}")
     if facts.max_arguments:
         limits.append(f"a kernel takes at most {facts.max_arguments} arguments")
     if facts.max_allocation < facts.total_memory:
@@ -217,11 +219,13 @@ def _slot(report: Report) -> None:
     """The devices of torch.device("ve"), and what their driver needs of the machine."""
     report.say("torch.device('ve')")
     if not ve.attached():
-        report.say(f"  left to others: {ve.VARIABLE}=0, or another package serves it")
+        report.say(
+            f"  not served by Graft: {ve.VARIABLE}=0, or another package serves this device type"
+        )
         return
     count = torch.ve.device_count()
     if count == 0:
-        report.say("  no device. What the drivers above say is why; GRAFT_VE_DEVICES names them")
+        report.say("  no device: see the drivers above; GRAFT_VE_DEVICES names them")
     served = set()
     for index in range(count):
         where = f"ve:{index}"
@@ -245,7 +249,7 @@ def _veda(report: Report, needed: bool) -> None:
     found = shutil.which(compiler)
     if found is None and needed:
         report.problem(
-            f"there is no compiler '{compiler}' for Vector Engines",
+            f"the compiler '{compiler}' for Vector Engines is missing",
             "Operators run on the CPU instead. Install NEC's ncc, or name a compiler in "
             "GRAFT_VE_CC (drivers/veda/README.md).",
         )
@@ -258,14 +262,14 @@ def _compiler(report: Report, name: str) -> None:
     report.say("Compiler of the host driver")
     indices = _host_devices()
     if not indices:
-        report.say("  not needed: no device is the host driver's")
+        report.say("  not needed: no device belongs to the host driver")
         return
     fallbacks = _compute_unpacked(f"{name}:{indices[0]}")
     if fallbacks:
         report.problem(
             f"no kernel can be compiled: {_why(fallbacks)}",
             "Operators whose kernels were not built ahead of time run on the CPU instead. "
-            "`pip install torch-graft[compiler]` brings a compiler that is found without a setting.",
+            "`pip install torch-graft[compiler]` installs a compiler that Graft finds without a setting.",
         )
     else:
         report.good(f"{_found_compiler()}; it compiled a kernel")
