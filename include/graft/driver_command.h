@@ -170,7 +170,7 @@ inline int run_command(std::vector<std::string> words, const std::string& output
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  if (options.seconds > 0) {  // a group of its own, so that all of it can be killed
+  if (options.seconds > 0) {  // a new group, which can be killed as a whole
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&attributes, 0);
   }

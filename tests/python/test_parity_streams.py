@@ -271,7 +271,7 @@ def test_a_time_needs_two_timed_events_that_are_recorded(device, second):
     timed.record(torch.accelerator.current_stream(0))
     there.record(torch.accelerator.current_stream(1))
     with pytest.raises(
-        RuntimeError, match="elapsed_time got events of .*: give events of one device"
+        RuntimeError, match=r"elapsed_time got events of .*: give events of one device"
     ):
         timed.elapsed_time(there)
 

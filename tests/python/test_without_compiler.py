@@ -236,7 +236,11 @@ def test_the_doctor_says_that_there_is_none(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("does", "says"), [("exit 1", "does not compile even an empty function"), ("sleep 100", "did not end within 1 s")]
+    ("does", "says"),
+    [
+        ("exit 1", "does not compile even an empty function"),
+        ("sleep 100", "did not end within 1 s"),
+    ],
 )
 def test_the_doctor_tells_of_a_broken_one(tmp_path, does, says):
     program(tmp_path / "bin/cc", f"PATH=/usr/bin:/bin\n{does}\n")
