@@ -47,6 +47,26 @@ _FILE = re.compile(r"(?<![\w/.<*\"-])((?:[a-z0-9_]+/)*[a-z0-9_]+\.(?:h|cpp|cmake
 # Files of an example, of torch, of the next version.
 ELSEWHERE = re.compile(r"^(swish\.cpp|file\.cpp|torch/csrc/.*|minor/2_16\.h)$")
 
+# What a user or a vendor reads, and phrases that are never right there: each hides who does what.
+WORDED = re.compile(r"^(README\.md|docs/(use|drivers)/.*\.md|include/graft/.*\.h)$")
+PHRASES = {
+    re.compile(text.replace(" ", r"\s+")): remedy
+    for text, remedy in {
+        r"\b(is|are|was|were|be|been) told\b|\btold of\b|\bunless told\b": "say who reports what",
+        r"\blies\b": "say where it is",
+        r"\bof (its|their|one's) own\b": "name whose, or leave it out",
+        r", too(?=[.;:,)|]|\s*\n)": "say 'also', or leave it out",
+        r"\b([Nn]obody|[Ss]omebody|[Ww]hoever)\b": "name the subject",
+        "it stays when that ends": "say that the mapping outlives the exporter",
+        "can be told apart": "state the limit and the remedy",
+        "at most most": "say 'no more than `limit`'",
+        "operators of others": "say 'third-party operators'",
+        "in another way, which is said": "say 'with the stated difference'",
+        "what is none of these": "say 'invalid arguments'",
+        "Who does not answer": "say 'ranks that do not answer'",
+    }.items()
+}
+
 
 class Files(Protocol):
     sources: list[Source]
@@ -220,7 +240,17 @@ def dead_links(tree: Files) -> Iterator[Finding]:
                 yield Finding(source.path, line, f"links to {match[1]}, which is not there")
 
 
+def plain_words(tree: Files) -> Iterator[Finding]:
+    """No phrase of PHRASES in a page or a header that users and vendors read."""
+    for source in (s for s in tree.sources if WORDED.match(s.path)):
+        for phrase, remedy in PHRASES.items():
+            for match in phrase.finditer(source.text):
+                line = source.text.count("\n", 0, match.start()) + 1
+                text = " ".join(match[0].split())
+                yield Finding(source.path, line, f"'{text}': {remedy}")
+
+
 HOUSE_RULES = [
     folder_sizes, folder_order, repeated_names, readmes, mirrored_tests, one_type_one_name, named_files,
-    dead_links, one_module_one_name, programs_in_strings,
+    dead_links, one_module_one_name, programs_in_strings, plain_words,
 ]  # fmt: skip

@@ -67,18 +67,19 @@ graft_status check_device(graft_device device) {
 }
 
 graft_status device_count(uint32_t* out_count) {
-  if (out_count == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_count: no place given");
+  if (out_count == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "device_count: no out pointer given");
   *out_count = settings().devices;
   return GRAFT_OK;
 }
 
 graft_status device_properties(uint32_t ordinal, graft_device_properties* properties) {
   if (properties == nullptr)
-    return fail(GRAFT_INVALID_ARGUMENT, "device_properties: no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "device_properties: no out pointer given");
   if (ordinal >= settings().devices) {
     return fail(GRAFT_NOT_FOUND, "host device " + std::to_string(ordinal) + " of " +
                                      std::to_string(settings().devices) +
-                                     ": set GRAFT_HOST_DEVICES for more");
+                                     " does not exist: raise GRAFT_HOST_DEVICES");
   }
   graft_device_properties mine = {};
   describe(ordinal, &mine);
@@ -88,8 +89,11 @@ graft_status device_properties(uint32_t ordinal, graft_device_properties* proper
 }
 
 graft_status device_open(uint32_t ordinal, graft_device* out_device) {
-  if (out_device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_open: no place given");
-  if (ordinal >= settings().devices) return fail(GRAFT_NOT_FOUND, "device_open: no such device");
+  if (out_device == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "device_open: no out pointer given");
+  if (ordinal >= settings().devices)
+    return fail(GRAFT_NOT_FOUND,
+                "device_open: the device does not exist: raise GRAFT_HOST_DEVICES");
   if (!simulation().problem.empty()) return fail(GRAFT_INVALID_ARGUMENT, simulation().problem);
   Arena* arena = Arena::get();
   if (arena == nullptr) return GRAFT_OUT_OF_MEMORY;
@@ -107,7 +111,7 @@ graft_status device_close(graft_device device) {
 graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == 0 || out == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_allocate: 0 bytes or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_allocate: 0 bytes or no out pointer given");
   }
   if (strikes(Fault::kAllocate)) return fail(GRAFT_OUT_OF_MEMORY, "planted by GRAFT_HOST_FAULTS");
   return device->arena->allocate(device->ordinal, bytes, out);
@@ -131,7 +135,7 @@ graft_status memory_host_view(graft_device device, graft_address address, uint64
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   Arena::Known known;
   if (!device->arena->owns(device->ordinal, address, bytes, &known)) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_host_view: not inside one allocation");
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_host_view: the range is not inside one allocation");
   }
   device->arena->translate(address, out_pointer);
   return GRAFT_OK;
@@ -140,7 +144,7 @@ graft_status memory_host_view(graft_device device, graft_address address, uint64
 graft_status host_allocate(graft_device device, uint64_t bytes, void** out_pointer) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == 0 || out_pointer == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "host_allocate: 0 bytes or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "host_allocate: 0 bytes or no out pointer given");
   }
   void* pointer = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pointer == MAP_FAILED) return fail(GRAFT_OUT_OF_MEMORY, "no host memory left to pin");
@@ -157,7 +161,7 @@ graft_status host_free(graft_device device, void* pointer) {
   std::lock_guard lock(blocks.mutex);
   auto found = blocks.bytes.find(pointer);
   if (found == blocks.bytes.end()) {
-    return fail(GRAFT_INVALID_ARGUMENT, "host_free: not a pointer from host_allocate");
+    return fail(GRAFT_INVALID_ARGUMENT, "host_free: the pointer is not from host_allocate");
   }
   munmap(pointer, found->second);
   blocks.bytes.erase(found);

@@ -19,7 +19,7 @@ namespace {
 
 graft_status extension(const char* name, uint32_t version, const void** out_table) {
   if (name == nullptr || out_table == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "extension: no name or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "extension: no name or no out pointer given");
   }
   const std::string_view wanted = version == 1 ? name : "";
   const void* table = wanted == "graft.profiler"   ? static_cast<const void*>(&profiler_table())

@@ -36,7 +36,7 @@ graft_status check_ordinal(uint32_t ordinal) {
   if (ordinal < known.devices.size()) return GRAFT_OK;
   return fail(GRAFT_NOT_FOUND, "Vector Engine " + std::to_string(ordinal) + " of " +
                                    std::to_string(known.devices.size()) +
-                                   ": see VEDA_VISIBLE_DEVICES and VE_NODE_NUMBER");
+                                   " does not exist: see VEDA_VISIBLE_DEVICES and VE_NODE_NUMBER");
 }
 
 graft_status check_forked() {
@@ -97,7 +97,8 @@ graft_status check_device(graft_device device) {
 }
 
 graft_status device_count(uint32_t* out_count) {
-  if (out_count == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_count: no place given");
+  if (out_count == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "device_count: no out pointer given");
   const Catalog& known = catalog();
   if (known.status != GRAFT_OK) return fail(known.status, known.problem);
   *out_count = uint32_t(known.devices.size());
@@ -106,7 +107,7 @@ graft_status device_count(uint32_t* out_count) {
 
 graft_status device_properties(uint32_t ordinal, graft_device_properties* properties) {
   if (properties == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "device_properties: no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "device_properties: no out pointer given");
   }
   if (graft_status status = check_ordinal(ordinal); status != GRAFT_OK) return status;
   graft_device_properties mine = catalog().devices[ordinal].properties;
@@ -116,7 +117,8 @@ graft_status device_properties(uint32_t ordinal, graft_device_properties* proper
 }
 
 graft_status device_open(uint32_t ordinal, graft_device* out_device) {
-  if (out_device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_open: no place given");
+  if (out_device == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "device_open: no out pointer given");
   if (graft_status status = check_forked(); status != GRAFT_OK) return status;
   if (graft_status status = check_ordinal(ordinal); status != GRAFT_OK) return status;
   auto device = std::make_unique<graft_device_s>(catalog().devices[ordinal]);
@@ -132,9 +134,10 @@ graft_status device_open(uint32_t ordinal, graft_device* out_device) {
     close(device.get());
   }
   const bool taken = called.result == VEDA_ERROR_CANNOT_CREATE_CONTEXT;
-  return fail(called.status(GRAFT_INTERNAL),
-              called.text() + ": opening " + device->listed.properties.name +
-                  (taken ? ": it has a context of another mode; set GRAFT_VE_MODE=omp" : ""));
+  return fail(
+      called.status(GRAFT_INTERNAL),
+      called.text() + ": opening " + device->listed.properties.name +
+          (taken ? ": the device has a context of another mode; set GRAFT_VE_MODE=omp" : ""));
 }
 
 graft_status device_close(graft_device device) {

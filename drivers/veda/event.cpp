@@ -22,7 +22,7 @@ graft_status check_event(graft_event event) {
 
 graft_status event_create(graft_device device, uint32_t, graft_event* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "event_create: no place given");
+  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "event_create: no out pointer given");
   *out = new graft_event_s{device, {}, {}};
   return GRAFT_OK;
 }
@@ -37,7 +37,7 @@ graft_status event_record(graft_event event, graft_stream stream) {
   if (graft_status status = check_event(event); status != GRAFT_OK) return status;
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (event->device != stream->device) {
-    return fail(GRAFT_INVALID_ARGUMENT, "event_record: event and stream are of two devices");
+    return fail(GRAFT_INVALID_ARGUMENT, "event_record: event and stream belong to two devices");
   }
   auto mark = std::make_shared<Mark>(stream->queue.failure);
   {
@@ -71,7 +71,7 @@ graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns) {
 
 graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns) {
   if (start == nullptr || end == nullptr || out_ns == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "event_elapsed: an event or the place is missing");
+    return fail(GRAFT_INVALID_ARGUMENT, "event_elapsed: an event or the out pointer is missing");
   }
   if (graft_status status = check_device(start->device); status != GRAFT_OK) return status;
   const std::shared_ptr<Mark> from = current_mark(start), to = current_mark(end);

@@ -36,7 +36,7 @@ Loading load() {
 #undef GRAFT_VEDA_OPTIONAL
   if (missing.empty()) return {};
   return {GRAFT_VERSION_MISMATCH,
-          name + " is too old, or is not VEDA: it lacks" + missing + ": install VEDA 1.5 or newer"};
+          name + " is not VEDA, or too old: it lacks" + missing + ": install VEDA 1.5 or newer"};
 }
 
 const char* name_of(VEDAresult result) {

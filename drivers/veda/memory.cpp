@@ -49,16 +49,16 @@ graft_status check_range(graft_device device, graft_address address, uint64_t by
   if (*out != nullptr) return GRAFT_OK;
   return fail(GRAFT_INVALID_ARGUMENT, std::to_string(bytes) + " bytes from " +
                                           std::to_string(address) +
-                                          " on do not lie inside one allocation of the device");
+                                          " on are not inside one allocation of the device");
 }
 
 namespace {
 
 graft_status out_of_memory(graft_device device, uint64_t bytes, const std::string& said) {
   return fail(GRAFT_OUT_OF_MEMORY,
-              std::to_string(bytes) + " bytes asked of " + device->listed.properties.name +
+              std::to_string(bytes) + " bytes requested from " + device->listed.properties.name +
                   ", which has " + std::to_string(device->listed.properties.memory_bytes) +
-                  " and gave this process " + std::to_string(device->memory.held()) + said);
+                  " and has given this process " + std::to_string(device->memory.held()) + said);
 }
 
 // vedaMemAlloc. Index 0 is no pointer, yet a context that was reset gives it first.
@@ -76,7 +76,7 @@ Called allocate(uint64_t bytes, VEDAdeviceptr* out) {
 graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == 0 || out == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_allocate: 0 bytes or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_allocate: 0 bytes or no out pointer given");
   }
   if (bytes > device->listed.properties.max_allocation_bytes) {
     return out_of_memory(device, bytes, "");
@@ -125,7 +125,7 @@ graft_status memory_free(graft_device device, graft_address address) {
 graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_total) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out_free == nullptr || out_total == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_info: no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_info: no out pointer given");
   }
   *out_total = device->listed.properties.memory_bytes;
   *out_free = *out_total - std::min(*out_total, device->memory.held());

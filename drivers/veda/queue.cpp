@@ -155,7 +155,7 @@ void Queue::run_locked(Batch& batch) {
   const std::string also = batch.size() == 1 ? "" : ", or one of the commands after it";
   if (!is_over) {
     lane_.device->lose(end.text() + ": " + failed.text() + " failed" + also +
-                       ", and VEDA's stream does not get over it");
+                       ", and VEDA's stream cannot go on after a failure");
   }
   note(failed, end, also);
   if (!lane_.device->is_lost()) return;

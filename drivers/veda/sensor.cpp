@@ -46,7 +46,8 @@ Called read_clock(graft_device device, int64_t* out) {
 
 graft_status device_sensor(graft_device device, uint32_t sensor, int64_t* out_value) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out_value == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_sensor: no place given");
+  if (out_value == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "device_sensor: no out pointer given");
   int64_t value = 0;
   Called called = {VEDA_ERROR_NO_SENSOR_FILE, "VEDA"};
   if (sensor == GRAFT_SENSOR_TEMPERATURE) called = read_temperature(device, &value);

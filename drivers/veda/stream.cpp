@@ -23,10 +23,11 @@ graft_status check_stream(graft_stream stream) {
 
 graft_status stream_create(graft_device device, int32_t priority, graft_stream* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_create: no place given");
+  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_create: no out pointer given");
   if (priority != 0) {
-    return fail(GRAFT_INVALID_ARGUMENT, "stream_create: priority " + std::to_string(priority) +
-                                            " given, but VEDA's streams have none: give 0");
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "stream_create: priority " + std::to_string(priority) +
+                    " given, but VEDA's streams have no priorities: give 0");
   }
   *out = new graft_stream_s(device);
   return GRAFT_OK;
@@ -44,21 +45,21 @@ graft_status stream_synchronize(graft_stream stream) {
 }
 
 graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
-  if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_synchronize: no stream");
+  if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_synchronize: no stream given");
   if (forked()) return check_device(stream->device);
   if (!stream->queue.wait(timeout_ns)) return GRAFT_BUSY;
   return outcome(stream);
 }
 
 graft_status stream_query(graft_stream stream) {
-  if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_query: no stream");
+  if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_query: no stream given");
   if (forked()) return check_device(stream->device);
   return stream->queue.is_idle() ? outcome(stream) : GRAFT_BUSY;
 }
 
 graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity) {
   if (stream == nullptr || out_tag == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "stream_error: no stream or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "stream_error: no stream or no out pointer given");
   }
   const LateError error = stream->queue.failure->taken();
   *out_tag = error.tag;

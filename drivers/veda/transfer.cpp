@@ -136,7 +136,7 @@ graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t byte
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (bytes == 0) return GRAFT_OK;
   if (kind > GRAFT_DEVICE_TO_DEVICE) {
-    return fail(GRAFT_INVALID_ARGUMENT, "copy: " + std::to_string(kind) + " is no kind of copy");
+    return fail(GRAFT_INVALID_ARGUMENT, "copy: unknown kind " + std::to_string(kind));
   }
   if ((kind == GRAFT_HOST_TO_DEVICE ? from : to) == 0) {
     return fail(GRAFT_INVALID_ARGUMENT, "copy: the host's pointer or an address is 0");

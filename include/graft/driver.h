@@ -4,15 +4,15 @@
  * functions ("slots"). It includes this header and its vendor's SDK, nothing else of Graft.
  *
  * Rules that hold for every slot
- *  1. Ownership. A handle (graft_device, graft_stream, ...) belongs to the driver; Graft gives each
- *     one back exactly once through the slot that destroys it. Memory passed to a slot belongs to
- *     the caller and is read or written during the call only, unless the slot says otherwise.
+ *  1. Ownership. The driver owns each handle (graft_device, graft_stream, ...); Graft returns it
+ *     exactly once, through the slot that destroys it. The caller owns memory passed to a slot; the
+ *     slot reads or writes that memory during the call only, unless its contract says otherwise.
  *  2. Errors. Every slot returns a graft_status. Nothing throws, aborts or exits across this
- *     boundary. A failed call leaves its out_ parameters untouched. last_message tells more about
- *     the last failure of the calling thread.
+ *     boundary. A failed call leaves its out_ parameters untouched. last_message describes
+ *     the calling thread's last failure.
  *  3. Late errors. A command that fails after its slot returned GRAFT_OK fails its stream: the next
  *     stream_synchronize, stream_query or event_synchronize of that stream returns the status once,
- *     then the stream works again. Only GRAFT_DEVICE_LOST stays. A failed command counts as done.
+ *     then the stream works again. GRAFT_DEVICE_LOST is permanent. A failed command counts as done.
  *  4. Threads. Slots on different streams may be called at once. Graft serialises the calls on one
  *     stream. A kernel may be launched from several threads. No slot may take Python's lock.
  *  5. Units. Sizes are bytes, times nanoseconds, indices start at 0. Strings are UTF-8, end in a
@@ -21,7 +21,7 @@
  *     legal, so a slot must accept any address inside an allocation. 0 is never a valid address.
  *  7. Sizes of 0. copy and fill of 0 bytes succeed and do nothing. Nothing allocates 0 bytes.
  *  8. Growth. Structs that may grow begin with struct_size, set by the caller to the size that it
- *     knows; the callee touches no byte beyond it. The slot list grows at its end only, by a minor.
+ *     knows; the callee touches no byte beyond it. A newer minor adds slots at the list's end only.
  */
 #ifndef GRAFT_DRIVER_H_
 #define GRAFT_DRIVER_H_
@@ -36,7 +36,7 @@ extern "C" {
 #define GRAFT_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
-/* Another major never works together. A newer minor adds slots at the end of the list. */
+/* Two majors never work together. A newer minor adds slots at the end of the list. */
 #define GRAFT_ABI_MAJOR 0u
 #define GRAFT_ABI_MINOR 4u
 
@@ -46,10 +46,10 @@ extern "C" {
 #define GRAFT_DRIVER_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* What a slot returns. STATUS(name, value, text); the numbers never change. */
+/* Results of slots. STATUS(name, value, text); the numbers never change. */
 #define GRAFT_STATUSES(STATUS)                                                      \
   STATUS(OK, 0, "success")                                                          \
-  /* Not an error: the event or stream that was asked about has work left. */       \
+  /* Not an error: the queried event or stream has unfinished commands. */          \
   STATUS(BUSY, 1, "work is still running")                                          \
   STATUS(OUT_OF_MEMORY, 2, "the device is out of memory")                           \
   /* Every later call on the device returns this too. */                            \
@@ -87,19 +87,19 @@ typedef enum graft_status { GRAFT_STATUSES(GRAFT_ENUMERATE) } graft_status;
 typedef enum graft_dtype { GRAFT_DTYPES(GRAFT_ENUMERATE) } graft_dtype;
 #undef GRAFT_ENUMERATE
 
-/* What device_sensor reads. SENSOR(name, value, unit) */
-#define GRAFT_SENSORS(SENSOR)                                                            \
-  SENSOR(TEMPERATURE, 0, "thousandths of a degree C")                                    \
-  SENSOR(POWER, 1, "milliwatts")                                                         \
-  SENSOR(CLOCK, 2, "hertz")                                                              \
-  /* Time in which the device computed, of the last moments that its driver looks at. */ \
+/* Sensors that device_sensor reads. SENSOR(name, value, unit) */
+#define GRAFT_SENSORS(SENSOR)                                                      \
+  SENSOR(TEMPERATURE, 0, "thousandths of a degree C")                              \
+  SENSOR(POWER, 1, "milliwatts")                                                   \
+  SENSOR(CLOCK, 2, "hertz")                                                        \
+  /* Share of the driver's latest sampling period in which the device computed. */ \
   SENSOR(UTILIZATION, 3, "percent")
 
 #define GRAFT_ENUMERATE(name, value, unit) GRAFT_SENSOR_##name = value,
 typedef enum graft_sensor { GRAFT_SENSORS(GRAFT_ENUMERATE) } graft_sensor;
 #undef GRAFT_ENUMERATE
 
-/* Opaque handles; each driver defines the structs behind them as it likes. */
+/* Opaque handles; each driver defines the structs behind them. */
 typedef struct graft_device_s* graft_device;
 typedef struct graft_stream_s* graft_stream;
 typedef struct graft_event_s* graft_event;
@@ -109,10 +109,10 @@ typedef struct graft_kernel_s* graft_kernel;
 /* An address in device memory, see rule 6. */
 typedef uint64_t graft_address;
 
-/* What memory_export writes: any bytes that the driver understands in another process. */
+/* Bytes of memory_export's handle; only the driver reads them, in another process. */
 #define GRAFT_MEMORY_HANDLE_BYTES 128
 
-/* How kernels are shaped for a device: see docs/develop/kernels.md. */
+/* Classes of devices, which get kernels of different shape: see docs/develop/kernels.md. */
 typedef enum graft_device_class {
   /* One work-item computes a whole tile with wide vectors; no local memory, no barriers. */
   GRAFT_CPU_LIKE = 0,
@@ -125,11 +125,11 @@ typedef enum graft_device_class {
 #define GRAFT_FEATURE_FLOAT64 0x2u            /* kernels may compute in float64 */
 #define GRAFT_FEATURE_FLOAT16 0x4u            /* kernels may compute in float16 */
 #define GRAFT_FEATURE_INT64_ATOMICS 0x8u      /* 64-bit atomics on global memory */
-#define GRAFT_FEATURE_SIMULATED 0x10u         /* no hardware: a default only when nothing else is */
-#define GRAFT_FEATURE_ONLY_NAMED 0x20u        /* counts only when GRAFT_DEVICES names it */
+#define GRAFT_FEATURE_SIMULATED 0x10u         /* no hardware: default if there is no other device */
+#define GRAFT_FEATURE_ONLY_NAMED 0x20u        /* used only if GRAFT_DEVICES names it */
 #define GRAFT_FEATURE_SHUFFLES 0x40u          /* sub-groups, of 2^n work-items, exchange values */
 
-/* What a device is. The caller zeroes the struct and sets struct_size. */
+/* Properties of a device. The caller zeroes the struct and sets struct_size. */
 typedef struct graft_device_properties {
   uint32_t struct_size;
   uint32_t device_class;     /* graft_device_class */
@@ -140,7 +140,7 @@ typedef struct graft_device_properties {
   uint32_t capability_major; /* the vendor's own version of the architecture */
   uint32_t capability_minor;
   uint64_t memory_bytes;         /* all of the device's memory */
-  uint64_t local_memory_bytes;   /* per group; 0 when there is none */
+  uint64_t local_memory_bytes;   /* per group; 0 if there is none */
   uint64_t allocation_alignment; /* every address from memory_allocate is a multiple of this */
   uint64_t max_allocation_bytes; /* largest single allocation; 0 means memory_bytes */
   int32_t priority_lowest;       /* stream priorities; 0 is normal, smaller runs first */
@@ -148,9 +148,9 @@ typedef struct graft_device_properties {
   char name[128];
   char vendor[64];
   char dialect[32]; /* source language of program_compile: one of GRAFT_DIALECTS, or "" for none */
-  /* Since 0.3. What exceeds these is not asked of the device: it runs on the CPU, counted. */
+  /* Since 0.3. Graft runs an operator that exceeds these on the CPU, and counts it. */
   uint32_t max_arguments; /* arguments of one launch; 0: no limit */
-  uint32_t dtypes;        /* that kernels may read and write, 1 << graft_dtype each; 0: all */
+  uint32_t dtypes;        /* that kernels read and write, bits 1 << graft_dtype; 0: all */
 } graft_device_properties;
 
 /* Source languages of program_compile. DIALECT(text, classes of devices that it serves, as bits) */
@@ -187,148 +187,152 @@ typedef struct graft_argument {
 /* One launch: grid groups of group work-items. A CPU-like device has group 1, 1, 1. */
 typedef struct graft_launch {
   uint32_t struct_size;
-  uint32_t tag; /* op that the launch belongs to; comes back through stream_error */
+  uint32_t tag; /* the launch's operator; stream_error reports it */
   uint64_t grid[3];
   uint32_t group[3];
   uint32_t argument_count;
   const graft_argument* arguments;
 } graft_launch;
 
-/* Takes bytes that a slot produces; write is called any number of times, in order. */
+/* Takes bytes from a slot, which calls write any number of times, in order. */
 typedef struct graft_sink {
   void* context;
   void (*write)(void* context, const void* data, size_t bytes);
 } graft_sink;
 
-/* The slots. SLOT(presence, name, parameters): the contract stands above each. The order is the
- * layout of the table and never changes. An OPTIONAL slot may be left NULL; Default: says what
- * Graft does then. Parameters named out_ are written on GRAFT_OK alone. */
-#define GRAFT_DRIVER_SLOTS(SLOT)                                                                \
-  /* Number of devices. Opens nothing and starts no thread. 0 is a fine answer: last_message    \
-   * may then say what was not found, and where it was looked for. */                           \
-  SLOT(REQUIRED, device_count, (uint32_t * out_count))                                          \
-  /* Fills in what device ordinal is, without opening it. NOT_FOUND past the last one. */       \
-  SLOT(REQUIRED, device_properties, (uint32_t ordinal, graft_device_properties * properties))   \
-  /* Opens a device; called once per ordinal and process before any slot that takes it. */      \
-  SLOT(REQUIRED, device_open, (uint32_t ordinal, graft_device * out_device))                    \
-  /* Closes it; streams, events and memory of it are already gone. Programs, plans, graphs and  \
-   * groups end with it; what host_allocate gave and host_free did not take stays readable.     \
-   * Not called where a command never ends: such a process just ends. */                        \
-  SLOT(REQUIRED, device_close, (graft_device device))                                           \
-  /* Device memory of at least bytes > 0. OUT_OF_MEMORY leaves the device usable. */            \
-  SLOT(REQUIRED, memory_allocate, (graft_device device, uint64_t bytes, graft_address * out))   \
-  /* Takes an address from memory_allocate; no command that uses it is left on any stream. */   \
-  SLOT(REQUIRED, memory_free, (graft_device device, graft_address address))                     \
-  /* A queue of commands that run in order. priority within the properties' range. */           \
-  SLOT(REQUIRED, stream_create, (graft_device device, int32_t priority, graft_stream * out))    \
-  /* Waits for the stream's commands, then destroys it. */                                      \
-  SLOT(REQUIRED, stream_destroy, (graft_stream stream))                                         \
-  /* Blocks until every command so far is done; returns a late error once (rule 3). */          \
-  SLOT(REQUIRED, stream_synchronize, (graft_stream stream))                                     \
-  /* Enqueues a copy; host memory stays valid until it is done. kind: graft_copy_kind. */       \
-  SLOT(REQUIRED, copy,                                                                          \
-       (graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,         \
-        uint32_t tag))                                                                          \
-  /* Enqueues a fill of bytes with a pattern of 1, 2, 4, 8 or 16 bytes, copied at the call. */  \
-  SLOT(REQUIRED, fill,                                                                          \
-       (graft_stream stream, graft_address to, uint64_t bytes, const void* pattern,             \
-        uint32_t pattern_bytes, uint32_t tag))                                                  \
-  /* An event; timed: 1 when event_elapsed will be asked of it. Not recorded means done. */     \
-  SLOT(REQUIRED, event_create, (graft_device device, uint32_t timed, graft_event * out))        \
-  /* Destroys it; it may still be pending. */                                                   \
-  SLOT(REQUIRED, event_destroy, (graft_event event))                                            \
-  /* Marks the point after the stream's commands so far; a new mark replaces the old one. */    \
-  SLOT(REQUIRED, event_record, (graft_event event, graft_stream stream))                        \
-  /* OK when the mark is passed (or never set), BUSY before. Never blocks. Lets the commands    \
-   * before the mark get on: a caller may do nothing but ask again. */                          \
-  SLOT(REQUIRED, event_query, (graft_event event))                                              \
-  /* The last failure's text of the calling thread. Truncates to capacity, always ends in a     \
-   * zero byte. Default: the text of the status. */                                             \
-  SLOT(OPTIONAL, last_message, (char* out_text, size_t capacity))                               \
-  /* The table of an extension ("graft.blas", version 1): see graft/extensions.h. NOT_FOUND     \
-   * when the driver has none. Default: no extensions. */                                       \
-  SLOT(OPTIONAL, extension, (const char* name, uint32_t version, const void** out_table))       \
-  /* OK when the stream is idle, BUSY when not; returns a late error like synchronize. Lets the \
-   * commands get on, as event_query. Default: an event is recorded and queried. */             \
-  SLOT(OPTIONAL, stream_query, (graft_stream stream))                                           \
-  /* Later commands of stream run after the event's mark. Both belong to one driver. An error   \
-   * of the recorded stream becomes stream's too. Default: the caller waits on the host. */     \
-  SLOT(OPTIONAL, stream_wait_event, (graft_stream stream, graft_event event))                   \
-  /* The last late error of the stream: the failed command's tag and a text, as last_message.   \
-   * Default: tag 0 and the text of the status. */                                              \
-  SLOT(OPTIONAL, stream_error,                                                                  \
-       (graft_stream stream, uint32_t * out_tag, char* out_text, size_t capacity))              \
-  /* The vendor's own handle (cl_command_queue, CUstream). Default: none is offered. */         \
-  SLOT(OPTIONAL, stream_native_handle, (graft_stream stream, uint64_t * out_handle))            \
-  /* Blocks until the mark is passed. Default: event_query with growing pauses. */              \
-  SLOT(OPTIONAL, event_synchronize, (graft_event event))                                        \
-  /* Time between two passed marks. BUSY when one is not. Default: no timing. */                \
-  SLOT(OPTIONAL, event_elapsed, (graft_event start, graft_event end, int64_t * out_ns))         \
-  /* Free and total memory now. Default: total from the properties less what Graft holds. */    \
-  SLOT(OPTIONAL, memory_info, (graft_device device, uint64_t * out_free, uint64_t * out_total)) \
-  /* Pinned host memory, which the device copies without staging. Default: pageable memory. */  \
-  SLOT(OPTIONAL, host_allocate, (graft_device device, uint64_t bytes, void** out_pointer))      \
-  /* Frees it; required when host_allocate is given. */                                         \
-  SLOT(OPTIONAL, host_free, (graft_device device, void* pointer))                               \
-  /* Enqueues on a stream of the device that owns to; from belongs to another device of this    \
-   * driver. Default: two copies through pinned host memory. */                                 \
-  SLOT(OPTIONAL, peer_copy,                                                                     \
-       (graft_stream stream, graft_address to, graft_device from_device, graft_address from,    \
-        uint64_t bytes, uint32_t tag))                                                          \
-  /* A host pointer to the same bytes, valid until the memory is freed. The caller orders its   \
-   * accesses with the streams. UNSUPPORTED where the host does not see this device's memory.   \
-   * Default: copies. */                                                                        \
-  SLOT(OPTIONAL, memory_host_view,                                                              \
-       (graft_device device, graft_address address, uint64_t bytes, void** out_pointer))        \
-  /* Calls function(context) on some thread once earlier commands are done; later ones wait for \
-   * it. It must not call slots. Default: the caller waits, then calls. */                      \
-  SLOT(OPTIONAL, host_callback,                                                                 \
-       (graft_stream stream, void (*function)(void* context), void* context))                   \
-  /* Compiles source in the device's dialect to a blob that program_load takes, also in another \
-   * process of the same toolchain. COMPILE_ERROR: last_message is the compiler's log.          \
-   * UNSUPPORTED: there is no compiler here. Default: no compiler. */                           \
-  SLOT(OPTIONAL, program_compile,                                                               \
-       (graft_device device, const char* source, size_t source_bytes, const char* options,      \
-        graft_sink blob))                                                                       \
-  /* Loads a blob; the driver copies what it needs. INVALID_ARGUMENT for a damaged blob. */     \
-  SLOT(OPTIONAL, program_load,                                                                  \
-       (graft_device device, const void* blob, size_t bytes, graft_program* out_program))       \
-  /* Unloads it with its kernels; none of them is running. */                                   \
-  SLOT(OPTIONAL, program_unload, (graft_program program))                                       \
-  /* What a blob depends on (compiler, driver, processor): part of Graft's cache key.           \
-   * Default: blobs are kept for the process only. */                                           \
-  SLOT(OPTIONAL, toolchain_fingerprint, (graft_device device, graft_sink text))                 \
-  /* A kernel by name, of a program, or of the driver's own pack when program is NULL.          \
-   * NOT_FOUND when it has none. It lives as long as its program. Default: none. */             \
-  SLOT(OPTIONAL, kernel_find,                                                                   \
-       (graft_device device, graft_program program, const char* name, graft_kernel* out))       \
-  /* Enqueues a launch; arguments are copied at the call. Default: no kernels run here. */      \
-  SLOT(OPTIONAL, kernel_launch,                                                                 \
-       (graft_stream stream, graft_kernel kernel, const graft_launch* launch))                  \
-  /* GRAFT_MEMORY_HANDLE_BYTES by which other processes of this machine import the allocation   \
-   * around address, and where it begins. Graft frees it when they are done with it.            \
-   * Default: tensors go to other processes through host memory. */                             \
-  SLOT(OPTIONAL, memory_export,                                                                 \
-       (graft_device device, graft_address address, uint8_t * out_handle,                       \
-        graft_address * out_begin))                                                             \
-  /* Where the allocation of a handle begins in this process; device has the ordinal of the     \
-   * exporting one; it stays when that ends. NOT_FOUND: it had. Required with memory_export. */ \
-  SLOT(OPTIONAL, memory_import,                                                                 \
-       (graft_device device, const uint8_t* handle, graft_address* out_address))                \
-  /* Ends memory_import's address, which no command uses. Required with memory_export. */       \
-  SLOT(OPTIONAL, memory_release, (graft_device device, graft_address address))                  \
-  /* As stream_synchronize, but BUSY if commands are left after timeout_ns, which may be 0. All \
-   * of Graft's waits are made of this and the next, so that Ctrl-C and GRAFT_TIMEOUT end them. \
-   * Since 0.3. Default: stream_query, with pauses. */                                          \
-  SLOT(OPTIONAL, stream_synchronize_within, (graft_stream stream, uint64_t timeout_ns))         \
-  /* The same for event_synchronize. Since 0.3. Default: event_query, with pauses. */           \
-  SLOT(OPTIONAL, event_synchronize_within, (graft_event event, uint64_t timeout_ns))            \
-  /* What a graft_sensor of the device reads now, in its unit. NOT_FOUND: the device has none   \
-   * such. Waits for no command. Since 0.4. Default: no sensors. */                             \
+/* The slots. SLOT(presence, name, parameters): the comment above each is its contract. The
+ * order is the layout of the table and never changes. An OPTIONAL slot may be NULL: Default: says
+ * what Graft then does. A slot writes out_ parameters only if it returns GRAFT_OK. */
+#define GRAFT_DRIVER_SLOTS(SLOT)                                                                 \
+  /* Number of devices. Opens nothing and starts no thread. If 0, last_message may say what the  \
+   * driver looked for, and where. */                                                            \
+  SLOT(REQUIRED, device_count, (uint32_t * out_count))                                           \
+  /* Fills in the properties of device ordinal without opening it. NOT_FOUND if it does not      \
+   * exist. */                                                                                   \
+  SLOT(REQUIRED, device_properties, (uint32_t ordinal, graft_device_properties * properties))    \
+  /* Opens a device. Graft calls this once per ordinal and process, before any slot that takes   \
+   * the device. */                                                                              \
+  SLOT(REQUIRED, device_open, (uint32_t ordinal, graft_device * out_device))                     \
+  /* Closes a device whose streams, events and memory are gone. Its programs, plans, graphs and  \
+   * groups end with it; host_allocate's memory that was not freed stays readable. If a command  \
+   * never ends, the process exits without this call. */                                         \
+  SLOT(REQUIRED, device_close, (graft_device device))                                            \
+  /* Allocates at least bytes > 0 of device memory. OUT_OF_MEMORY leaves the device usable. */   \
+  SLOT(REQUIRED, memory_allocate, (graft_device device, uint64_t bytes, graft_address * out))    \
+  /* Frees an address from memory_allocate; no unfinished command uses it. */                    \
+  SLOT(REQUIRED, memory_free, (graft_device device, graft_address address))                      \
+  /* Creates a queue of commands that run in order. priority is within the properties' range. */ \
+  SLOT(REQUIRED, stream_create, (graft_device device, int32_t priority, graft_stream * out))     \
+  /* Waits for the stream's commands, then destroys the stream. */                               \
+  SLOT(REQUIRED, stream_destroy, (graft_stream stream))                                          \
+  /* Waits until every earlier command is done; returns a late error once (rule 3). */           \
+  SLOT(REQUIRED, stream_synchronize, (graft_stream stream))                                      \
+  /* Queues a copy; host memory stays valid until the copy is done. kind: graft_copy_kind. */    \
+  SLOT(REQUIRED, copy,                                                                           \
+       (graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,          \
+        uint32_t tag))                                                                           \
+  /* Queues a fill with a pattern of 1, 2, 4, 8 or 16 bytes, which the slot copies. */           \
+  SLOT(REQUIRED, fill,                                                                           \
+       (graft_stream stream, graft_address to, uint64_t bytes, const void* pattern,              \
+        uint32_t pattern_bytes, uint32_t tag))                                                   \
+  /* Creates an event; timed is 1 if event_elapsed will take it. An unrecorded event is done. */ \
+  SLOT(REQUIRED, event_create, (graft_device device, uint32_t timed, graft_event * out))         \
+  /* Destroys an event, which may still be pending. */                                           \
+  SLOT(REQUIRED, event_destroy, (graft_event event))                                             \
+  /* Sets the event's mark after the stream's earlier commands; replaces the previous mark. */   \
+  SLOT(REQUIRED, event_record, (graft_event event, graft_stream stream))                         \
+  /* OK if the mark is passed or was never set, else BUSY. Never blocks. Repeated calls alone    \
+   * must let the commands before the mark finish. */                                            \
+  SLOT(REQUIRED, event_query, (graft_event event))                                               \
+  /* The text of the calling thread's last failure, cut to capacity and ended by a zero byte.    \
+   * Default: the text of the status. */                                                         \
+  SLOT(OPTIONAL, last_message, (char* out_text, size_t capacity))                                \
+  /* Finds an extension's table ("graft.blas", version 1), which lives as long as the driver:    \
+   * see graft/extensions.h. NOT_FOUND if the driver lacks it. Default: no extensions. */        \
+  SLOT(OPTIONAL, extension, (const char* name, uint32_t version, const void** out_table))        \
+  /* OK if the stream is idle, else BUSY; returns a late error once (rule 3). Repeated calls let \
+   * commands finish, as event_query does. Default: Graft records and queries an event. */       \
+  SLOT(OPTIONAL, stream_query, (graft_stream stream))                                            \
+  /* Later commands of stream run after the event's mark. Stream and event belong to one driver. \
+   * An error of the recorded stream also fails stream. Default: Graft waits on the host. */     \
+  SLOT(OPTIONAL, stream_wait_event, (graft_stream stream, graft_event event))                    \
+  /* Reports the stream's last late error: the failed command's tag and a text, as last_message. \
+   * Default: tag 0 and the text of the status. */                                               \
+  SLOT(OPTIONAL, stream_error,                                                                   \
+       (graft_stream stream, uint32_t * out_tag, char* out_text, size_t capacity))               \
+  /* The vendor's handle (cl_command_queue, CUstream); the driver owns it. Default: none. */     \
+  SLOT(OPTIONAL, stream_native_handle, (graft_stream stream, uint64_t * out_handle))             \
+  /* Waits until the mark is passed. Default: event_query with growing pauses. */                \
+  SLOT(OPTIONAL, event_synchronize, (graft_event event))                                         \
+  /* Time between two passed marks. BUSY if one is not passed. Default: no timing. */            \
+  SLOT(OPTIONAL, event_elapsed, (graft_event start, graft_event end, int64_t * out_ns))          \
+  /* Free and total memory now. Default: total from the properties less what Graft holds. */     \
+  SLOT(OPTIONAL, memory_info, (graft_device device, uint64_t * out_free, uint64_t * out_total))  \
+  /* Allocates pinned host memory, copied without staging. Default: pageable memory. */          \
+  SLOT(OPTIONAL, host_allocate, (graft_device device, uint64_t bytes, void** out_pointer))       \
+  /* Frees host_allocate's memory. Required with host_allocate. */                               \
+  SLOT(OPTIONAL, host_free, (graft_device device, void* pointer))                                \
+  /* Queues a copy on a stream of the device that owns to; from_device, of this driver, owns     \
+   * from. Default: two copies through pinned host memory. */                                    \
+  SLOT(OPTIONAL, peer_copy,                                                                      \
+       (graft_stream stream, graft_address to, graft_device from_device, graft_address from,     \
+        uint64_t bytes, uint32_t tag))                                                           \
+  /* A host pointer to the same bytes, valid until the memory is freed. The caller orders its    \
+   * accesses with the streams. UNSUPPORTED if the host cannot see this device's memory.         \
+   * Default: copies. */                                                                         \
+  SLOT(OPTIONAL, memory_host_view,                                                               \
+       (graft_device device, graft_address address, uint64_t bytes, void** out_pointer))         \
+  /* Calls function(context) on any thread after the earlier commands; later commands wait for   \
+   * its return. function calls no slots. Default: Graft waits, then calls function. */          \
+  SLOT(OPTIONAL, host_callback,                                                                  \
+       (graft_stream stream, void (*function)(void* context), void* context))                    \
+  /* Compiles source in the device's dialect to a blob for program_load, also in another process \
+   * with the same toolchain. COMPILE_ERROR: last_message is the compiler's log. UNSUPPORTED if  \
+   * there is no compiler. Default: no compiler. */                                              \
+  SLOT(OPTIONAL, program_compile,                                                                \
+       (graft_device device, const char* source, size_t source_bytes, const char* options,       \
+        graft_sink blob))                                                                        \
+  /* Loads a blob, of which the driver keeps a copy. INVALID_ARGUMENT if the blob is damaged. */ \
+  SLOT(OPTIONAL, program_load,                                                                   \
+       (graft_device device, const void* blob, size_t bytes, graft_program* out_program))        \
+  /* Unloads a program and its kernels, none of which runs. */                                   \
+  SLOT(OPTIONAL, program_unload, (graft_program program))                                        \
+  /* Names what a blob depends on (compiler, driver, processor), for Graft's cache key. Default: \
+   * Graft keeps blobs in this process only. */                                                  \
+  SLOT(OPTIONAL, toolchain_fingerprint, (graft_device device, graft_sink text))                  \
+  /* Finds a kernel by name in a program, or in the driver's pack if program is NULL. NOT_FOUND  \
+   * if there is none. The kernel lives as long as its program. Default: none. */                \
+  SLOT(OPTIONAL, kernel_find,                                                                    \
+       (graft_device device, graft_program program, const char* name, graft_kernel* out))        \
+  /* Queues a launch; the slot copies the arguments. Default: the device runs no kernels. */     \
+  SLOT(OPTIONAL, kernel_launch,                                                                  \
+       (graft_stream stream, graft_kernel kernel, const graft_launch* launch))                   \
+  /* Writes GRAFT_MEMORY_HANDLE_BYTES by which other processes of this machine import the        \
+   * allocation around address, and where it begins. Graft frees the allocation after every      \
+   * importer has released it. Default: Graft sends tensors to other processes through host      \
+   * memory. */                                                                                  \
+  SLOT(OPTIONAL, memory_export,                                                                  \
+       (graft_device device, graft_address address, uint8_t * out_handle,                        \
+        graft_address * out_begin))                                                              \
+  /* Maps a handle's allocation here; device has the exporting device's ordinal. The mapping     \
+   * outlives the exporter; NOT_FOUND if the exporter has already exited. Required with          \
+   * memory_export. */                                                                           \
+  SLOT(OPTIONAL, memory_import,                                                                  \
+       (graft_device device, const uint8_t* handle, graft_address* out_address))                 \
+  /* Unmaps memory_import's address, which no command uses. Required with memory_export. */      \
+  SLOT(OPTIONAL, memory_release, (graft_device device, graft_address address))                   \
+  /* As stream_synchronize, but BUSY if commands are left after timeout_ns, which may be 0.      \
+   * Graft waits only by this slot and the next, so that Ctrl-C and GRAFT_TIMEOUT end each wait. \
+   * Since 0.3. Default: stream_query, with pauses. */                                           \
+  SLOT(OPTIONAL, stream_synchronize_within, (graft_stream stream, uint64_t timeout_ns))          \
+  /* As event_synchronize, with this timeout. Since 0.3. Default: event_query, with pauses. */   \
+  SLOT(OPTIONAL, event_synchronize_within, (graft_event event, uint64_t timeout_ns))             \
+  /* Reads a graft_sensor of the device, in its unit. NOT_FOUND if the device lacks it. Waits    \
+   * for no command. Since 0.4. Default: no sensors. */                                          \
   SLOT(OPTIONAL, device_sensor, (graft_device device, uint32_t sensor, int64_t * out_value))
 
-/* The table. Graft sets abi_major, abi_minor and slot_count to what it knows and calls
- * graft_driver_query; the driver fills the common prefix and sets them to what it filled. */
+/* The table. Graft sets abi_major, abi_minor and slot_count to its own values and calls
+ * graft_driver_query. The driver fills the slots that both know, and sets the three to match. */
 #define GRAFT_DECLARE_SLOT(presence, name, parameters) graft_status(*name) parameters;
 typedef struct graft_driver_table {
   uint32_t abi_major;
@@ -352,13 +356,13 @@ GRAFT_STATIC_ASSERT(sizeof(graft_argument) == 24, "the argument's layout is froz
 GRAFT_STATIC_ASSERT(sizeof(graft_launch) == 56, "the launch's layout is frozen");
 GRAFT_STATIC_ASSERT(sizeof(graft_device_properties) == 304, "the properties' layout is frozen");
 
-/* The one exported symbol. table comes as described above. VERSION_MISMATCH when the driver cannot
- * serve table's major. Called once, before any slot; starts nothing. */
+/* The one exported symbol: fills table, as described above, and starts nothing. VERSION_MISMATCH
+ * if the driver does not serve table's major. Graft calls it once, before any slot. */
 typedef graft_status (*graft_driver_query_function)(graft_driver_table* table);
 GRAFT_DRIVER_EXPORT graft_status graft_driver_query(graft_driver_table* table);
 
-/* Copies mine into a caller's table: the common prefix, under the older of both minors. The whole
- * body of most drivers' graft_driver_query. */
+/* Copies the driver's table, mine, into Graft's: the slots that both know, under the older minor.
+ * VERSION_MISMATCH if the majors differ. Most drivers' graft_driver_query is this call. */
 static inline graft_status graft_driver_fill(graft_driver_table* table,
                                              const graft_driver_table* mine) {
   const char* from = (const char*)mine;

@@ -1,5 +1,5 @@
-// include/graft/driver_command.h: how a driver written in C++ runs its vendor's compiler as a
-// command; optional, all of it inline.
+// include/graft/driver_command.h: runs a vendor's compiler as a command, for drivers written in
+// C++; optional, inline only.
 //
 //   graft::TemporaryFolder folder("graft-compile");
 //   if (!folder.exists()) return fail(GRAFT_IO, folder.problem());
@@ -8,12 +8,12 @@
 //   if (graft::is_missing(result)) return fail(GRAFT_UNSUPPORTED, "no compiler: install cc");
 //   if (graft::disk_is_full(said)) return fail(GRAFT_IO, said);
 //   if (result != 0) return fail(GRAFT_COMPILE_ERROR, said);
-//   std::string object = graft::read_file(folder.file("kernel.o"));  // "": it wrote nothing
+//   std::string object = graft::read_file(folder.file("kernel.o"));  // "" if cc wrote nothing
 //
-// A compiler is somebody else's program: it may be missing, fail, crash, hang, write nothing or
-// fill the disk. The functions tell these apart, and what it wrote is the text that the user needs.
+// A compiler may be missing, fail, crash, hang, write nothing or fill the disk. The functions tell
+// these apart; the user needs the compiler's output as the error's text.
 //
-// A command that may hang gets a limit, and one that keeps files of its own is told where:
+// Give a limit to a command that may hang, and a folder to a command that keeps files:
 //
 //   graft::CommandOptions options;
 //   options.seconds = 120;
@@ -22,7 +22,7 @@
 //                                   options);
 //   if (result == -ETIMEDOUT) return fail(GRAFT_UNSUPPORTED, "cc hangs: repair it");
 //
-// All of it is thread-safe, also beside other processes. Nothing throws but std::bad_alloc.
+// All functions are safe for several threads and processes. They throw std::bad_alloc only.
 #ifndef GRAFT_DRIVER_COMMAND_H_
 #define GRAFT_DRIVER_COMMAND_H_
 
@@ -50,21 +50,20 @@
 
 extern char** environ;
 
-// Two drivers of one process must not share the code: each may be built with another release of
-// this header.
+// Two drivers of one process must not share this code: each may be built with another release of
+// the header.
 #pragma GCC visibility push(hidden)
 
 namespace graft {
 
-// The folder keeps what a compiler reads and writes from other users and other processes, and
-// leaves nothing behind where the compiler fails. A process that is killed leaves it.
+// A folder for a compiler's files in TMPDIR, else /tmp, which only this user can open. The
+// destructor removes the folder with its files; a killed process leaves them.
 //
-// Folders of several threads and processes never meet: each gets a name that was free.
-// A folder that only this user can open, in TMPDIR or else /tmp; it is gone, with its files, at the
-// end of the scope.
+// Each folder has a name that was free, so threads and processes do not share one.
 class TemporaryFolder {
  public:
-  // name: how the folder's name begins.
+  // Makes the folder; exists() says whether that worked.
+  // name: the beginning of the folder's name.
   explicit TemporaryFolder(std::string_view name) {
     const char* root = std::getenv("TMPDIR");
     std::string pattern = root != nullptr && *root != '\0' ? root : "/tmp";
@@ -83,20 +82,22 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  // Whether it could be made. The functions below need it.
+  // Whether the constructor made the folder. The functions below require it.
   bool exists() const { return !path_.empty(); }
-  // Why it does not exist, with a remedy: a text for the user and IO for the caller. "" if it
-  // exists.
+  // Why the folder does not exist, with a remedy, for the user; "" if it exists. The slot then
+  // returns IO.
   const std::string& problem() const { return problem_; }
-  // The path of a file in it, which need not be there. REQUIRES: it exists.
+  // The path of a file in the folder; the file need not exist, and the caller may make it.
+  // REQUIRES: exists().
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
 
  private:
+  // One of both is empty.
   std::string path_, problem_;
 };
 
-// The words of text, which spaces separate: how a setting names a command with its flags. There is
-// no quoting, so no word holds a space.
+// The words of a setting that names a command with its flags. Spaces separate words; there is no
+// quoting, so a word holds no space.
 inline std::vector<std::string> words_of(std::string_view text) {
   std::istringstream stream{std::string(text)};
   std::vector<std::string> words;
@@ -104,33 +105,33 @@ inline std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-// The bytes of a file; "" if it cannot be read. A compiler's output that is empty is thereby the
-// same as one that is missing.
+// The bytes of a file; "" if it cannot be read. An empty output of a compiler thus counts as a
+// missing one.
 inline std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Makes a file, or replaces it. Whether all bytes are in it now: false also where the disk is full.
+// Makes or replaces a file. Returns whether all bytes were written: false if the disk is full or
+// the folder cannot be written.
 inline bool write_file(const std::string& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary);
   return bool(file.write(bytes.data(), std::streamsize(bytes.size())).flush());
 }
 
-// How run_command runs a command. As it stands: in the caller's environment, for as long as it
-// takes.
+// How run_command runs a command. The defaults: the caller's environment, unchanged, and no limit
+// of time.
 struct CommandOptions {
-  // Variables, "NAME=value" each, instead of the caller's of that name.
+  // Variables, each "NAME=value", which replace the caller's.
   std::vector<std::string> environment;
-  // Most seconds; 0: no limit. A command with a limit is the first of a process group of its own,
-  // which is killed as a whole: what it started ends with it. Ctrl-C in a terminal does not reach
-  // such a group.
+  // Most seconds; 0: no limit. A command with a limit leads a new process group, which is killed as
+  // a whole, with the processes that the command started. Ctrl-C in a terminal does not reach it.
   uint32_t seconds = 0;
 };
 
-// Waits for a process that is a child of this one, and looks every millisecond if there is a limit.
-// Returns what waitpid returns, also in *status, or 0 if it still runs after so many seconds (0: no
-// limit). Interrupted calls go on.
+// Waits for a child process; polls every millisecond if there is a limit. Returns waitpid's result
+// and status, or 0 if the process still runs after seconds (0: no limit). Repeats interrupted
+// calls.
 inline pid_t wait_for_process(pid_t process, int* status, uint32_t seconds) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   while (true) {
@@ -142,10 +143,10 @@ inline pid_t wait_for_process(pid_t process, int* status, uint32_t seconds) {
   }
 }
 
-// Runs a command, found in PATH, with both outputs in a file and no input, and waits for it. No
-// shell is between: words reach the command as they are. It has the caller's environment.
-// Returns its exit status, 128 + the signal that ended it, -errno if it did not start, or
-// -ETIMEDOUT if it was killed after options.seconds: the output then holds what it had written.
+// Runs a command, found in PATH, without input and with both outputs in a file, and waits for it.
+// There is no shell: the command gets the words unchanged, in the caller's environment.
+// Returns the exit status, 128 + the signal that ended the command, -errno if it did not start, or
+// -ETIMEDOUT if it was killed after options.seconds; the file then holds the output so far.
 // output: a path, best in a TemporaryFolder. REQUIRES: words is not empty.
 inline int run_command(std::vector<std::string> words, const std::string& output,
                        CommandOptions options = {}) {
@@ -169,7 +170,7 @@ inline int run_command(std::vector<std::string> words, const std::string& output
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  if (options.seconds > 0) {  // a group of its own, so that all of it can be killed
+  if (options.seconds > 0) {  // a new group, which can be killed as a whole
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&attributes, 0);
   }
@@ -191,16 +192,15 @@ inline int run_command(std::vector<std::string> words, const std::string& output
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Whether a result of run_command means that there is no such command: UNSUPPORTED, not an error of
-// the source.
-// A command that cannot be executed by this user counts as missing.
+// Whether a result of run_command means that the command is missing: UNSUPPORTED, not an error of
+// the source. A command that this user cannot execute counts as missing.
 inline bool is_missing(int result) {
   return result == -ENOENT || result == -EACCES || result == 127;
 }
 
-// Whether a command's output says that it could not write: IO, not an error of the source. The
-// words are those of the C library, in English; in other languages it counts as the command's
-// error.
+// Whether a command's output says that the disk is full: IO, not an error of the source. Knows the
+// C library's English words only: in another language a full disk counts as the command's error,
+// which the driver reports with the same text.
 inline bool disk_is_full(std::string_view log) {
   return log.find("No space left on device") != std::string_view::npos ||
          log.find("Disk quota exceeded") != std::string_view::npos;

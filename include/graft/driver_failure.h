@@ -1,7 +1,7 @@
 // include/graft/driver_failure.h: the late error of a stream (driver.h, rule 3), for drivers
-// written in C++; optional, all of it inline.
+// written in C++; optional, inline only.
 //
-// Whoever runs the commands keeps what failed:
+// The code that runs the commands keeps the first error:
 //
 //   failure.set({GRAFT_LAUNCH_FAILED, tag, "the kernel add_n failed"});
 //
@@ -9,7 +9,7 @@
 //
 //   return failure.take();
 //
-// which gives the status once and leaves the text for last_message. stream_error gives taken().
+// which returns the status once and keeps the text for last_message. stream_error reports taken().
 #ifndef GRAFT_DRIVER_FAILURE_H_
 #define GRAFT_DRIVER_FAILURE_H_
 
@@ -21,23 +21,23 @@
 
 #include "graft/driver_slot.h"
 
-// Two drivers of one process must not share the code: each may be built with another release of
-// this header.
+// Two drivers of one process must not share this code: each may be built with another release of
+// the header.
 #pragma GCC visibility push(hidden)
 
 namespace graft {
 
-// How a command failed. status OK: it did not, and the rest means nothing.
+// A failed command's error. If status is OK, there is none and the other fields have no meaning.
 struct LateError {
   graft_status status = GRAFT_OK;
   uint32_t tag = 0;  // of the command
-  std::string text;  // for the user: the command and the vendor's words
+  std::string text;  // for the user: the command, and the vendor's text
 };
 
-// Holds the first error until someone takes it, and counts those after it. Thread-safe.
+// Holds the first error until take(), and counts later ones. Thread-safe.
 class Failure {
  public:
-  // Keeps error, or counts it if an older one is still waiting.
+  // Keeps error, or counts error if an older one was not taken.
   void set(const LateError& error) {
     std::lock_guard lock(mutex_);
     if (any_.load(std::memory_order_relaxed)) {
@@ -48,15 +48,15 @@ class Failure {
     any_.store(true, std::memory_order_release);
   }
 
-  // The waiting error, which stays; status OK if there is none.
+  // The held error, which take() can still take; status OK if there is none.
   LateError peek() const {
     if (!any()) return {};
     std::lock_guard lock(mutex_);
     return any_.load(std::memory_order_relaxed) ? waiting_ : LateError{};
   }
 
-  // Gives the waiting error's status once and keeps its text for last_message, with the number of
-  // those after it; else OK.
+  // Returns the held error's status once and keeps its text, with the number of later errors, for
+  // last_message; OK if there is no error.
   graft_status take() {
     if (!any()) return GRAFT_OK;
     std::lock_guard lock(mutex_);
@@ -69,13 +69,13 @@ class Failure {
     return fail(taken_.status, taken_.text);
   }
 
-  // The error that take() gave last, for stream_error; status OK before the first.
+  // The error that take() returned last, for stream_error; status OK before the first.
   LateError taken() const {
     std::lock_guard lock(mutex_);
     return taken_;
   }
 
-  // Whether take() would give an error. Costs no lock, so each wait may ask.
+  // Whether take() would return an error. Takes no lock, so each wait may call it.
   bool any() const { return any_.load(std::memory_order_acquire); }
 
  private:

@@ -1,13 +1,13 @@
-// include/graft/driver_graph.h: what graft.graphs needs of a driver written in C++, beside the
-// enqueueing; optional, all of it inline.
+// include/graft/driver_graph.h: checks and keeps the commands of graft.graphs for a driver written
+// in C++, which then queues them; optional, inline only.
 //
 // graph_create reads its commands into a list that the graph owns:
 //
 //   graft_status status = graft::keep_commands(commands, count, &graph->commands, &graph->bases);
 //   if (status != GRAFT_OK) return status;
 //
-// What does not depend on the bases is best done there, too, once. graph_launch then asks each
-// command for its addresses and enqueues it:
+// Do all work there that does not depend on the bases. graph_launch then asks each command for its
+// addresses and queues the command:
 //
 //   status = graft::check_graph_launch(stream, graph, graph->bases, bases, base_count);
 //   for (const graft::KeptCommand& one : graph->commands) {
@@ -17,11 +17,13 @@
 //     ...
 //   }
 //
-// A driver whose commands run later than graph_launch returns copies the bases, and keeps the
-// graph's list until the last launch has read it: graph_destroy may come before.
+// If commands run after graph_launch returns, the driver copies the bases and keeps the graph's
+// list until the last launch has read it, which may be after graph_destroy.
 //
-// A kept command is not changed by its launches, so any number of threads may read it at once.
+// Launches do not change a kept command, so any number of threads may read it at once.
 // Functions report failures as slots do (driver_slot.h).
+//
+// All functions are safe for several threads, each with its own list.
 #ifndef GRAFT_DRIVER_GRAPH_H_
 #define GRAFT_DRIVER_GRAPH_H_
 
@@ -36,37 +38,37 @@
 #include "graft/driver_slot.h"
 #include "graft/extensions.h"
 
-// Two drivers of one process must not share the code: each may be built with another release of
-// this header.
+// Two drivers of one process must not share this code: each may be built with another release of
+// the header.
 #pragma GCC visibility push(hidden)
 
 namespace graft {
 
-// A command of a graph with copies of all that it points to, made by keep_commands. Its own
-// pointers to places, pattern, launch and arguments are not valid any more; kernel, plan and
-// execute are.
+// A command of a graph with copies of all that it points to, made by keep_commands. In command the
+// pointers to places, pattern, launch and arguments are invalid; kernel, plan and execute are
+// valid.
 struct KeptCommand {
   graft_command command{};
-  // As many as the command's kind has, in its order.
+  // In the number and order of the command's kind.
   std::vector<graft_place> places;
-  // FILL: command.pattern_bytes of it; a driver checks that they are as many as its slot takes.
+  // FILL: command.pattern_bytes of it; the driver checks that its fill takes so many.
   std::array<unsigned char, 16> pattern{};
-  // LAUNCH: with the command's tag, whatever the tag of the launch itself was.
+  // LAUNCH: has the command's tag, not the caller's launch's.
   graft_launch launch{};
-  // LAUNCH: with addresses of no meaning.
+  // LAUNCH: their addresses have no meaning.
   std::vector<graft_argument> arguments;
 
-  // The address of place i for a launch's bases: a device address, or 0 for none. Whether it lies
-  // in an allocation is the driver's to check, as its slots do. Any thread.
+  // The address of place i for a launch's bases: a device address, or 0 for none. The driver checks
+  // that the address is inside an allocation, as its slots do. Any thread.
   // REQUIRES: there is a place i, and a base for each that the graph names.
   graft_address address(size_t i, const graft_address* bases) const {
     const graft_place& place = places[i];
     return place.base == GRAFT_NO_BASE ? place.offset : bases[place.base] + place.offset;
   }
 
-  // The launch at its addresses. Its arguments lie in *room, which the caller owns, keeps for as
-  // long as it reads the launch, and may use again for the next one. Any thread, each with room of
-  // its own. REQUIRES: the command is a LAUNCH, and as for address().
+  // The launch at its addresses. Its arguments are in *room, which the caller owns, keeps while it
+  // reads the launch, and may use again for the next launch. Any thread, each with another room.
+  // REQUIRES: the command is a LAUNCH, and as for address().
   graft_launch launch_at(const graft_address* bases, std::vector<graft_argument>* room) const {
     *room = arguments;
     size_t next = 0;
@@ -79,17 +81,16 @@ struct KeptCommand {
   }
 };
 
-// INVALID_ARGUMENT with a text that names the command by its place in the list, for what a driver
-// finds of its own as well. index: from 0 on.
+// INVALID_ARGUMENT, with a text that names the command by its index in the list; drivers may use it
+// for their own checks. index: from 0 on.
 inline graft_status wrong_command(uint32_t index, const std::string& what) {
   return fail(GRAFT_INVALID_ARGUMENT,
               "graph_create: command " + std::to_string(index) + ": " + what);
 }
 
-// Whether a command of graph_create says all that its kind needs: OK, INVALID_ARGUMENT, or
-// UNSUPPORTED for a kind that this header does not know. What is wrong with the values, such as
-// arguments that the kernel does not take, is the driver's to find. index: of the command in its
-// list. Any thread.
+// Whether a command of graph_create has all that its kind needs: OK, INVALID_ARGUMENT, or
+// UNSUPPORTED for a kind that this header does not know. The driver checks the values, such as
+// arguments that the kernel does not take. index: of the command in its list. Any thread.
 inline graft_status check_command(uint32_t index, const graft_command& one) {
   if (one.struct_size < sizeof one) return wrong_command(index, "struct_size is too small");
   if (one.place_count != 0 && one.places == nullptr) return wrong_command(index, "places missing");
@@ -102,7 +103,7 @@ inline graft_status check_command(uint32_t index, const graft_command& one) {
     case GRAFT_COMMAND_FILL:
       // To; the pattern is no place.
       if (one.pattern == nullptr || one.pattern_bytes > sizeof KeptCommand::pattern) {
-        return wrong_command(index, "no such pattern");
+        return wrong_command(index, "the pattern is NULL or longer than 16 bytes");
       }
       places = 1;
       break;
@@ -126,12 +127,14 @@ inline graft_status check_command(uint32_t index, const graft_command& one) {
     default:
       return fail(GRAFT_UNSUPPORTED, "graph_create: command " + std::to_string(index) +
                                          " is of kind " + std::to_string(one.kind) +
-                                         ", which is not known");
+                                         ", which this driver does not know");
   }
-  return one.place_count == places ? GRAFT_OK : wrong_command(index, "another number of places");
+  return one.place_count == places ? GRAFT_OK
+                                   : wrong_command(index, "place_count does not fit the kind");
 }
 
-// A copy of a command with all that it points to; the caller's may change or go afterwards.
+// A copy of a command with all that it points to; the caller may then change or free the original.
+// Any thread.
 // REQUIRES: check_command passed it.
 inline KeptCommand keep_command(const graft_command& one) {
   KeptCommand kept{one, {one.places, one.places + one.place_count}, {}, {}, {}};
@@ -147,10 +150,10 @@ inline KeptCommand keep_command(const graft_command& one) {
   return kept;
 }
 
-// Checks and copies all commands of graph_create, whose commands and count the first two are, into
-// a list that is empty; *out_bases becomes how many bases their places name. At the first command
-// that does not pass its status is returned, and what was written is of no use. No commands at all
-// are fine: such a graph does nothing.
+// Checks and copies graph_create's commands into out, an empty list; *out_bases becomes the number
+// of bases that their places name. Returns the status of the first command that fails its check;
+// out and *out_bases then have no meaning. 0 commands are valid: such a
+// graph does nothing.
 inline graft_status keep_commands(const graft_command* commands, uint32_t count,
                                   std::vector<KeptCommand>* out, uint32_t* out_bases) {
   if (commands == nullptr && count != 0) {
@@ -166,9 +169,9 @@ inline graft_status keep_commands(const graft_command* commands, uint32_t count,
   return GRAFT_OK;
 }
 
-// Whether graph_launch was given all that it needs, for a graph whose places name that many bases:
-// OK or INVALID_ARGUMENT. More bases than named are fine. That the stream is of the graph's device
-// is the driver's to check: it knows its own handles alone. named: 0 where graph is NULL.
+// Whether graph_launch was given all that it needs: OK or INVALID_ARGUMENT. named: the bases that
+// the graph's places name, 0 if graph is NULL; more bases than named are valid. The driver checks
+// that the stream belongs to the graph's device.
 inline graft_status check_graph_launch(const void* stream, const void* graph, uint32_t named,
                                        const graft_address* bases, uint32_t base_count) {
   if (stream == nullptr || graph == nullptr || (bases == nullptr && base_count != 0)) {

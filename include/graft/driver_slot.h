@@ -1,17 +1,17 @@
-// include/graft/driver_slot.h: what the slots of a driver written in C++ share; optional, all of it
-// inline.
+// include/graft/driver_slot.h: error texts and exception guards for the slots of a driver written
+// in C++; optional, inline only.
 //
-// A driver needs nothing of this: the ABI is graft/driver.h, in C. A driver in C++ would write the
-// same lines again. A slot reports a failure as
+// The ABI, graft/driver.h, is C and does not need this header, which saves drivers in C++ repeated
+// lines. A slot reports a failure as
 //
 //   return graft::fail(GRAFT_INVALID_ARGUMENT, "what was given, what was expected, what to do");
 //
-// and its table is filled with guarded slots, so that no exception crosses the boundary:
+// and the driver fills its table with guarded slots, so that no exception crosses the boundary:
 //
 //   table.copy = &graft::Guarded<&copy>::call;
 //   table.last_message = &graft::Guarded<&graft::last_message>::call;
 //
-// All of it is thread-safe: texts belong to the thread that failed.
+// All functions are thread-safe: each thread has its own text.
 #ifndef GRAFT_DRIVER_SLOT_H_
 #define GRAFT_DRIVER_SLOT_H_
 
@@ -25,26 +25,26 @@
 
 #include "graft/driver.h"
 
-// Two drivers of one process must not share the text.
+// Two drivers of one process must not share the texts.
 #pragma GCC visibility push(hidden)
 
 namespace graft {
 
-// The text of the calling thread's last failure, "" when the thread never failed. Valid until the
-// thread fails again or ends.
+// The text of the calling thread's last failure, "" if it never failed. Valid until the thread
+// fails again or ends.
 inline std::string& last_text() {
   thread_local std::string text;
   return text;
 }
 
-// Keeps text for last_message and returns status. Throws nothing but std::bad_alloc, in the copy
-// that the caller makes of its text.
+// Keeps text for last_message and returns status. Throws nothing; the caller's copy of text may
+// throw std::bad_alloc.
 inline graft_status fail(graft_status status, std::string text) {
   last_text() = std::move(text);
   return status;
 }
 
-// Copies text to a caller's buffer: truncated to capacity, always ended by a zero byte.
+// Copies text to the caller's buffer, cut to capacity and ended by a zero byte.
 inline void copy_text(const std::string& text, char* out, size_t capacity) {
   if (out == nullptr || capacity == 0) return;
   size_t bytes = std::min(capacity - 1, text.size());
@@ -58,8 +58,8 @@ inline graft_status last_message(char* out_text, size_t capacity) {
   return GRAFT_OK;
 }
 
-// Guarded<&slot>::call is what goes into a table: the slot's status, OUT_OF_MEMORY where it threw
-// std::bad_alloc, INTERNAL with the exception's text where it threw another std::exception.
+// Guarded<&slot>::call goes into a table. It returns the slot's status, OUT_OF_MEMORY if the slot
+// threw std::bad_alloc, INTERNAL with the exception's text if it threw another std::exception.
 template <auto slot>
 struct Guarded;
 

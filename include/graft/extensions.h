@@ -1,9 +1,9 @@
 /* include/graft/extensions.h: tables by which a driver offers its vendor's libraries.
  *
- * Only a driver that has such a library includes this header; everything here is optional. A table
- * is asked for through the slot "extension" by name and version. Rules of graft/driver.h hold.
- * A descriptor makes a plan (slow, may compile); execute enqueues and allocates nothing. Plans may
- * be executed from several threads at once and live until plan_destroy. */
+ * Only a driver that offers such a library includes this header; each extension is optional. Graft
+ * asks for a table through the slot "extension", by name and version. The rules of graft/driver.h
+ * hold. A descriptor makes a plan (slow, may compile); plan_execute queues the plan's work and
+ * allocates nothing. Several threads may execute one plan at once. plan_destroy ends a plan. */
 #ifndef GRAFT_EXTENSIONS_H_
 #define GRAFT_EXTENSIONS_H_
 
@@ -18,7 +18,7 @@ typedef struct graft_plan_s* graft_plan;
 #define GRAFT_MAX_RANK 8
 
 /* A tensor without its address. Strides count elements and may be 0 (broadcast). */
-/* The order of the dimensions is PyTorch's; a library reads the layout from the strides. */
+/* The dimensions have PyTorch's order; a library reads the layout from the strides. */
 typedef struct graft_tensor {
   uint32_t dtype; /* graft_dtype */
   uint32_t rank;
@@ -26,31 +26,31 @@ typedef struct graft_tensor {
   int64_t strides[GRAFT_MAX_RANK];
 } graft_tensor;
 
-/* What is done to a result before it is stored, in the order of the list. */
+/* Steps that change a result before it is stored, in the order of the list. */
 typedef enum graft_epilogue_kind {
   GRAFT_EPILOGUE_SCALE = 0, /* x * value */
   GRAFT_EPILOGUE_BIAS = 1,  /* x + operand; operand: a vector over the result's last dimension
                                (matmul) or its channels (convolution) */
-  GRAFT_EPILOGUE_ADD = 2,   /* x + value * operand; operand: laid out as the result, beside a
-                               convolution's in memory of its own */
-  /* What follows is as PyTorch computes it, and NaN where x is. */
+  GRAFT_EPILOGUE_ADD = 2,   /* x + value * operand; operand: laid out as the result; a
+                               convolution's does not overlap the result */
+  /* The following are PyTorch's functions; NaN if x is NaN. */
   GRAFT_EPILOGUE_RELU = 3,
   GRAFT_EPILOGUE_GELU = 4,      /* by erf */
   GRAFT_EPILOGUE_GELU_TANH = 5, /* by tanh */
   GRAFT_EPILOGUE_SILU = 6,
   GRAFT_EPILOGUE_MINIMUM = 7,      /* the smaller one of x and value */
-  GRAFT_EPILOGUE_CHANNEL_SCALE = 8 /* x * operand; operand: a vector as BIAS has it */
+  GRAFT_EPILOGUE_CHANNEL_SCALE = 8 /* x * operand; operand: a vector, as for BIAS */
 } graft_epilogue_kind;
 
-/* One step of an epilogue. A library that cannot do a step, or does not know its kind, answers
- * UNSUPPORTED for the plan. Results of half types are rounded once, after the last step. */
+/* One step of an epilogue. If the library lacks a step or does not know its kind, making the plan
+ * returns UNSUPPORTED. Results of half types are rounded once, after the last step. */
 typedef struct graft_epilogue {
   uint32_t kind;  /* graft_epilogue_kind */
-  uint32_t dtype; /* of the operand; vectors may be float32 where the result is of a half type */
+  uint32_t dtype; /* of the operand; a vector may be float32 if the result is of a half type */
   double value;
 } graft_epilogue;
 
-/* As many steps as one descriptor can list. */
+/* Most steps of one descriptor. */
 #define GRAFT_MAX_EPILOGUES 4
 
 /* How much precision a library may give up for speed. */
@@ -61,7 +61,7 @@ typedef enum graft_math_mode {
 } graft_math_mode;
 
 /* c = epilogues(a b). Rank 2, or 3 with a leading batch; a: [m, k], b: [k, n], c: [m, n]. */
-/* Any strides; UNSUPPORTED for what the library cannot take. The caller sets struct_size. */
+/* Any strides; UNSUPPORTED if the library cannot take them. The caller sets struct_size. */
 typedef struct graft_matmul {
   uint32_t struct_size;
   uint32_t math_mode;
@@ -93,8 +93,8 @@ typedef struct graft_convolution {
   graft_epilogue epilogues[GRAFT_MAX_EPILOGUES];
 } graft_convolution;
 
-/* What a plan needs: scratch memory for one execution, in bytes. Two executions that may overlap
- * get two workspaces. The caller sets struct_size. */
+/* A plan's needs: bytes of scratch memory for one execution. Graft gives two executions that may
+ * overlap two workspaces. The caller sets struct_size. */
 typedef struct graft_plan_needs {
   uint32_t struct_size;
   uint32_t unused;
@@ -102,7 +102,7 @@ typedef struct graft_plan_needs {
 } graft_plan_needs;
 
 /* Addresses for one execution, in the order of the descriptor's tensors, then of the epilogues
- * (0 for one without operand). */
+ * (0 for an epilogue without operand). */
 typedef struct graft_execution {
   uint32_t struct_size;
   uint32_t tag;
@@ -115,7 +115,7 @@ typedef struct graft_execution {
 typedef struct graft_blas_table {
   uint32_t slot_count; /* 3 */
   uint32_t unused;
-  /* UNSUPPORTED when the library cannot do it: Graft then uses a kernel of its own. */
+  /* Makes a plan. UNSUPPORTED if the library cannot compute it: Graft then uses its kernels. */
   graft_status (*matmul_plan)(graft_device device, const graft_matmul* matmul,
                               graft_plan_needs* out_needs, graft_plan* out_plan);
   graft_status (*plan_execute)(graft_stream stream, graft_plan plan,
@@ -135,46 +135,45 @@ typedef struct graft_dnn_table {
   graft_status (*plan_destroy)(graft_plan plan);
 } graft_dnn_table;
 
-/* What a device did for one command, or for a part of one. The driver sets struct_size. */
+/* The device's work for one command, or for a part of one. The driver sets struct_size. */
 typedef struct graft_trace_event {
   uint32_t struct_size;
-  uint32_t tag; /* of the command, as the driver got it; 0: work of the driver's own */
+  uint32_t tag; /* of the command, as given to the driver; 0: the driver's internal work */
   graft_stream stream;
   int64_t start_ns, end_ns; /* since the Unix epoch by the host's clock (CLOCK_REALTIME) */
-  const char* name;         /* what ran, read during the call; NULL: the command as such */
+  const char* name;         /* of the work, read during the call; NULL: the whole command */
 } graft_trace_event;
 
-/* Takes count events. Any thread; must not call into the driver. */
+/* Takes count events, which emit reads during the call. On any thread; calls no slot. */
 typedef void (*graft_emit_trace)(void* context, const graft_trace_event* events, uint64_t count);
 
-/* Extension "graft.profiler", version 1. Without it a profiler sets timed events around commands.
- */
+/* Extension "graft.profiler", version 1. Without it Graft times commands by events. */
 typedef struct graft_profiler_table {
   uint32_t slot_count; /* 2 */
   uint32_t unused;
-  /* From now on each copy, fill, launch and executed plan of the device is told to emit, once it is
-   * done and before its stream counts as synchronised. BUSY when the device is traced already. */
+  /* After this call the driver reports every finished copy, fill, launch and plan of the device
+   * through emit, before stream_synchronize returns. BUSY if the device is already traced. */
   graft_status (*trace_start)(graft_device device, graft_emit_trace emit, void* context);
-  /* emit is not called any more once this returns; what has not run by then is not told. */
+  /* Ends the trace: no call of emit follows. Unfinished commands are not reported. */
   graft_status (*trace_stop)(graft_device device);
 } graft_profiler_table;
 
-/* Extension "graft.programs", version 1: where a blob takes longer to make than its program. */
+/* Extension "graft.programs", version 1: for a blob that takes longer to make than its program. */
 typedef struct graft_programs_table {
   uint32_t slot_count; /* 2 */
   uint32_t unused;
-  /* A program that runs at once, as program_compile and program_load make it, with their errors. */
+  /* Makes a program that can run, as program_compile and program_load do, with their errors. */
   graft_status (*program_build)(graft_device device, const char* source, size_t source_bytes,
                                 const char* options, graft_program* out_program);
-  /* Writes the blob of a program that program_build made, for program_load. Slow: any thread may
-   * call it while others use the device and the program, which is not unloaded meanwhile. */
+  /* Writes the blob of program_build's program, for program_load. Slow: any thread may call this
+   * while others use the device and the program. Graft does not unload the program meanwhile. */
   graft_status (*program_save)(graft_program program, graft_sink blob);
 } graft_programs_table;
 
-/* A device address that each launch of a graph names anew: its base of that number plus offset. */
+/* A device address of a graph: the launch's base number `base`, plus offset. */
 typedef struct graft_place {
   uint64_t offset;
-  uint32_t base; /* GRAFT_NO_BASE: offset is the address, or 0 for none */
+  uint32_t base; /* GRAFT_NO_BASE: offset is the address, 0 for none */
   uint32_t unused;
 } graft_place;
 
@@ -187,12 +186,12 @@ typedef enum graft_command_kind {
   GRAFT_COMMAND_EXECUTE = 3 /* a plan of graft.blas or graft.dnn */
 } graft_command_kind;
 
-/* What one call of a slot enqueues, with places for addresses. What it points to is read during
- * graph_create; its kernel and its plan outlive the graph. The caller sets struct_size. */
+/* The command that one call of a slot queues, with places for addresses. graph_create reads all
+ * that it points to; its kernel and plan outlive the graph. The caller sets struct_size. */
 typedef struct graft_command {
   uint32_t struct_size;
   uint32_t kind; /* graft_command_kind */
-  uint32_t tag;  /* as the slot's: of late errors and traces */
+  uint32_t tag;  /* as the slot's, for late errors and traces */
   uint32_t place_count;
   /* COPY: to, from. FILL: to. LAUNCH: one for each ADDRESS argument. EXECUTE: tensors, operands and
    * workspace of graft_execution. */
@@ -201,35 +200,35 @@ typedef struct graft_command {
   const void* pattern;        /* FILL */
   uint64_t pattern_bytes;     /* FILL */
   graft_kernel kernel;        /* LAUNCH */
-  const graft_launch* launch; /* LAUNCH; its addresses are not read */
+  const graft_launch* launch; /* LAUNCH; the driver does not read its addresses */
   graft_plan plan;            /* EXECUTE */
   graft_status (*execute)(graft_stream stream, graft_plan plan, const graft_execution* execution);
 } graft_command;
 
 typedef struct graft_graph_s* graft_graph;
 
-/* Extension "graft.graphs", version 1: many commands for the price of one call. Without it, and
- * where graph_create answers UNSUPPORTED, Graft gives the commands one by one. */
+/* Extension "graft.graphs", version 1: many commands in one call. Without it, or if graph_create
+ * returns UNSUPPORTED, Graft queues the commands one by one. */
 typedef struct graft_graphs_table {
   uint32_t slot_count; /* 3 */
   uint32_t unused;
   graft_status (*graph_create)(graft_device device, const graft_command* commands, uint32_t count,
                                graft_graph* out_graph);
-  /* Enqueues the commands in their order. Several launches of one graph may be under way at once.
-   * Those before a command that is refused are enqueued. */
+  /* Queues the commands in their order. Several launches of one graph may run at once. If a command
+   * is refused, the commands before it stay queued. */
   graft_status (*graph_launch)(graft_stream stream, graft_graph graph, const graft_address* bases,
                                uint32_t base_count);
-  /* What was launched still runs to its end. */
+  /* Earlier launches still run to their end. */
   graft_status (*graph_destroy)(graft_graph graph);
 } graft_graphs_table;
 
-/* The processes (or devices of one process) that compute together; each is a rank of the group. */
+/* Processes (or devices of one process) that compute together, each as a rank of the group. */
 typedef struct graft_group_s* graft_group;
 
 #define GRAFT_GROUP_ID_BYTES 128
 
-/* How elements of several ranks become one. On BOOL, SUM and MAX are "or", PRODUCT and MIN "and";
- * complex numbers know SUM, PRODUCT and AVERAGE; BIT_ needs integers or BOOL. */
+/* How elements of several ranks become one. On BOOL, SUM and MAX are "or", PRODUCT and MIN "and".
+ * Complex numbers have SUM, PRODUCT and AVERAGE only; BIT_ needs integers or BOOL. */
 typedef enum graft_reduction {
   GRAFT_REDUCE_SUM = 0,
   GRAFT_REDUCE_PRODUCT = 1,
@@ -243,59 +242,59 @@ typedef enum graft_reduction {
 
 /* Extension "graft.collectives", version 1.
  *
- * Commands are enqueued, never waited for, and every rank enqueues the same ones in the same order
- * (of sends and receives: those between the same two ranks). A group serves one stream at a time: a
- * command on another stream runs after the group's commands before it, by an event. Addresses are
- * of the stream's device and may be 0 where count is 0 or the rank has no part in them. Buffers do
- * not overlap, but a command may work in place: send equals receive or, in all_gather and
- * reduce_scatter, the shorter of both is the rank's own place in the longer. The results of a
- * reduction are the same, bit for bit, on every rank that gets them.
+ * A slot queues its command and does not wait. Every rank queues the same commands in the same
+ * order (sends and receives: those between the same two ranks). A group serves one stream at a
+ * time: a command on another stream runs after the group's earlier commands, by an event. Addresses
+ * belong to the stream's device and may be 0 if count is 0 or the rank does not use them. Buffers
+ * do not overlap, but a command may work in place: send equals receive or, in all_gather and
+ * reduce_scatter, the shorter buffer is the rank's part of the longer one. Every rank that receives
+ * a reduction gets the same bits.
  *
- * Late errors: INVALID_ARGUMENT where two ranks' commands differ (kind, count, dtype, reduction,
- * root), with both sides; TIMEOUT where a rank died, left, aborted or was too late, with its
- * number. After one of them every command of the group fails. UNSUPPORTED at the call, the same on
- * all ranks, for a dtype or reduction that the library cannot take. */
+ * Late errors: INVALID_ARGUMENT if two ranks' commands differ (kind, count, dtype, reduction,
+ * root): the text names both. TIMEOUT if a rank died, left, aborted or was too late: the text names
+ * the rank. After a late error every command of the group fails. At the call, on all ranks alike:
+ * UNSUPPORTED if the library cannot take the dtype or reduction. */
 typedef struct graft_collectives_table {
   uint32_t slot_count; /* 13 */
   uint32_t unused;
-  /* A fresh id, GRAFT_GROUP_ID_BYTES. Rank 0 makes it; the caller brings it to the others. */
+  /* Writes a fresh id, GRAFT_GROUP_ID_BYTES, on rank 0; Graft passes it to the other ranks. */
   graft_status (*group_id)(graft_device device, uint8_t* out_id);
-  /* Blocks until all ranks have called it. TIMEOUT when the time is over first: last_message names
-   * the missing ranks. timeout_ns also bounds each later command, from when it starts to run.
-   * UNSUPPORTED where the library cannot reach all ranks. */
+  /* Waits until all ranks have called it. TIMEOUT if timeout_ns ends first: last_message names the
+   * missing ranks. timeout_ns also bounds each later command, from the start of its run.
+   * UNSUPPORTED if the library cannot reach all ranks. */
   graft_status (*group_create)(graft_device device, const uint8_t* id, uint32_t rank, uint32_t size,
                                int64_t timeout_ns, graft_group* out_group);
-  /* Any thread. Commands under way and later ones fail late, on all ranks. */
+  /* Any thread. Running and later commands of the group fail late, on all ranks. */
   graft_status (*group_abort)(graft_group group);
-  /* No command of this rank that uses it is left on any stream. */
+  /* Destroys a group that no unfinished command of this rank uses. */
   graft_status (*group_destroy)(graft_group group);
-  /* receive = the reduction of all ranks' send. */
+  /* receive = the reduction of every rank's send. */
   graft_status (*all_reduce)(graft_stream stream, graft_group group, graft_address send,
                              graft_address receive, uint64_t count, uint32_t dtype,
                              uint32_t reduction, uint32_t tag);
-  /* The same; only root's receive is written. */
+  /* As all_reduce, but writes only root's receive. */
   graft_status (*reduce)(graft_stream stream, graft_group group, graft_address send,
                          graft_address receive, uint64_t count, uint32_t dtype, uint32_t reduction,
                          uint32_t root, uint32_t tag);
-  /* receive = root's send, on root too; only root's send is read. */
+  /* receive = root's send, on every rank; reads only root's send. */
   graft_status (*broadcast)(graft_stream stream, graft_group group, graft_address send,
                             graft_address receive, uint64_t count, uint32_t dtype, uint32_t root,
                             uint32_t tag);
-  /* receive, of size * count elements = every rank's send, in the order of the ranks. */
+  /* receive (size * count elements) = every rank's send, in the order of the ranks. */
   graft_status (*all_gather)(graft_stream stream, graft_group group, graft_address send,
                              graft_address receive, uint64_t count, uint32_t dtype, uint32_t tag);
-  /* receive = the rank's part of the reduction of all ranks' send, of size * count elements. */
+  /* receive = the rank's part of the reduction of every rank's send (size * count elements). */
   graft_status (*reduce_scatter)(graft_stream stream, graft_group group, graft_address send,
                                  graft_address receive, uint64_t count, uint32_t dtype,
                                  uint32_t reduction, uint32_t tag);
-  /* peer receives the same count and dtype. A rank reaches itself in a batch alone. */
+  /* peer receives the same count and dtype. A rank may send to itself in a batch only. */
   graft_status (*send)(graft_stream stream, graft_group group, graft_address address,
                        uint64_t count, uint32_t dtype, uint32_t peer, uint32_t tag);
   graft_status (*receive)(graft_stream stream, graft_group group, graft_address address,
                           uint64_t count, uint32_t dtype, uint32_t peer, uint32_t tag);
-  /* The sends and receives up to batch_end, by the same thread on one stream, are one command with
-   * the first one's tag, in which none waits for another. The group takes no other command in
-   * between. batch_end counts as a call on that stream (rule 4). */
+  /* The thread's sends and receives until batch_end, on one stream, become one command with the
+   * first one's tag; none of them waits for another. The group takes no other command meanwhile.
+   * batch_end counts as a call on that stream (rule 4). */
   graft_status (*batch_begin)(graft_group group);
   graft_status (*batch_end)(graft_group group);
 } graft_collectives_table;

@@ -39,7 +39,7 @@ def _autoload() -> None:
     except Exception as error:
         warnings.warn(
             f"Graft could not attach to PyTorch, so its devices are missing: {error}. "
-            "`python -m torch_graft doctor` tells more; TORCH_DEVICE_BACKEND_AUTOLOAD=0 keeps "
-            "Graft out.",
+            "Run `python -m torch_graft doctor`; TORCH_DEVICE_BACKEND_AUTOLOAD=0 does not attach "
+            "Graft.",
             stacklevel=2,
         )

@@ -11,17 +11,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="torch_graft", description="Attaches devices to PyTorch.")
     commands = parser.add_subparsers(dest="command", required=True)
     examine = commands.add_parser(
-        "doctor", help="says what was found, loaded and refused, and what to do"
+        "doctor", help="lists the drivers and devices found, loaded or refused, and what to do"
     )
     examine.add_argument(
-        "--report", action="store_true", help="adds what a bug report needs of the machine"
+        "--report", action="store_true", help="adds the facts of the machine for a bug report"
     )
     simulate = commands.add_parser("simulate", help="runs a script as one of many simulated ranks")
     simulate.add_argument("settings", help="such as ranks=256,bandwidth=25G,latency=5us")
     simulate.add_argument("script")
-    simulate.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
-    tune = commands.add_parser("tune", help="measures what makes matrix products fast on a GPU")
-    tune.add_argument("--device", type=int, default=0, help="its number (0)")
+    simulate.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
+    tune = commands.add_parser("tune", help="finds the fastest tiles for matrix products on a GPU")
+    tune.add_argument("--device", type=int, default=0, help="the device's number (0)")
     tune.add_argument(
         "--candidates", type=int, default=12, help="shapes to try for each kind of product (12)"
     )

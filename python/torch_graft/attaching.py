@@ -36,7 +36,7 @@ def attach() -> None:
     owner = _slot_owner()
     if owner is not None:
         warnings.warn(
-            f"Graft stays out: PyTorch has room for one device type, and '{owner}' has taken it. "
+            f"Graft stays out: PyTorch has one slot for a device type, and '{owner}' uses the slot. "
             "Uninstall one of the two packages, or set TORCH_DEVICE_BACKEND_AUTOLOAD=0 and load "
             "the one you want.",
             stacklevel=3,

@@ -61,7 +61,7 @@ def _path(given: Any) -> str:
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise _Refused(f"its path {_shown(path)} is no UTF-8") from None
+        raise _Refused(f"its path {_shown(path)} is not UTF-8") from None
     if "\0" in path:
         raise _Refused(f"its path {_shown(path)} holds a zero byte")
     return path
@@ -70,10 +70,10 @@ def _path(given: Any) -> str:
 def _offer(entry: str, given: Any) -> Offer:
     if not isinstance(given, tuple):
         if not isinstance(given, (str, os.PathLike)):
-            raise _Refused(f"it gave {_shown(given)}")
+            raise _Refused(f"it returned {_shown(given)}")
         return Offer(entry, _path(given), None)
     if len(given) != 2:
-        raise _Refused(f"it gave {_shown(given)}")
+        raise _Refused(f"it returned {_shown(given)}")
     path, name = given
     if name is not None and (not isinstance(name, str) or not name):
         raise _Refused(f"its device name is {_shown(name)}")
@@ -122,7 +122,7 @@ def ask() -> tuple[list[Offer], list[str]]:
             offer = _ask(entry)
         except _Refused as flaw:
             flaws.append(
-                f"the driver package {_package(entry)} gave no driver by its entry point "
+                f"the driver package {_package(entry)} returned no driver from its entry point "
                 f"'{entry.name} = {entry.value}': {flaw}. Expected {EXPECTED}. Update, repair or "
                 "uninstall the package; the other drivers work."
             )

@@ -35,10 +35,8 @@ def load() -> ModuleType:
 def _refusal(version: str, minor: str) -> str:
     served = minors()
     if not served:
-        return (
-            f"torch {version} is installed, and this torch-graft has no extension: install it again"
-        )
+        return f"torch {version} is installed, but this torch-graft has no extension: install torch-graft again"
     return (
-        f"torch {version} is installed, and this torch-graft works with torch {', '.join(served)}. "
+        f"torch {version} is installed, but this torch-graft works with torch {', '.join(served)}. "
         f"Install one of these (pip install 'torch=={served[-1]}.*'), or a torch-graft for torch {minor}"
     )

@@ -19,9 +19,9 @@ def flaw(name: str) -> str | None:
     if not re.fullmatch(r"[a-z][a-z_]*", name):
         return "PyTorch takes lower-case letters and underscores only, a letter first"
     if keyword.iskeyword(name):
-        return f"'{name}' is a word of Python's own, so torch.{name} could not be written"
+        return f"'{name}' is a keyword of Python, so torch.{name} would be a syntax error"
     if name == _FREE:
-        return "that is what PyTorch calls the device type of a backend without a name"
+        return "PyTorch uses this name for a device type without a name"
     try:
         torch.device(name)
     except RuntimeError:
@@ -53,7 +53,9 @@ def choose(offered: list[tuple[str, str]]) -> str:
         if problem is None:
             chosen = name
             break
-        refused.append(f"{source} asks for the device name '{name}', which cannot be: {problem}.")
+        refused.append(
+            f"{source} asks for the device name '{name}', which is not possible: {problem}."
+        )
     for text in refused:
         warnings.warn(
             f"{text} The device is called '{chosen}' instead. Choose another name with "

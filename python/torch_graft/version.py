@@ -208,8 +208,8 @@ def _missing(name: str) -> str:
     torch = sys.modules.get("torch")
     return (
         f"torch {getattr(torch, '__version__', '?')} has no {' or '.join(places(name))}, which Graft "
-        f"calls {name}: install a version of torch that this torch-graft was made for, or write the "
-        "place where this one has it into torch_graft/version.py"
+        f"calls {name}: install a version of torch that this torch-graft was made for, or write "
+        "the new place of the name into torch_graft/version.py"
     )
 
 

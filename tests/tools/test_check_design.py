@@ -103,6 +103,16 @@ GRAPHS = {
     **folder("tests/python/graphs", "test_graphs.py", "test_replay.py"),
     "tests/python/graphs/walk.py": '"""What walks the graphs."""\n' + "CODE = " + quoted(60),
 }
+# Each a phrase that no page for users or vendors may hold, also across two lines.
+FILLERS = [
+    "A copy is told to emit.\n", "What waits is\ntold of.\n", "It is 30 unless told.\n",
+    "The tensor lies there.\n", "A thread of its own\n", "Pools of one's\nown\n",
+    "It waits, too.\n", "`x` works, too\n", "Nobody waits.\n", "whoever waits\n",
+    "it stays when that ends. NOT_FOUND: it had.\n", "than can be told apart\n",
+    "until at most most are left\n", "operators of others than PyTorch\n",
+    "it is there, in another way, which is said\n", "for what is none of these\n",
+    "Who does not answer is named.\n",
+]  # fmt: skip
 BODY = "  x();\n"
 BAD = [
     (design.file_sizes, {"src/runtime/a.cpp": "int a;\n" * 400}),
@@ -221,6 +231,10 @@ BAD = [
     (house.named_files, {"src/kernels/a.h": "int a;  // as in gone.h\n"}),
     (house.dead_links, {"docs/a.md": "See [b](../src/b.md).\n"}),
     (house.named_files, {"docs/a.md": "See `src/kernels/gone.cpp`.\n"}),
+    *((house.plain_words, {"docs/use/a.md": text}) for text in FILLERS),
+    (house.plain_words, {"docs/drivers/a.md": FILLERS[0]}),
+    (house.plain_words, {"include/graft/a.h": f"// {FILLERS[0]}"}),
+    (house.plain_words, {"README.md": FILLERS[0]}),
     (house.mirrored_tests, {"tests/kernels/a/b_test.cpp": "", "src/kernels/c/b.cpp": ""}),
     (settings.declared_settings, {"src/runtime/a.cpp": 'auto a = getenv("GRAFT_A");\n'}),
     (settings.declared_settings, SETTINGS | {"src/runtime/a.cpp": 'auto a = getenv("GRAFT_C");\n'}),
@@ -303,7 +317,8 @@ GOOD = {
     **folder("python/torch_graft/cli"),
     **SETTINGS,
     f"{settings.SHOWN}a.py": f"# {settings.SHOWN}a.py: shows\nimport os\nos.environ['GRAFT_B']\n",
-    "docs/a.md": "See [kernels](../src/kernels/README.md#a), [src](../src), [a](https://a.b/c), `b/b.h`, `src/kernels/a/d.h` and `swish.cpp`.\n",
+    "README.md": "Lists are too long, too short or empty; as untold as they belie.\n",
+    "docs/a.md": "It lies there, too. See [kernels](../src/kernels/README.md#a), [src](../src), [a](https://a.b/c), `b/b.h`, `src/kernels/a/d.h` and `swish.cpp`.\n",
     "src/kernels/a/d.h": '#include "kernels/b/b.h"\nstruct Same;\nstruct One {\n};\n',
     "src/kernels/b/d.cpp": '#include "kernels/a/d.h"\nstruct One {\n};\n',
     "src/torch/a.cpp": '#include <ATen/ATen.h>\n#include "kernels/b.h"\n',

@@ -45,7 +45,7 @@ def test_every_slot_has_a_contract() -> None:
 
 def test_changed_contract_changes_the_page() -> None:
     text = driver_docs.HEADER.read_text()
-    changed = text.replace("0 is a fine answer", "0 is the usual answer")
+    changed = text.replace("Number of devices.", "0 is the usual answer.")
     assert changed != text
     assert "0 is the usual answer" in driver_docs.page(changed)
 

@@ -44,7 +44,7 @@ bool is_forked() { return (detours.load(std::memory_order_relaxed) & kDetourFork
 
 graft_status group_id(graft_device device, uint8_t* out_id) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out_id == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "group_id: no place given");
+  if (out_id == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "group_id: no out pointer given");
   try {
     make_group_id(out_id);
   } catch (const GroupError& error) {
@@ -57,7 +57,7 @@ graft_status create_mirrored(graft_device device, uint32_t rank, uint32_t size,
                              graft_group* out_group) {
   if (size > simulation().ranks) {
     return fail(GRAFT_INVALID_ARGUMENT, "group_create: " + std::to_string(size) +
-                                            " ranks, and GRAFT_HOST_SIMULATE has ranks=" +
+                                            " ranks, but GRAFT_HOST_SIMULATE has ranks=" +
                                             std::to_string(simulation().ranks));
   }
   *out_group = new graft_group_s{nullptr, device, rank, size, 0, false, nullptr, 0, {}};
@@ -68,13 +68,14 @@ graft_status group_create(graft_device device, const uint8_t* id, uint32_t rank,
                           int64_t timeout_ns, graft_group* out_group) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (id == nullptr || out_group == nullptr || rank >= size || timeout_ns <= 0) {
-    return fail(GRAFT_INVALID_ARGUMENT, "group_create: no id, no place, no time, or rank " +
-                                            std::to_string(rank) + " of " + std::to_string(size));
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "group_create: no id, no out pointer, no timeout, or rank " + std::to_string(rank) +
+                    " of " + std::to_string(size));
   }
   if (simulation().mirrored()) return create_mirrored(device, rank, size, out_group);
   if (size > SharedSegment::kMostRanks) {
     return fail(GRAFT_UNSUPPORTED, "group_create: " + std::to_string(size) +
-                                       " ranks, the host driver takes up to " +
+                                       " ranks, but the host driver takes at most " +
                                        std::to_string(SharedSegment::kMostRanks));
   }
   const std::chrono::nanoseconds timeout(std::min(timeout_ns, kLongestTimeout));
@@ -108,7 +109,7 @@ graft_status check(graft_stream stream, graft_group group, const char* what) {
   if (graft_status status = stream->admit(); status != GRAFT_OK) return status;
   if (stream->device != group->device) {
     return fail(GRAFT_INVALID_ARGUMENT,
-                std::string(what) + ": the stream and the group are of two devices");
+                std::string(what) + ": the stream and the group belong to two devices");
   }
   return GRAFT_OK;
 }
@@ -192,7 +193,7 @@ graft_status submit(graft_stream stream, graft_group group, const char* what, Co
   if (graft_status status = check(stream, group, what); status != GRAFT_OK) return status;
   if (group->batching) {
     return fail(GRAFT_INVALID_ARGUMENT,
-                std::string(what) + ": a batch takes sends and receives alone");
+                std::string(what) + ": a batch takes sends and receives only");
   }
   if (record.root >= group->ranks) {
     return fail(GRAFT_INVALID_ARGUMENT,
@@ -213,7 +214,7 @@ graft_status submit(graft_stream stream, graft_group group, const char* what, Co
 graft_status check_reduction(uint32_t dtype, uint32_t reduction, const char* what) {
   if (can_reduce(dtype, reduction)) return GRAFT_OK;
   return fail(GRAFT_UNSUPPORTED, std::string(what) + ": " + dtype_name(dtype) +
-                                     " knows no reduction '" + reduction_name(reduction) + "'");
+                                     " has no reduction '" + reduction_name(reduction) + "'");
 }
 
 CommandRecord record_of(uint64_t count, uint32_t dtype, uint32_t reduction, uint32_t root) {
@@ -297,7 +298,7 @@ graft_status transfer(graft_stream stream, graft_group group, graft_address addr
   if (peer >= group->ranks || (!group->batching && is_rank(group, peer))) {
     return fail(GRAFT_INVALID_ARGUMENT,
                 std::string(what) + ": rank " + std::to_string(peer) +
-                    (is_rank(group, peer) ? " is this one, which a batch alone reaches"
+                    (is_rank(group, peer) ? " is this rank, which only a batch reaches"
                                           : " is not in the group"));
   }
   char* bytes = nullptr;
@@ -310,7 +311,7 @@ graft_status transfer(graft_stream stream, graft_group group, graft_address addr
     return enqueue_transfers(stream, group, {one}, tag);
   }
   if (!group->batch.empty() && stream != group->batch_stream) {
-    return fail(GRAFT_INVALID_ARGUMENT, std::string(what) + ": a batch is for one stream");
+    return fail(GRAFT_INVALID_ARGUMENT, std::string(what) + ": a batch takes one stream only");
   }
   if (group->batch.empty()) group->batch_tag = tag;
   group->batch_stream = stream;
@@ -330,7 +331,8 @@ graft_status receive(graft_stream stream, graft_group group, graft_address addre
 
 graft_status batch_begin(graft_group group) {
   if (group == nullptr || group->batching) {
-    return fail(GRAFT_INVALID_ARGUMENT, "batch_begin: no group given, or it has one open");
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "batch_begin: no group given, or the group has an open batch");
   }
   group->batching = true;
   return GRAFT_OK;
@@ -338,7 +340,8 @@ graft_status batch_begin(graft_group group) {
 
 graft_status batch_end(graft_group group) {
   if (group == nullptr || !group->batching) {
-    return fail(GRAFT_INVALID_ARGUMENT, "batch_end: no group given, or no batch is open");
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "batch_end: no group given, or the group has no open batch");
   }
   group->batching = false;
   std::vector<Transfer> batch = std::exchange(group->batch, {});

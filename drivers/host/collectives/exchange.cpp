@@ -238,7 +238,7 @@ void Exchange::run() {
     case CommandKind::kReduceScatter:
       return run.reduce_scatter();
     default:
-      group->give_up(GRAFT_INTERNAL, "no such collective");
+      group->give_up(GRAFT_INTERNAL, "unknown collective");
   }
 }
 

@@ -45,13 +45,13 @@ std::string segment_name(const uint8_t* bytes) {
   GroupId id;
   std::memcpy(&id, bytes, sizeof id);
   if (std::memcmp(id.magic, kMagic, sizeof kMagic) != 0) {
-    throw GroupError(GRAFT_INVALID_ARGUMENT, "the id is not from group_id of this driver");
+    throw GroupError(GRAFT_INVALID_ARGUMENT, "the id is not from this driver's group_id");
   }
   char machine[40] = "";
   read_machine(machine);
   if (std::memcmp(id.machine, machine, sizeof machine) != 0) {
     throw GroupError(GRAFT_UNSUPPORTED,
-                     "the ranks run on several machines: the host driver reaches one alone");
+                     "the ranks run on several machines, but the host driver reaches one only");
   }
   std::string name = "/graft-group-";
   for (const uint8_t byte : id.number) {
@@ -101,7 +101,7 @@ void make_group_id(uint8_t* out_id) {
   GroupId id = {};
   std::memcpy(id.magic, kMagic, sizeof kMagic);
   if (getrandom(id.number, sizeof id.number, 0) != ssize_t(sizeof id.number)) {
-    throw GroupError(GRAFT_IO, "getrandom gives no random bytes");
+    throw GroupError(GRAFT_IO, "getrandom returned no random bytes");
   }
   read_machine(id.machine);
   std::memset(out_id, 0, GRAFT_GROUP_ID_BYTES);
@@ -131,7 +131,7 @@ void Group::join() {
   uint32_t others = 0;
   if (!header.size.compare_exchange_strong(others, size_) && others != size_) {
     const std::string text = "rank " + std::to_string(rank_) + " says that the group has " +
-                             std::to_string(size_) + " ranks, another says " +
+                             std::to_string(size_) + " ranks, but another rank says " +
                              std::to_string(others);
     // Nobody can be woken where the sizes, and so the places, differ.
     break_for_all(GRAFT_INVALID_ARGUMENT, text);
@@ -140,7 +140,7 @@ void Group::join() {
   Member& self = segment_.member(rank_);
   uint32_t absent = kAbsent;
   if (!self.state.compare_exchange_strong(absent, kJoining)) {
-    give_up(GRAFT_INVALID_ARGUMENT, "two callers say that they are " + name(rank_));
+    give_up(GRAFT_INVALID_ARGUMENT, "two callers claim to be " + name(rank_));
   }
   self.process = this_process();
   self.state.store(kJoined);

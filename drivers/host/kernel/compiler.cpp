@@ -115,14 +115,14 @@ std::string name_of_compiler() { return "the C compiler '" + compiler().words[0]
 
 graft_status refuse_hung(std::string* out_log) {
   *out_log = name_of_compiler() + " did not end within " + std::to_string(settings().patience) +
-             " s and is not asked again in this process: repair it, name another in GRAFT_CC, or "
-             "give it more time by GRAFT_CC_TIMEOUT";
+             " s, and this process does not run it again: repair the compiler, name another in "
+             "GRAFT_CC, or raise GRAFT_CC_TIMEOUT";
   return GRAFT_UNSUPPORTED;
 }
 
 graft_status refuse_broken(std::string* log) {
-  *log = name_of_compiler() + " compiles nothing, not even an empty function: repair it, or name " +
-         "another in GRAFT_CC. It says:\n" + *log;
+  *log = name_of_compiler() + " does not compile even an empty function: repair the compiler, or " +
+         "name another in GRAFT_CC. It says:\n" + *log;
   return GRAFT_UNSUPPORTED;
 }
 
@@ -138,7 +138,7 @@ graft_status compile_c(std::string_view source, std::string_view options, std::s
   }
   const std::string input = folder.file("kernel.c");
   if (!write_file(input, source)) {
-    *out_log = "cannot write " + input + ": is the disk full? TMPDIR names another place";
+    *out_log = "cannot write " + input + ": free disk space, or name another folder in TMPDIR";
     return GRAFT_IO;
   }
   std::string object;

@@ -49,18 +49,18 @@ struct Loaded {
 
   Loaded() {
     if (!settings().library) {
-      problem = "switched off by GRAFT_HOST_LIBRARY=0";
+      problem = "GRAFT_HOST_LIBRARY=0 switches the library off";
       return;
     }
     std::string path = driver_folder() + "graft_host_onednn.so";
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      problem = std::string(dlerror()) + ": `pip install onednn-cpu-tbb intel-cmplr-lib-rt`";
+      problem = std::string(dlerror()) + ": run `pip install onednn-cpu-tbb intel-cmplr-lib-rt`";
       return;
     }
     auto entry = reinterpret_cast<const LibraryTable* (*)()>(dlsym(handle, kLibraryEntry));
     if (entry == nullptr) {
-      problem = path + " does not belong to this driver";
+      problem = path + " does not belong to this driver: install Graft again";
       return;
     }
     table = entry();
@@ -116,7 +116,7 @@ graft_status matmul_plan(graft_device device, const graft_matmul* m, graft_plan_
                          graft_plan* out_plan) try {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (m == nullptr || m->struct_size < sizeof *m || out_needs == nullptr || out_plan == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "matmul_plan: descriptor, needs or place missing");
+    return fail(GRAFT_INVALID_ARGUMENT, "matmul_plan: descriptor, needs or out pointer missing");
   }
   uint64_t depth = m->a.rank == 0 ? 0 : uint64_t(m->a.sizes[(m->a.rank - 1) % GRAFT_MAX_RANK]);
   const Effort effort = effort_of({&m->a, &m->b, &m->c}, count(m->c) * depth);
@@ -129,7 +129,8 @@ graft_status convolution_plan(graft_device device, const graft_convolution* c,
                               graft_plan_needs* out_needs, graft_plan* out_plan) try {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (c == nullptr || c->struct_size < sizeof *c || out_needs == nullptr || out_plan == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "convolution_plan: descriptor, needs or place missing");
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "convolution_plan: descriptor, needs or out pointer missing");
   }
   const graft_tensor& image = c->transposed != 0 ? c->input : c->output;
   uint64_t channels = c->weight.sizes[0] > 0 ? uint64_t(c->weight.sizes[0]) : 1;
@@ -172,7 +173,9 @@ graft_status plan_execute(graft_stream stream, graft_plan plan,
   for (int i = 0; i < GRAFT_MAX_EPILOGUES; ++i) {
     placed &= place(arena, execution->operands[i], &command.execution.operands[i]);
   }
-  if (!placed) return fail(GRAFT_INVALID_ARGUMENT, "plan_execute: not an address of a device");
+  if (!placed)
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "plan_execute: a tensor, operand or workspace is no address of a device");
   if (strikes(Fault::kLaunch)) {
     return fail(GRAFT_LAUNCH_FAILED, "library call failed: planted by GRAFT_HOST_FAULTS");
   }
@@ -207,7 +210,7 @@ const char* compute_library_problem() { return loaded().problem.c_str(); }
 
 graft_status extension(const char* name, uint32_t version, const void** out_table) {
   if (name == nullptr || out_table == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "extension: no name or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "extension: no name or no out pointer given");
   }
   std::string_view wanted = name;
   if (wanted == "graft.profiler" && version == 1) {
@@ -224,7 +227,8 @@ graft_status extension(const char* name, uint32_t version, const void** out_tabl
   }
   bool blas = wanted == "graft.blas", dnn = wanted == "graft.dnn";
   if (version != 1 || (!blas && !dnn)) {
-    return fail(GRAFT_NOT_FOUND, "extension " + std::string(wanted) + " is not offered");
+    return fail(GRAFT_NOT_FOUND, "the host driver has no extension " + std::string(wanted) +
+                                     ", version " + std::to_string(version));
   }
   if (compute_library() == nullptr) return fail(GRAFT_NOT_FOUND, compute_library_problem());
   *out_table = blas ? static_cast<const void*>(&kBlas) : &kDnn;

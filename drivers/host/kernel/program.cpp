@@ -92,7 +92,7 @@ graft_status program_load(graft_device device, const void* blob, size_t bytes,
                           graft_program* out_program) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (blob == nullptr || out_program == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no out pointer given");
   }
   std::string_view object;
   graft_status status =
@@ -120,7 +120,8 @@ graft_status program_unload(graft_program program) {
 
 graft_status toolchain_fingerprint(graft_device device, graft_sink text) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (text.write == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "toolchain_fingerprint: no sink");
+  if (text.write == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "toolchain_fingerprint: no sink given");
   text.write(text.context, fingerprint().data(), fingerprint().size());
   return GRAFT_OK;
 }
@@ -129,7 +130,7 @@ graft_status kernel_find(graft_device device, graft_program program, const char*
                          graft_kernel* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (name == nullptr || out == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "kernel_find: no name or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "kernel_find: no name or no out pointer given");
   }
   if (program == nullptr) program = kernel_pack();
   graft_kernel kernel = program != nullptr ? program->find(name) : nullptr;

@@ -78,10 +78,10 @@ graft_status Arena::allocate(uint32_t owner, uint64_t bytes, graft_address* out_
   Range& range = range_of(rounded);
   uint64_t& held = held_[owner];
   if (rounded < bytes || rounded > limit || held > limit - rounded) {
-    return fail(GRAFT_OUT_OF_MEMORY, "device " + std::to_string(owner) + " has " +
-                                         std::to_string(limit - held) + " of " +
-                                         std::to_string(limit) + " bytes free, asked for " +
-                                         std::to_string(bytes));
+    return fail(GRAFT_OUT_OF_MEMORY,
+                "device " + std::to_string(owner) + " has " + std::to_string(limit - held) +
+                    " of " + std::to_string(limit) + " bytes free, but got a request for " +
+                    std::to_string(bytes));
   }
   graft_address address = 0;
   if (!range.take(rounded, &address)) {
@@ -101,7 +101,7 @@ graft_status Arena::free(uint32_t owner, graft_address address) {
   std::lock_guard lock(mutex_);
   auto found = allocations_.find(address);
   if (found == allocations_.end() || found->second.owner != owner || found->second.borrowed) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_free: not an address from memory_allocate");
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_free: the address is not from memory_allocate");
   }
   uint64_t rounded = found->second.bytes;
   frees_.fetch_add(1, std::memory_order_release);
@@ -124,7 +124,8 @@ graft_status Arena::piece(uint32_t owner, graft_address address, Piece* out_piec
       return GRAFT_OK;
     }
   }
-  return fail(GRAFT_INVALID_ARGUMENT, "memory_export: not inside an allocation of the device");
+  return fail(GRAFT_INVALID_ARGUMENT,
+              "memory_export: the address is not inside an allocation of the device");
 }
 
 graft_status Arena::borrow(uint32_t owner, const Piece& piece, graft_address* out_address) {
@@ -148,7 +149,7 @@ graft_status Arena::give_back(uint32_t owner, graft_address address) {
   std::lock_guard lock(mutex_);
   auto found = allocations_.find(address);
   if (found == allocations_.end() || found->second.owner != owner || !found->second.borrowed) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_release: not an address from memory_import");
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_release: the address is not from memory_import");
   }
   const uint64_t bytes = found->second.bytes;
   if (!map(address, PROT_NONE, {file_, address - base_, bytes})) {

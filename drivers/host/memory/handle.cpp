@@ -68,7 +68,7 @@ graft_status memory_export(graft_device device, graft_address address, uint8_t* 
                            graft_address* out_begin) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out_handle == nullptr || out_begin == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_export: no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_export: no out pointer given");
   }
   Arena::Piece piece = {};
   graft_address begin = 0;
@@ -96,13 +96,13 @@ graft_status memory_export(graft_device device, graft_address address, uint8_t* 
 graft_status memory_import(graft_device device, const uint8_t* bytes, graft_address* out_address) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == nullptr || out_address == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_import: no handle or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_import: no handle or no out pointer given");
   }
   if (strikes(Fault::kAllocate)) return fail(GRAFT_OUT_OF_MEMORY, "planted by GRAFT_HOST_FAULTS");
   Handle handle = {};
   std::memcpy(&handle, bytes, sizeof handle);
   if (handle.mark != kMark || handle.bytes == 0) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_import: not a handle from memory_export");
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_import: the handle is not from memory_export");
   }
   if (handle.ordinal != device->ordinal) {
     return fail(GRAFT_INVALID_ARGUMENT, "memory_import: the memory belongs to host device " +

@@ -113,7 +113,7 @@ graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t byte
                   uint32_t tag) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "copy: no stream given");
   if (kind > GRAFT_DEVICE_TO_DEVICE) {
-    return fail(GRAFT_INVALID_ARGUMENT, "copy: no kind " + std::to_string(kind));
+    return fail(GRAFT_INVALID_ARGUMENT, "copy: unknown kind " + std::to_string(kind));
   }
   if (bytes == 0) return check_device(stream->device);
   char* target = reinterpret_cast<char*>(to);
@@ -136,8 +136,9 @@ graft_status fill(graft_stream stream, graft_address to, uint64_t bytes, const v
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "fill: no stream given");
   bool power = pattern_bytes != 0 && (pattern_bytes & (pattern_bytes - 1)) == 0;
   if (pattern == nullptr || !power || pattern_bytes > 16 || bytes % pattern_bytes != 0) {
-    return fail(GRAFT_INVALID_ARGUMENT, "fill: no pattern of " + std::to_string(pattern_bytes) +
-                                            " bytes in " + std::to_string(bytes));
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "fill: the pattern must have 1, 2, 4, 8 or 16 bytes that divide " +
+                    std::to_string(bytes) + ", got " + std::to_string(pattern_bytes));
   }
   if (bytes == 0) return check_device(stream->device);
   char* target = device_bytes(stream, stream->device, to, bytes, "fill");

@@ -77,12 +77,12 @@ memory::data_type data_type(uint32_t dtype) {
     case GRAFT_UINT8:
       return memory::data_type::u8;
     default:
-      throw Unsupported{"oneDNN has no such element type"};
+      throw Unsupported{"an element type that oneDNN lacks"};
   }
 }
 
 memory::dims sizes(const graft_tensor& tensor) {
-  if (tensor.rank > GRAFT_MAX_RANK) throw Unsupported{"more dimensions than the ABI has"};
+  if (tensor.rank > GRAFT_MAX_RANK) throw Unsupported{"more than GRAFT_MAX_RANK dimensions"};
   memory::dims result(tensor.sizes, tensor.sizes + tensor.rank);
   for (auto size : result) {
     if (size <= 0) throw Unsupported{"an empty tensor"};

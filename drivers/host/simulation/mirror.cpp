@@ -69,7 +69,7 @@ Outcome MirroredExchange::operator()() const {
       reduce_mirrored(record, receive, send + rank * row, ranks);
       break;
     default:
-      return {GRAFT_INTERNAL, "no such collective"};
+      return {GRAFT_INTERNAL, "unknown collective"};
   }
   return {};
 }

@@ -92,7 +92,7 @@ Simulation read_simulation(const std::string& text) {
       continue;
     }
     result.problem = "GRAFT_HOST_SIMULATE: '" + item +
-                     "' is not understood: keys are flops, memory, host, bandwidth, "
+                     "' is unknown: give the keys flops, memory, host, bandwidth, "
                      "outer_bandwidth (such as 25G), launch, submit, latency, outer_latency (such "
                      "as 5us), node, ranks, compute (real or skip)";
     break;

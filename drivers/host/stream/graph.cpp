@@ -22,7 +22,8 @@ namespace {
 graft_status graph_create(graft_device device, const graft_command* commands, uint32_t count,
                           graft_graph* out_graph) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out_graph == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "graph_create: no place given");
+  if (out_graph == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "graph_create: no out pointer given");
   auto graph = std::make_unique<graft_graph_s>();
   graph->device = device;
   const graft_status status = keep_commands(commands, count, &graph->commands, &graph->base_count);
@@ -61,7 +62,7 @@ graft_status graph_launch(graft_stream stream, graft_graph graph, const graft_ad
   graft_status status = check_graph_launch(stream, graph, named, bases, base_count);
   if (status != GRAFT_OK) return status;
   if (stream->device != graph->device) {
-    return fail(GRAFT_INVALID_ARGUMENT, "graph_launch: the stream is another device's");
+    return fail(GRAFT_INVALID_ARGUMENT, "graph_launch: the stream belongs to another device");
   }
   for (const KeptCommand& kept : graph->commands) {
     if (status = give(stream, kept, bases); status != GRAFT_OK) return status;

@@ -91,7 +91,7 @@ bool is_skipped(uint64_t bytes) { return simulation().skip && bytes > kSkippedBy
 
 graft_status stream_create(graft_device device, int32_t priority, graft_stream* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_create: no place given");
+  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_create: no out pointer given");
   if (priority < -1 || priority > 1) {
     return fail(GRAFT_INVALID_ARGUMENT, "stream_create: priorities go from 1 (low) to -1 (high)");
   }
@@ -112,7 +112,7 @@ graft_status stream_synchronize(graft_stream stream) {
 }
 
 graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
-  if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_synchronize: no stream");
+  if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_synchronize: no stream given");
   const bool forked = (detours.load(std::memory_order_relaxed) & kDetourForked) != 0;
   if (!forked && !stream->queue.wait_idle(timeout_ns)) return GRAFT_BUSY;
   if (graft_status status = check_device(stream->device); status != GRAFT_OK) return status;
@@ -133,7 +133,7 @@ graft_status stream_query(graft_stream stream) {
 
 graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle) {
   if (stream == nullptr || out_handle == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "stream_native_handle: no stream or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "stream_native_handle: no stream or no out pointer given");
   }
   *out_handle = reinterpret_cast<uintptr_t>(stream);
   return GRAFT_OK;
@@ -141,7 +141,7 @@ graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle) {
 
 graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity) {
   if (stream == nullptr || out_tag == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "stream_error: no stream or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "stream_error: no stream or no out pointer given");
   }
   LateError error = stream->failure->taken();
   *out_tag = error.tag;

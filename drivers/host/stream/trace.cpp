@@ -29,9 +29,10 @@ int64_t now_ns() {
 
 graft_status trace_start(graft_device device, graft_emit_trace emit, void* context) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (emit == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "trace_start: nobody to tell");
+  if (emit == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "trace_start: no emit function given");
   std::lock_guard lock(device->trace.mutex);
-  if (device->trace.emit != nullptr) return fail(GRAFT_BUSY, "the device is traced already");
+  if (device->trace.emit != nullptr)
+    return fail(GRAFT_BUSY, "trace_start: the device is already traced");
   device->trace.emit = emit;
   device->trace.context = context;
   device->trace.base_ns = now_ns() - latest_time();
@@ -42,7 +43,8 @@ graft_status trace_start(graft_device device, graft_emit_trace emit, void* conte
 graft_status trace_stop(graft_device device) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "trace_stop: no device given");
   std::lock_guard lock(device->trace.mutex);
-  if (device->trace.emit == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "nothing is traced");
+  if (device->trace.emit == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "trace_stop: the device is not traced");
   device->trace.emit = nullptr;
   count_traced(-1);
   return GRAFT_OK;

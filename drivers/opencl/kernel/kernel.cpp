@@ -131,13 +131,13 @@ graft_status graft_kernel_s::check(const graft_launch& launch) const {
   }
   if (count != slots) {
     return fail(GRAFT_INVALID_ARGUMENT, "kernel " + name + " takes " + std::to_string(slots) +
-                                            " OpenCL arguments, the launch gives " +
+                                            " OpenCL arguments, but the launch gives " +
                                             std::to_string(count));
   }
   // OpenCL is not asked, since there are implementations that abort.
   if (local > room) {
-    return fail(GRAFT_LAUNCH_FAILED, "kernel " + name + " wants " + std::to_string(local) +
-                                         " bytes of local memory, the device has " +
+    return fail(GRAFT_LAUNCH_FAILED, "kernel " + name + " needs " + std::to_string(local) +
+                                         " bytes of local memory, but the device has " +
                                          std::to_string(room));
   }
   const Range range(launch);

@@ -72,7 +72,7 @@ graft_status build(graft_device device, cl_context context, std::string_view sou
                    const std::string& words, const std::string& what, Program* out) {
   const Capabilities& known = device->listed.capabilities;
   if (!known.compiler) {
-    return fail(GRAFT_UNSUPPORTED, "the device " + known.name + " compiles nothing from source");
+    return fail(GRAFT_UNSUPPORTED, "the device " + known.name + " has no compiler");
   }
   cl_int code = CL_SUCCESS;
   const char* text = source.data();
@@ -112,7 +112,7 @@ graft_status program_build(graft_device device, const char* source, size_t sourc
                            const char* options, graft_program* out_program) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (source == nullptr || out_program == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "program_build: no source or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "program_build: no source or no out pointer given");
   }
   const std::string_view text(source, source_bytes);
   const std::string words = words_of(device, options);
@@ -140,7 +140,8 @@ graft_status program_save(graft_program program, graft_sink blob) {
   const graft_device device = program->device;
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (program->source.empty()) {
-    return fail(GRAFT_INVALID_ARGUMENT, "program_save: the program was loaded from a blob");
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "program_save: the program was loaded from a blob, not made by program_build");
   }
   if (!program->binary.empty()) {
     write(device, program->binary, blob);
@@ -182,7 +183,7 @@ graft_status program_load(graft_device device, const void* blob, size_t bytes,
                           graft_program* out_program) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (blob == nullptr || out_program == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no out pointer given");
   }
   std::string_view binary;
   graft_status status =
@@ -199,7 +200,8 @@ graft_status program_load(graft_device device, const void* blob, size_t bytes,
     code = cl().BuildProgram(program.handle, 1, &device->listed.device, "", nullptr, nullptr);
   }
   if (code != CL_SUCCESS) {
-    return device->failed(code, "program_load: the device refuses its own binary",
+    return device->failed(code,
+                          "program_load: the device refuses its binary; compile the program again",
                           GRAFT_INVALID_ARGUMENT);
   }
   *out_program = new graft_program_s(device, program.handle);
@@ -215,7 +217,8 @@ graft_status program_unload(graft_program program) {
 
 graft_status toolchain_fingerprint(graft_device device, graft_sink text) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (text.write == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "toolchain_fingerprint: no sink");
+  if (text.write == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "toolchain_fingerprint: no sink given");
   const std::string identity = identity_of(device);
   text.write(text.context, identity.data(), identity.size());
   return GRAFT_OK;
@@ -225,11 +228,11 @@ graft_status kernel_find(graft_device device, graft_program program, const char*
                          graft_kernel* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (name == nullptr || out == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "kernel_find: no name or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "kernel_find: no name or no out pointer given");
   }
   if (program != nullptr) return program->find(name, out);
   return fail(GRAFT_NOT_FOUND,
-              "the OpenCL driver has no kernels of its own, so no " + std::string(name));
+              "the OpenCL driver has no kernel pack, so no kernel " + std::string(name));
 }
 
 }  // namespace graft::opencl

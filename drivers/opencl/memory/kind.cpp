@@ -64,7 +64,7 @@ bool choose_kind(const std::vector<MemoryKind>& offered, const std::string& wish
     }
     all += std::string(all.empty() ? "" : ", ") + name_of(one);
   }
-  *problem = "GRAFT_OPENCL_MEMORY=" + wish + " is not what this device offers: " + all;
+  *problem = "GRAFT_OPENCL_MEMORY=" + wish + " is not one of this device's kinds of memory: " + all;
   return false;
 }
 

@@ -30,7 +30,7 @@ graft_status Memory::allocate(uint64_t bytes, graft_address* out) {
   const uint64_t largest = limits_.max_allocation_bytes;
   if (largest != 0 && bytes > largest) {
     return fail(GRAFT_OUT_OF_MEMORY, std::to_string(bytes) + " bytes are more than the device " +
-                                         limits_.name + " allocates at once: at most " +
+                                         limits_.name + " allocates at once, at most " +
                                          std::to_string(largest));
   }
   if (held_.fetch_add(bytes) + bytes > limits_.memory_bytes) {
@@ -62,7 +62,7 @@ graft_status Memory::free(graft_address address) {
     std::lock_guard lock(mutex_);
     auto found = pieces_.find(address);
     if (found == pieces_.end()) {
-      return fail(GRAFT_INVALID_ARGUMENT, "memory_free: not an address from memory_allocate");
+      return fail(GRAFT_INVALID_ARGUMENT, "memory_free: the address is not from memory_allocate");
     }
     piece = found->second;
     pieces_.erase(found);

@@ -106,7 +106,7 @@ graft_status check_range(graft_device device, graft_address address, uint64_t by
   if (bytes == 0 || device->memory->find(address, bytes, &piece, &offset)) return GRAFT_OK;
   return fail(GRAFT_INVALID_ARGUMENT, std::to_string(bytes) + " bytes from " +
                                           std::to_string(address) +
-                                          " on do not lie inside one allocation of the device");
+                                          " on are not inside one allocation of the device");
 }
 
 graft_status enqueue_copy(Queue& queue, graft_address to, graft_address from, uint64_t bytes,
@@ -135,7 +135,7 @@ graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t byte
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (bytes == 0) return GRAFT_OK;
   if (kind > GRAFT_DEVICE_TO_DEVICE) {
-    return fail(GRAFT_INVALID_ARGUMENT, "copy: " + std::to_string(kind) + " is no kind of copy");
+    return fail(GRAFT_INVALID_ARGUMENT, "copy: unknown kind " + std::to_string(kind));
   }
   if (kind != GRAFT_DEVICE_TO_HOST) {
     if (graft_status status = check_range(stream->device, to, bytes); status != GRAFT_OK)

@@ -16,7 +16,7 @@ std::string load() {
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = dlerror();
-    return "no OpenCL here: " + std::string(why != nullptr ? why : name) +
+    return "OpenCL does not load: " + std::string(why != nullptr ? why : name) +
            ": install an OpenCL runtime, or set GRAFT_OPENCL_LIBRARY to its loader";
   }
   std::string missing;
@@ -29,7 +29,7 @@ std::string load() {
 #undef GRAFT_CL_REQUIRED
 #undef GRAFT_CL_OPTIONAL
   if (missing.empty()) return "";
-  return name + " is older than OpenCL 1.2; it lacks" + missing;
+  return name + " is older than OpenCL 1.2: it lacks" + missing;
 }
 
 }  // namespace

@@ -163,7 +163,7 @@ std::string wrong_settings(const std::string& problem) {
   if (!problem.empty()) return problem;
   const std::string& wish = settings().device_class;
   if (wish.empty() || wish == "gpu" || wish == "cpu") return "";
-  return "GRAFT_OPENCL_CLASS=" + wish + " is neither gpu nor cpu";
+  return "GRAFT_OPENCL_CLASS=" + wish + ": expected gpu or cpu";
 }
 
 }  // namespace

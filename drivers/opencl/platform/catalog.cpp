@@ -102,7 +102,7 @@ Catalog choose(const std::vector<Listed>& all, const std::string& list) {
       chosen.problem += (i == 0 ? " " : ", ") + std::to_string(i) + " " + all[i].capabilities.name +
                         " (" + all[i].capabilities.platform + ")";
     }
-    if (all.empty()) chosen.problem += " there are none on this machine";
+    if (all.empty()) chosen.problem += " this machine has none";
   }
   return chosen;
 }
@@ -119,7 +119,7 @@ Catalog make() {
   }
   const std::vector<Listed> all = find_all();
   if (!list.empty()) return choose(all, list);
-  return {all, GRAFT_OK, all.empty() ? "no OpenCL platform here has a device" : ""};
+  return {all, GRAFT_OK, all.empty() ? "no OpenCL platform on this machine has a device" : ""};
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ graft_status check_ordinal(uint32_t ordinal) {
   const size_t count = catalog().devices.size();
   if (ordinal >= count) {
     return fail(GRAFT_NOT_FOUND, "OpenCL device " + std::to_string(ordinal) + " of " +
-                                     std::to_string(count) + ": see GRAFT_OPENCL_DEVICES");
+                                     std::to_string(count) +
+                                     " does not exist: see GRAFT_OPENCL_DEVICES");
   }
   const Capabilities& known = catalog().devices[ordinal].capabilities;
   if (known.problem.empty()) return GRAFT_OK;
@@ -63,7 +64,8 @@ graft_status check_device(graft_device device) {
 }
 
 graft_status device_count(uint32_t* out_count) {
-  if (out_count == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_count: no place given");
+  if (out_count == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "device_count: no out pointer given");
   const Catalog& known = catalog();
   if (known.status != GRAFT_OK) return fail(known.status, known.problem);
   *out_count = uint32_t(known.devices.size());
@@ -72,7 +74,7 @@ graft_status device_count(uint32_t* out_count) {
 
 graft_status device_properties(uint32_t ordinal, graft_device_properties* properties) {
   if (properties == nullptr)
-    return fail(GRAFT_INVALID_ARGUMENT, "device_properties: no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "device_properties: no out pointer given");
   if (graft_status status = check_ordinal(ordinal); status != GRAFT_OK) return status;
   graft_device_properties mine = catalog().devices[ordinal].capabilities.properties;
   mine.struct_size = properties->struct_size;
@@ -87,7 +89,8 @@ cl_context create_context(const Listed& listed, cl_int* code) {
 }
 
 graft_status device_open(uint32_t ordinal, graft_device* out_device) {
-  if (out_device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_open: no place given");
+  if (out_device == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "device_open: no out pointer given");
   if (graft_status status = check_forked(); status != GRAFT_OK) return status;
   if (graft_status status = check_ordinal(ordinal); status != GRAFT_OK) return status;
   auto device = std::make_unique<graft_device_s>(catalog().devices[ordinal]);
@@ -121,7 +124,7 @@ graft_status device_close(graft_device device) {
 graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == 0 || out == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_allocate: 0 bytes or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_allocate: 0 bytes or no out pointer given");
   }
   const graft_status status = device->memory->allocate(bytes, out);
   if (status == GRAFT_DEVICE_LOST) device->lost.store(true);
@@ -136,7 +139,7 @@ graft_status memory_free(graft_device device, graft_address address) {
 graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_total) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out_free == nullptr || out_total == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_info: no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_info: no out pointer given");
   }
   *out_total = device->listed.capabilities.properties.memory_bytes;
   *out_free = *out_total - std::min(*out_total, device->memory->held());
@@ -149,7 +152,9 @@ graft_status memory_host_view(graft_device device, graft_address address, uint64
   Piece piece;
   uint64_t offset = 0;
   if (out_pointer == nullptr || !device->memory->find(address, bytes, &piece, &offset)) {
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_host_view: no place given, or not one allocation");
+    return fail(
+        GRAFT_INVALID_ARGUMENT,
+        "memory_host_view: no out pointer given, or the range is not inside one allocation");
   }
   void* view = device->memory->host_view(address);
   if (view == nullptr) {
@@ -163,7 +168,7 @@ graft_status memory_host_view(graft_device device, graft_address address, uint64
 graft_status host_allocate(graft_device device, uint64_t bytes, void** out_pointer) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == 0 || out_pointer == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "host_allocate: 0 bytes or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "host_allocate: 0 bytes or no out pointer given");
   }
   const std::string what = "pinning " + std::to_string(bytes) + " bytes of host memory";
   cl_int code = CL_SUCCESS;
@@ -190,7 +195,7 @@ graft_status host_free(graft_device device, void* pointer) {
     std::lock_guard lock(device->mutex);
     auto found = device->pinned.find(pointer);
     if (found == device->pinned.end()) {
-      return fail(GRAFT_INVALID_ARGUMENT, "host_free: not a pointer from host_allocate");
+      return fail(GRAFT_INVALID_ARGUMENT, "host_free: the pointer is not from host_allocate");
     }
     buffer = std::exchange(found->second, nullptr);
     device->pinned.erase(found);

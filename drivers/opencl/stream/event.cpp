@@ -41,7 +41,7 @@ graft_status end_of(const Mark& mark, cl_ulong* out_ns) {
 
 graft_status event_create(graft_device device, uint32_t timed, graft_event* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "event_create: no place given");
+  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "event_create: no out pointer given");
   *out = new graft_event_s{device, timed != 0, {}, {}};
   return GRAFT_OK;
 }
@@ -56,7 +56,7 @@ graft_status event_record(graft_event event, graft_stream stream) {
   if (graft_status status = check_event(event); status != GRAFT_OK) return status;
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (event->device != stream->device) {
-    return fail(GRAFT_INVALID_ARGUMENT, "event_record: event and stream are of two devices");
+    return fail(GRAFT_INVALID_ARGUMENT, "event_record: event and stream belong to two devices");
   }
   std::shared_ptr<Mark> mark;
   if (graft_status status = stream->queue->mark(event->timed, &mark); status != GRAFT_OK) {
@@ -89,10 +89,10 @@ graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns) {
 graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns) {
   if (graft_status status = check_event(start); status != GRAFT_OK) return status;
   if (end == nullptr || out_ns == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "event_elapsed: an event or the place is missing");
+    return fail(GRAFT_INVALID_ARGUMENT, "event_elapsed: an event or the out pointer is missing");
   }
   if (!settings().profiling) {
-    return fail(GRAFT_UNSUPPORTED, "event_elapsed: GRAFT_OPENCL_PROFILING=0 keeps no times");
+    return fail(GRAFT_UNSUPPORTED, "event_elapsed: GRAFT_OPENCL_PROFILING=0 switches times off");
   }
   const std::shared_ptr<Mark> from = current_mark(start), to = current_mark(end);
   if (from == nullptr || to == nullptr) {

@@ -42,7 +42,7 @@ graft_status check_kept(uint32_t index, const KeptCommand& kept) {
   const graft_command& one = kept.command;
   if (one.kind == GRAFT_COMMAND_EXECUTE) {
     return fail(GRAFT_UNSUPPORTED, "graph_create: command " + std::to_string(index) +
-                                       " executes a plan, and this driver makes none");
+                                       " executes a plan, but this driver has no plans");
   }
   if (one.kind == GRAFT_COMMAND_FILL) return check_pattern(kept.pattern.data(), one.pattern_bytes);
   if (one.kind != GRAFT_COMMAND_LAUNCH || kept.launch.grid[0] == 0) return GRAFT_OK;
@@ -54,7 +54,8 @@ graft_status check_kept(uint32_t index, const KeptCommand& kept) {
 graft_status graph_create(graft_device device, const graft_command* commands, uint32_t count,
                           graft_graph* out_graph) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out_graph == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "graph_create: no place given");
+  if (out_graph == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "graph_create: no out pointer given");
   auto graph = std::make_unique<graft_graph_s>();
   graph->device = device;
   graft_status status = keep_commands(commands, count, &graph->commands, &graph->base_count);
@@ -130,7 +131,7 @@ graft_status graph_launch(graft_stream stream, graft_graph graph, const graft_ad
   if (status == GRAFT_OK) status = check_stream(stream);
   if (status != GRAFT_OK) return status;
   if (stream->device != graph->device) {
-    return fail(GRAFT_INVALID_ARGUMENT, "graph_launch: the stream is another device's");
+    return fail(GRAFT_INVALID_ARGUMENT, "graph_launch: the stream belongs to another device");
   }
   const std::vector<KeptCommand>& commands = graph->commands;
   size_t end = 0;

@@ -33,7 +33,7 @@ graft_status check_stream(graft_stream stream) {
 
 graft_status stream_create(graft_device device, int32_t priority, graft_stream* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_create: no place given");
+  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_create: no out pointer given");
   const graft_device_properties& limits = device->listed.capabilities.properties;
   if (priority < limits.priority_highest || priority > limits.priority_lowest) {
     return fail(GRAFT_INVALID_ARGUMENT,
@@ -91,7 +91,7 @@ graft_status stream_query(graft_stream stream) {
 graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (out_handle == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "stream_native_handle: no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "stream_native_handle: no out pointer given");
   }
   stream->queue->backlog.keep_none();
   *out_handle = reinterpret_cast<uintptr_t>(stream->queue->handle);
@@ -100,7 +100,7 @@ graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle) {
 
 graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity) {
   if (stream == nullptr || out_tag == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "stream_error: no stream or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "stream_error: no stream or no out pointer given");
   }
   const LateError error = stream->queue->failure.taken();
   *out_tag = error.tag;

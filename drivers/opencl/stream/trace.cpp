@@ -50,13 +50,13 @@ graft_status trace_start(graft_device device, graft_emit_trace emit, void* conte
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (emit == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "trace_start: no function given");
   if (!settings().profiling) {
-    return fail(GRAFT_UNSUPPORTED, "trace_start: GRAFT_OPENCL_PROFILING=0 keeps no times");
+    return fail(GRAFT_UNSUPPORTED, "trace_start: GRAFT_OPENCL_PROFILING=0 switches times off");
   }
   int64_t offset_ns = 0;
   const cl_int code = match_clocks(device, &offset_ns);
   if (code != CL_SUCCESS) return device->failed(code, "trace_start", GRAFT_INTERNAL);
   if (device->trace.start(emit, context, offset_ns)) return GRAFT_OK;
-  return fail(GRAFT_BUSY, "trace_start: the device is traced already");
+  return fail(GRAFT_BUSY, "trace_start: the device is already traced");
 }
 
 graft_status trace_stop(graft_device device) {

@@ -59,7 +59,8 @@ graft_status run(const Words& words, const TemporaryFolder& folder, const std::s
   const std::string command = words.empty() ? "" : words.front();
   *out_log = result < 0 ? "" : read_file(log);
   if (is_missing(result)) {
-    *out_log = what + " for Vector Engines is missing: install NEC's ncc, or name another in " +
+    *out_log = what +
+               " for Vector Engines is missing: install NEC's ncc, or name another command in " +
                setting + " (now '" + command + "')";
     return GRAFT_UNSUPPORTED;
   }
@@ -81,7 +82,7 @@ graft_status compile_one(std::string_view source, std::string_view options,
                          std::string* out_log) {
   const std::string input = folder.file(name + ".c"), object = folder.file(name + ".o");
   if (!write_file(input, source)) {
-    *out_log = "cannot write " + input + ": is the disk full? TMPDIR names another place";
+    *out_log = "cannot write " + input + ": free disk space, or name another folder in TMPDIR";
     return GRAFT_IO;
   }
   Words words = words_of(settings().compiler);
@@ -102,7 +103,8 @@ graft_status put_entry(const TemporaryFolder& folder, std::string* out_log) {
     return status;
   }
   if (write_file(folder.file("entry.o"), *object)) return GRAFT_OK;
-  *out_log = "cannot write " + folder.file("entry.o") + ": is the disk full?";
+  *out_log = "cannot write " + folder.file("entry.o") +
+             ": free disk space, or name another folder in TMPDIR";
   return GRAFT_IO;
 }
 

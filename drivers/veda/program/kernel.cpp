@@ -69,7 +69,7 @@ graft_status check(graft_stream stream, graft_kernel kernel, const graft_launch*
   }
   if (kernel->device != stream->device) {
     return fail(GRAFT_INVALID_ARGUMENT, "kernel_launch: the kernel " + kernel->name +
-                                            " was loaded on another device than the stream's");
+                                            " was loaded on another device than the stream");
   }
   if (launch->grid[1] > 1 || launch->grid[2] > 1 || launch->group[0] > 1 || launch->group[1] > 1 ||
       launch->group[2] > 1) {
@@ -91,8 +91,8 @@ graft_status translate(graft_device device, const graft_argument& from, const st
     return fail(GRAFT_INVALID_ARGUMENT, which + " is neither a scalar nor an address");
   }
   if (from.value == 0 || device->memory.find(from.value, 0) != nullptr) return GRAFT_OK;
-  return fail(GRAFT_INVALID_ARGUMENT,
-              which + ", " + std::to_string(from.value) + ", is no address of the device's memory");
+  return fail(GRAFT_INVALID_ARGUMENT, which + ", " + std::to_string(from.value) +
+                                          ", is not an address of the device's memory");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ graft_status program_load(graft_device device, const void* blob, size_t bytes,
                           graft_program* out_program) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (blob == nullptr || out_program == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no out pointer given");
   }
   std::string_view library;
   graft_status status =
@@ -72,7 +72,7 @@ graft_status program_load(graft_device device, const void* blob, size_t bytes,
   if (!folder.exists()) return fail(GRAFT_IO, "program_load: " + folder.problem());
   if (!write_library(folder, device, library)) {
     return fail(GRAFT_IO, "program_load: cannot write " + folder.file("kernel.vso") +
-                              ": is the disk full? TMPDIR names another place");
+                              ": free disk space, or name another folder in TMPDIR");
   }
   Turn turn(device);
   if (status = turn.status(); status != GRAFT_OK) return status;
@@ -96,7 +96,8 @@ graft_status program_unload(graft_program program) {
 
 graft_status toolchain_fingerprint(graft_device device, graft_sink text) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (text.write == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "toolchain_fingerprint: no sink");
+  if (text.write == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "toolchain_fingerprint: no sink given");
   const std::string identity = identity_of(device);
   text.write(text.context, identity.data(), identity.size());
   return GRAFT_OK;
@@ -106,11 +107,11 @@ graft_status kernel_find(graft_device device, graft_program program, const char*
                          graft_kernel* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (name == nullptr || out == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "kernel_find: no name or no place given");
+    return fail(GRAFT_INVALID_ARGUMENT, "kernel_find: no name or no out pointer given");
   }
   if (program == nullptr) {
     return fail(GRAFT_NOT_FOUND,
-                "the VEDA driver has no kernels of its own, so no " + std::string(name));
+                "the VEDA driver has no kernel pack, so no kernel " + std::string(name));
   }
   std::lock_guard lock(program->mutex);
   std::unique_ptr<graft_kernel_s>& kernel = program->kernels[name];

@@ -79,7 +79,7 @@ def _attached(report: Report) -> str | None:
     wanted = os.environ.get("GRAFT_DEVICE_NAME")
     if wanted and wanted != name:
         report.problem(
-            f"GRAFT_DEVICE_NAME asks for '{wanted}', which cannot be: "
+            f"GRAFT_DEVICE_NAME asks for '{wanted}', which is not possible: "
             f"{naming.flaw(wanted) or 'another package uses it'}",
             f"Choose another name. The device is called '{name}'.",
         )
@@ -104,9 +104,9 @@ def _drivers(report: Report) -> None:
     for name, path in _C.drivers():
         report.good(f"'{name}' loaded from {path}")
         if name in absences:
-            report.say(f"           it finds no device on this machine{_because(absences[name])}")
+            report.say(f"           finds no device on this machine{_because(absences[name])}")
         elif name not in asked and path not in [refused for refused, _ in refusals]:
-            report.say("           not asked for devices: GRAFT_DEVICES does not name it")
+            report.say("           not used: GRAFT_DEVICES does not name this driver")
         for driver, ordinal, device, index in _C.found_devices():
             if driver == name:
                 report.say(f"           {driver}:{ordinal} is '{device}' ({_use_of(index)})")
@@ -122,7 +122,7 @@ def _use_of(index: int) -> str:
     from torch_graft.device import accelerator
 
     if index < 0:
-        return "not used; GRAFT_DEVICES may name it"
+        return "not used; name this device in GRAFT_DEVICES to use it"
     if index < accelerator.device_count():
         return f"number {index}"
     return "carries a device of torch.device('ve')"
@@ -154,7 +154,9 @@ def _device(report: Report, where: str, facts: DeviceProperties) -> None:
         report.problem(f"{text} cannot compute", str(error))
         return
     if values != [2, 2]:
-        report.problem(f"{text}: ones + 1 gives {values}", "Its driver computes wrongly.")
+        report.problem(
+            f"{text}: ones + 1 gives {values}", "The driver computes wrongly: ask its vendor."
+        )
     elif fallbacks:
         report.problem(f"{text}; ones + 1 gives {values}, computed by the CPU", _why(fallbacks))
     else:
@@ -189,11 +191,11 @@ def _limits(facts: DeviceProperties) -> list[str]:
     missing = [str(one).removeprefix("torch.") for one in every if one not in facts.dtypes]
     limits = []
     if not facts.kernels:
-        limits.append("no kernels: its driver states no dialect, or leaves out kernel_launch")
+        limits.append("no kernels: the driver states no dialect, or lacks kernel_launch")
     elif not facts.compiler:
-        limits.append("no compiler: only the kernels of its driver's pack run on it")
+        limits.append("no compiler: only the kernels of the driver's pack run")
     if missing:
-        limits.append(f"its kernels do not compute in {', '.join(missing)}")
+        limits.append(f"no kernels for {', '.join(missing)}")
     if facts.max_arguments:
         limits.append(f"a kernel takes at most {facts.max_arguments} arguments")
     if facts.max_allocation < facts.total_memory:
@@ -205,11 +207,13 @@ def _slot(report: Report) -> None:
     """The devices of torch.device("ve"), and what their driver needs of the machine."""
     report.say("torch.device('ve')")
     if not ve.attached():
-        report.say(f"  left to others: {ve.VARIABLE}=0, or another package serves it")
+        report.say(
+            f"  not served by Graft: {ve.VARIABLE}=0, or another package serves this device type"
+        )
         return
     count = torch.ve.device_count()
     if count == 0:
-        report.say("  no device. What the drivers above say is why; GRAFT_VE_DEVICES names them")
+        report.say("  no device: see the drivers above; GRAFT_VE_DEVICES names them")
     served = set()
     for index in range(count):
         where = f"ve:{index}"
@@ -233,7 +237,7 @@ def _veda(report: Report, needed: bool) -> None:
     found = shutil.which(compiler)
     if found is None and needed:
         report.problem(
-            f"there is no compiler '{compiler}' for Vector Engines",
+            f"the compiler '{compiler}' for Vector Engines is missing",
             "Operators run on the CPU instead. Install NEC's ncc, or name a compiler in "
             "GRAFT_VE_CC (drivers/veda/README.md).",
         )
@@ -246,14 +250,14 @@ def _compiler(report: Report, name: str) -> None:
     report.say("Compiler of the host driver")
     indices = _host_devices()
     if not indices:
-        report.say("  not needed: no device is the host driver's")
+        report.say("  not needed: no device belongs to the host driver")
         return
     fallbacks = _compute_unpacked(f"{name}:{indices[0]}")
     if fallbacks:
         report.problem(
             f"no kernel can be compiled: {_why(fallbacks)}",
             "Operators whose kernels were not built ahead of time run on the CPU instead. "
-            "`pip install torch-graft[compiler]` brings a compiler that is found without a setting.",
+            "`pip install torch-graft[compiler]` installs a compiler that Graft finds without a setting.",
         )
     else:
         report.good(f"{_found_compiler()}; it compiled a kernel")

@@ -36,7 +36,7 @@ def tune(index: int, candidates: int) -> int:
         print(f"tune: {error}", file=sys.stderr)
         return 1
     if not table.best:
-        print("No shape runs on this device: nothing was kept.", file=sys.stderr)
+        print("No shape runs on this device, so nothing was kept.", file=sys.stderr)
         return 1
     print("\nKept for this device and this version of its driver:")
     for row, (shape, gflops) in table.best.items():

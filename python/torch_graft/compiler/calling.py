@@ -67,7 +67,7 @@ def on_device(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
         return True
     where = ", ".join(f"{name} on {device}" for device, name in places.items())
     raise RuntimeError(
-        f"the model and the arguments of a call lie on one device, not on several: {where}. "
+        f"the model and the arguments of a call must be on one device, but are on several: {where}. "
         "Move them with .to(device)."
     )
 
@@ -131,7 +131,7 @@ class _Compiled:
         finally:
             _watched.runs = outer
         if tensors is None:
-            _record(model, f"{_SLOWLY}: arguments hold objects that are not compared")
+            _record(model, f"{_SLOWLY}: Graft cannot compare objects in the arguments")
         elif len(runs) != 1:
             _record(model, f"{_SLOWLY}: a call runs {len(runs)} graphs")
         elif not state.holds(model):
@@ -150,11 +150,11 @@ class _Compiled:
         self, error: Exception, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         reason = _reason(error)
-        _record(model, f"runs eagerly, since it cannot be compiled: {reason}")
+        _record(model, f"runs eagerly, because the compiler refuses it: {reason}")
         if reason not in self.told:
             self.told.add(reason)
             warnings.warn(
-                f"{type(model).__name__} runs eagerly, since it cannot be compiled: {reason}",
+                f"{type(model).__name__} runs eagerly, because the compiler refuses it: {reason}",
                 stacklevel=5,
             )
         if _C.argument_tensors(args, kwargs) is not None:
@@ -170,7 +170,7 @@ class _Compiled:
         form = known.form(result)
         if form is None or any(source is None for source in sources):
             which = "a result" if form is None else "an input of the graph"
-            _record(model, f"{_SLOWLY}: {which} comes from where it is not looked for")
+            _record(model, f"{_SLOWLY}: the source of {which} is unknown")
             return
         direct = built.direct(len(inputs), len(outputs))
         function = built.function if direct is None else direct

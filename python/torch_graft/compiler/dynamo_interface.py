@@ -120,8 +120,8 @@ def _refuse_inductor(name: str) -> None:
         def __call__(self, gm: torch.fx.GraphModule) -> None:
             raise RuntimeError(
                 f"Inductor and AOTInductor write no code for device '{name}'. Call torch.compile "
-                f'without a backend or with backend="{_BACKEND}"; a program to keep is saved with '
-                "torch.export.save and compiled after torch.export.load."
+                f'without a backend or with backend="{_BACKEND}"; to keep a program, save it with '
+                "torch.export.save and compile it after torch.export.load."
             )
 
         def uuid(self) -> str:

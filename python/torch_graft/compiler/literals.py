@@ -38,7 +38,7 @@ def float_text(number: float) -> str:
 def dtype_text(dtype: torch.dtype) -> str:
     if dtype not in DTYPES:
         raise Inexpressible(
-            f"{dtype} is none of the compiler's dtypes ({', '.join(DTYPES.values())})"
+            f"got {dtype}, expected one of the compiler's dtypes ({', '.join(DTYPES.values())})"
         )
     return DTYPES[dtype]
 
@@ -62,10 +62,10 @@ def literal_text(value: object, sizes: Sizes) -> str:
     if isinstance(value, torch.device):
         return f"@{carrier(value)}"
     if isinstance(value, complex):
-        raise Inexpressible("complex numbers have no text")
+        raise Inexpressible("complex numbers have no text form")
     if isinstance(value, torch.SymFloat | torch.SymBool):
         raise Inexpressible(f"a {type(value).__name__} as an argument depends on the call")
-    raise Inexpressible(f"an argument of type {type(value).__name__} has no text")
+    raise Inexpressible(f"an argument of type {type(value).__name__} has no text form")
 
 
 def type_text(tensor: torch.Tensor, sizes: Sizes) -> str:

@@ -86,7 +86,7 @@ def optimize(
     example_inputs: arguments of a call, to check it and, on the device, to compile it now. mode:
     "inference" runs as under torch.no_grad(). dynamic: sizes of inputs are symbols; None: once they
     have changed. dtype: float16 or bfloat16, computes as under torch.autocast. Raises TypeError and
-    ValueError for what is none of these.
+    ValueError for invalid arguments.
     """
     _check(model, example_inputs, mode, dtype)
     optimized = rebuilt(type(model), Options(mode, dynamic, dtype))
@@ -101,19 +101,21 @@ def optimize(
 
 def _check(model: Any, inputs: tuple[Any, ...], mode: str, dtype: torch.dtype | None) -> None:
     if not isinstance(model, torch.nn.Module):
-        raise TypeError(f"optimize() takes a torch.nn.Module, not a {type(model).__name__}")
+        raise TypeError(f"optimize() takes a torch.nn.Module, got a {type(model).__name__}")
     name = type(model).__name__
     if isinstance(model, Optimized):
-        raise TypeError(f"the {name} is optimized already: give optimize() the module behind it")
+        raise TypeError(f"the {name} is already optimized: give optimize() the original module")
     if isinstance(model, torch.nn.parallel.DistributedDataParallel):
-        raise TypeError("optimize the module first and wrap it in DistributedDataParallel then")
+        raise TypeError(
+            "optimize() got a DistributedDataParallel: optimize the module first, then wrap it"
+        )
     if isinstance(model, torch.jit.ScriptModule | inside.OptimizedModule):
-        raise TypeError(f"a {name} is compiled already: give optimize() the module behind it")
+        raise TypeError(f"a {name} is already compiled: give optimize() the original module")
     if mode not in _MODES:
-        raise ValueError(f'mode is "inference" or "training", not {mode!r}')
+        raise ValueError(f'mode must be "inference" or "training", got {mode!r}')
     if dtype is not None and dtype not in _DTYPES:
         raise ValueError(
-            f"dtype is torch.float16, torch.bfloat16 or None, not {dtype}: convert the model for others"
+            f"dtype must be torch.float16, torch.bfloat16 or None, got {dtype}: convert the model instead"
         )
     if inputs:
         try:

@@ -63,7 +63,7 @@ class Sizes:
             for part in parts[1:]:
                 text = f"{_FOLDED[kind]}({text}, {part})"
             return text
-        raise Inexpressible(f"the size {expression} uses {kind}, which the text form has not")
+        raise Inexpressible(f"the size {expression} uses {kind}, which the text form lacks")
 
     def _factor(self, expression: Any, environment: Any) -> str:
         return f"({self._expression(expression, environment)})"
@@ -71,14 +71,14 @@ class Sizes:
     def _power(self, expression: Any, environment: Any) -> str:
         base, exponent = expression.args
         if not exponent.is_Integer or not 0 < int(exponent) <= 16:
-            raise Inexpressible(f"the size {expression} is no whole power")
+            raise Inexpressible(f"the size {expression} is not a power of 1 to 16")
         return "*".join([self._factor(base, environment)] * int(exponent))
 
     def _symbol(self, symbol: Any, environment: Any) -> str:
         name = str(symbol)
         if name not in self.symbols:
             if not name.isidentifier() or not name.isascii() or name in _WORDS:
-                raise Inexpressible(f"{name} is no name of a size")
+                raise Inexpressible(f"{name} cannot name a size")
             self.symbols[name] = _facts(symbol, environment)
         return name
 

@@ -94,7 +94,7 @@ class _Writer:
             self.generators[node] = len(self.generators)
             return
         if not isinstance(value, torch.Tensor):
-            raise refuse(node, f"an input of type {type(value).__name__}, which is no tensor")
+            raise refuse(node, f"an input of type {type(value).__name__}, expected a tensor")
         kind = self.boundary.kinds.get(node.name, "activation")
         if value.device != self.device and self.boundary.reads_numbers:
             kind = "scalar"
@@ -178,7 +178,7 @@ class _Writer:
         source, position = node.args
         names = self.several.get(source) if isinstance(source, fx.Node) else None
         if names is None or not isinstance(position, int):
-            raise refuse(node, "an item of what is no list of results")
+            raise refuse(node, "an item of a value that is no list of results")
         name = names[position]
         if name is not None:
             self.names[node] = name
@@ -280,7 +280,7 @@ class _Writer:
         for symbol, facts in self.sizes.symbols.items():
             if symbol not in self.origins:
                 raise Refusal(f"the graph compiler does not take graph {name}: no size or integer "
-                              f"of the call tells {symbol}")  # fmt: skip
+                              f"of the call determines {symbol}")  # fmt: skip
             high = "inf" if facts.high is None else facts.high
             lines.append(f"symbol {symbol} range {facts.low}..{high} hint {facts.hint} "
                          f"from {self.origins[symbol]}")  # fmt: skip

@@ -59,7 +59,7 @@ def make_graphed_callables(
     several = callables if isinstance(callables, tuple) else (callables,)
     samples = (sample_args,) if one else sample_args
     if len(samples) != len(several):
-        raise ValueError(f"{len(several)} callables need as many sample_args, not {len(samples)}")
+        raise ValueError(f"{len(several)} callables need as many sample_args, got {len(samples)}")
     pool = graph_pool_handle() if pool is None else pool
     parts = [_Part(each, args, allow_unused_input, pool)
              for each, args in zip(several, samples, strict=True)]  # fmt: skip
@@ -153,7 +153,7 @@ class _Part:
         def call(*args: Any) -> Any:
             flat, spec = inside.tree_flatten(args)
             if spec != self.spec_in:
-                raise ValueError(f"expected arguments like the sample, {self.spec_in}, not {spec}")
+                raise ValueError(f"expected arguments like the sample, {self.spec_in}, got {spec}")
             outputs = replayed.apply(*flat, *self.parameters)
             return inside.tree_unflatten(outputs, self.spec_out)
 

@@ -154,7 +154,9 @@ def record_memory_history(
         ("stacks", stacks, ("python", "all")),
     ):  # fmt: skip
         if value not in allowed:
-            raise ValueError(f"{name} is one of {', '.join(map(repr, allowed))}, not {value!r}")
+            raise ValueError(
+                f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}"
+            )
     entries = min(max_entries, 2**40) if enabled == "all" else 0
     kept = stacks if enabled is not None and context is not None else ""
     for index in _indices(device):

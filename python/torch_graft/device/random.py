@@ -19,7 +19,7 @@ def _checked(seed: int) -> int:
     """The seed, of the range that torch.manual_seed takes: negative ones count from 2**64 down."""
     seed = int(seed)
     if not -(2**63) <= seed < 2**64:
-        raise ValueError(f"a seed lies between -2**63 and 2**64 - 1, not {seed}")
+        raise ValueError(f"a seed must be between -2**63 and 2**64 - 1, got {seed}")
     return seed
 
 

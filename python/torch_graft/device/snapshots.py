@@ -13,7 +13,7 @@ from torch_graft import _C
 def of(indices: list[int], augment_with_fx_traces: bool = False) -> dict[str, Any]:
     """A snapshot of devices by index; their traces stand in the order of indices."""
     if augment_with_fx_traces:
-        raise NotImplementedError("a snapshot tells nothing of FX graphs")
+        raise NotImplementedError("a snapshot has no FX traces: give augment_with_fx_traces=False")
     segments: list[dict[str, Any]] = []
     traces: list[list[dict[str, Any]]] = []
     for index in indices:

@@ -50,16 +50,16 @@ def create(given: Any, options: Any = None) -> ProcessGroup:
 
     if not c10d.is_gloo_available():
         raise RuntimeError(
-            f"the backend '{_device}' meets its ranks through Gloo, and this build of PyTorch has none"
+            f"the backend '{_device}' needs Gloo, which this build of PyTorch lacks: install another build"
         )
     if options is not None and not isinstance(options, _C.GroupOptions):
         raise TypeError(
-            f"pg_options of the backend '{_device}' are torch_graft._C.GroupOptions, "
-            f"not {type(options).__name__}"
+            f"pg_options of the backend '{_device}' must be torch_graft._C.GroupOptions, "
+            f"got {type(options).__name__}"
         )
     engine = os.environ.get(VARIABLE, "auto")
     if engine not in ENGINES:
-        raise ValueError(f"{VARIABLE}={engine}: it is one of {', '.join(ENGINES)}")
+        raise ValueError(f"{VARIABLE}={engine}: expected one of {', '.join(ENGINES)}")
     rank, size = given.group_rank, given.group_size
     mirrored = simulation.ranks() > 0
     _log.info("rank %d of %d joins group '%s': engine %s, timeout %s", rank, size, given.group_id,

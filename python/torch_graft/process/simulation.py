@@ -30,7 +30,7 @@ def run(settings: str, script: str, arguments: list[str]) -> None:
     """
     size = ranks(settings)
     if size == 0:
-        raise SystemExit(f"simulate: '{settings}' has no ranks=N above 1")
+        raise SystemExit(f"simulate: '{settings}' has no ranks=N; give a number above 1")
     os.environ.update(
         {VARIABLE: settings, "RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": str(size), "LOCAL_WORLD_SIZE": str(size)}
     )  # fmt: skip

@@ -29,7 +29,7 @@ def attach() -> None:
     global _attached
     chosen = os.environ.get(VARIABLE, "1")
     if chosen not in ("0", "1"):
-        warnings.warn(f"{VARIABLE}={chosen}: expected 0 or 1, took 1", stacklevel=3)
+        warnings.warn(f"{VARIABLE}={chosen}: expected 0 or 1; Graft uses 1", stacklevel=3)
     if chosen == "0":
         _log.info("torch.device('%s') left to others: %s=0", NAME, VARIABLE)
         return
@@ -39,8 +39,8 @@ def attach() -> None:
 
     if _C.ve.taken() or hasattr(torch, NAME) or _another_will_come():
         warnings.warn(
-            "Graft leaves torch.device('ve') alone: another package serves it. Uninstall one of "
-            f"the two packages, or set {VARIABLE}=0 to keep Graft out of it without this warning.",
+            "Graft does not serve torch.device('ve'), because another package does. Uninstall one of "
+            f"the two packages, or set {VARIABLE}=0 to silence this warning.",
             stacklevel=3,
         )
         return

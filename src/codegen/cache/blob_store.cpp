@@ -73,12 +73,12 @@ bool BlobStore::open_folder() {
   }
   struct stat found {};
   if (stat(folder_.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) {
-    warn("it is not a folder");
+    warn("the path is not a folder");
     return false;
   }
   // What others may write there would run in this process.
   if (found.st_uid != geteuid() || (found.st_mode & 0022) != 0) {
-    warn("others may write to it: it must be yours, with mode 0700");
+    warn("other users may write to the folder: make it yours, with mode 0700");
     return false;
   }
   for (const auto& file : fs::directory_iterator(folder_, error)) bytes_ += file.file_size(error);
@@ -89,8 +89,8 @@ void BlobStore::warn(const std::string& what) {
   if (warned_) return;
   warned_ = true;
   std::fprintf(stderr,
-               "graft: warning: kernel cache %s: %s. Kernels are compiled again where they are "
-               "missing; GRAFT_CACHE_DIR names another folder.\n",
+               "graft: warning: kernel cache %s: %s. Missing kernels are compiled again; "
+               "GRAFT_CACHE_DIR names another folder.\n",
                folder_.c_str(), what.c_str());
 }
 

@@ -96,7 +96,7 @@ class Entry {
                   fmt::format("{} runs no generated kernels: its driver {}", device.label(),
                               device.properties().dialect[0] == '\0'
                                   ? "states no dialect"
-                                  : "leaves out kernel_find and kernel_launch"));
+                                  : "lacks kernel_find or kernel_launch"));
     }
     const ir::Kernel kernel = fit(make(), device, key);
     dump_sources(key, kernel);
@@ -107,8 +107,9 @@ class Entry {
     }
     kernel_ = nullptr;
     if (table.program_compile == nullptr || table.program_load == nullptr) {
-      throw Error(GRAFT_UNSUPPORTED, fmt::format("{} has no compiler and its pack lacks {}",
-                                                 device.label(), program.name));
+      throw Error(GRAFT_UNSUPPORTED,
+                  fmt::format("{} has no compiler, and the driver's pack lacks {}", device.label(),
+                              program.name));
     }
     const std::string toolchain = fingerprint(device);
     const std::string file = hash_text(toolchain + "\n" + program.source);

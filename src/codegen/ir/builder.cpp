@@ -49,7 +49,7 @@ Address pick(const std::vector<Address>& addresses, Value which) {
   Address result = addresses.at(0);
   for (size_t i = 0; i < addresses.size(); ++i) {
     if (addresses[i].index != result.index + i) {
-      reject(which.builder(), "pick takes addresses that were declared one after another");
+      reject(which.builder(), "pick takes addresses of consecutive parameters");
     }
   }
   result.picked = which.builder()

@@ -16,14 +16,14 @@ void check_limits(const ir::Kernel& kernel, const std::string& key,
   }
   if (local > has.local_memory_bytes) {
     throw Error(GRAFT_UNSUPPORTED,
-                fmt::format("{} has {} of local memory for a group, but the kernel {} takes {}",
+                fmt::format("{} has {} of local memory for a group, but the kernel {} needs {}",
                             label, bytes_text(has.local_memory_bytes), key, bytes_text(local)));
   }
   const size_t arguments = kernel.parameters.size();
   if (has.max_arguments != 0 && arguments > has.max_arguments) {
     throw Error(GRAFT_UNSUPPORTED,
-                fmt::format("{} takes {} arguments in a launch, but the kernel {} has {}", label,
-                            has.max_arguments, key, arguments));
+                fmt::format("{} takes at most {} arguments in a launch, but the kernel {} has {}",
+                            label, has.max_arguments, key, arguments));
   }
   for (const ir::Parameter& parameter : kernel.parameters) {
     if (has.dtypes == 0 || (has.dtypes >> parameter.dtype & 1) != 0 || !parameter.is_address) {

@@ -129,7 +129,7 @@ class Verifier {
     for (const Legal& row : kLegal) {
       if (row.opcode == it.opcode) legal = &row;
     }
-    require(legal != nullptr, "not a legal instruction");
+    require(legal != nullptr, "unknown instruction");
     require(!legal->gpu_like_only || kernel_.family == Family::kGpuLike,
             "barriers, local memory and sub-groups belong to the GPU-like family");
     int operands = operands_of(it.opcode);
@@ -159,14 +159,15 @@ class Verifier {
       case Rule::kCompares:
       case Rule::kLoops:
         for (int i = 0; i < operands; ++i)
-          require(operand(it, i) == type, "operands' types differ");
+          require(operand(it, i) == type, "the operands' types differ");
         break;
       case Rule::kSelects:
         require(operand(it, 0) == Type::kBool, "the condition is not a bool");
-        require(operand(it, 1) == type && operand(it, 2) == type, "operands' types differ");
+        require(operand(it, 1) == type && operand(it, 2) == type, "the operands' types differ");
         break;
       case Rule::kExchanges:
-        require(operand(it, 0) == type && operand(it, 1) == Type::kI32, "operands' types differ");
+        require(operand(it, 0) == type && operand(it, 1) == Type::kI32,
+                "the operands' types differ");
         require(bytes_of(type) >= 4, "not defined for this type");
         break;
       case Rule::kSpreads:
@@ -190,7 +191,7 @@ class Verifier {
   }
 
   void memory(const Instruction& it, Type type) const {
-    require(it.index < kernel_.parameters.size(), "no such parameter");
+    require(it.index < kernel_.parameters.size(), "the parameter does not exist");
     const Parameter& parameter = kernel_.parameters[it.index];
     const uint32_t access = it.opcode == Opcode::kLoad ? GRAFT_ACCESS_READ : GRAFT_ACCESS_WRITE;
     require(parameter.is_address && (parameter.access & access) != 0,
@@ -202,13 +203,14 @@ class Verifier {
             "positions are i64 or i32");
     const Id picked = it.operands[operands_of(it.opcode)];
     if (picked == kNoId) return;
-    require(picked < at_ && visible_[picked], "a pick comes later or its block is closed");
+    require(picked < at_ && visible_[picked], "the pick comes later or its block is closed");
     const Instruction& pick = kernel_.body[picked];
     require(pick.opcode == Opcode::kPick && pick.index == it.index, "not a pick of this parameter");
   }
 
   void alike(const Instruction& it) const {
-    require(it.bits > 0 && it.index + it.bits <= kernel_.parameters.size(), "no such parameters");
+    require(it.bits > 0 && it.index + it.bits <= kernel_.parameters.size(),
+            "the parameters do not exist");
     const Parameter& first = kernel_.parameters[it.index];
     for (uint64_t i = 0; i < it.bits; ++i) {
       const Parameter& parameter = kernel_.parameters[it.index + i];
@@ -243,7 +245,7 @@ class Verifier {
       leave();
       blocks_.push_back({Opcode::kElse, at_});
     } else if (it.opcode == Opcode::kEnd) {
-      require(!blocks_.empty(), "nothing to close");
+      require(!blocks_.empty(), "no loop and no if to close");
       leave();
     }
   }

@@ -107,7 +107,7 @@ Value integer_power(Value base, Value exponent) {
 void require_half(graft_dtype dtype) {
   if (is_half(dtype)) return;
   throw std::logic_error(
-      fmt::format("no conversion of {}: give a half type", graft::name_of(dtype)));
+      fmt::format("no conversion of {}: give float16 or bfloat16", graft::name_of(dtype)));
 }
 
 Value float16_to_f32(Value stored) {
@@ -154,7 +154,7 @@ bool is_defined(Math function, Type type) {
 
 Kernel define(Math function, Type type) {
   if (!is_defined(function, type)) {
-    throw std::logic_error(fmt::format("{} has no definition for {}: the dialect must have its own",
+    throw std::logic_error(fmt::format("{} has no definition for {}: the dialect must define it",
                                        name_of(function), name_of(type)));
   }
   const graft_dtype dtype = dtype_of(type);

@@ -89,8 +89,8 @@ std::string_view vectors_of(const std::vector<Kernel>& kernels, const Dialect& d
     const auto wide = [](const Instruction& it) { return is_vector(it.type); };
     if (std::ranges::none_of(kernel.body, wide)) continue;
     if (!dialect.vectors().empty()) return dialect.vectors();
-    throw std::logic_error("kernel " + kernel.name + " has vectors, dialect " + dialect.name() +
-                           " does not");
+    throw std::logic_error("kernel " + kernel.name + " has vectors, but dialect " + dialect.name() +
+                           " lacks them");
   }
   return "";
 }

@@ -49,7 +49,7 @@ class Verifier {
     require(!reserved.contains(symbol.name), what, "the name is a word of the text form");
     require(symbol.low <= symbol.high, what, "the range is empty");
     require(symbol.hint >= symbol.low && symbol.hint <= symbol.high, what,
-            "the hint lies outside the range");
+            "the hint is outside the range");
     require(symbol.dim >= 0, what, "the dimension or integer is negative");
     if (symbol.value == kNone) return;
     require(symbol.value < graph_.values.size(), what, "its value does not exist");
@@ -57,14 +57,15 @@ class Verifier {
     require(static_cast<size_t>(symbol.dim) < type.sizes.size(), what,
             "its value has no such dimension");
     require(type.sizes[symbol.dim] == Size::symbol(symbol.name), what,
-            "the size that it comes from is not this symbol alone");
+            "its size is not this symbol alone");
   }
 
   void check_type(ValueId id, const std::string& what) const {
     const TensorType& type = graph_.values[id].type;
-    require(size_of(type.dtype) != 0, what, "its dtype is not known");
+    require(size_of(type.dtype) != 0, what, "its dtype is unknown");
     require(type.sizes.size() <= kMaxRank, what, "it has more than 16 dimensions");
-    require(type.sizes.size() == type.strides.size(), what, "it has not as many strides as sizes");
+    require(type.sizes.size() == type.strides.size(), what,
+            "the numbers of its sizes and strides differ");
     for (size_t i = 0; i < type.sizes.size(); ++i) {
       for (const Size& size : {type.sizes[i], type.strides[i]}) {
         require(!size.is_constant() || size.constant_part() >= 0, what,
@@ -91,7 +92,7 @@ class Verifier {
     require(value.origin == Origin::kInput, what, "it is not marked as an input");
     if (value.alias != kNone) {
       require(value.alias < graph_.values.size() && defined_[value.alias], what,
-              "what it aliases is no earlier input");
+              "it aliases a value that is no earlier input");
     }
     require(value.kind != InputKind::kScalar || (value.type.sizes.empty() && !value.mutated), what,
             "a scalar has no dimensions and is not mutated");
@@ -107,12 +108,12 @@ class Verifier {
     if (!value.external.empty()) return;
     const bool integer = is_integral(value.type.dtype);
     require((integer ? value.data.size() : value.whole.size()) == 0, what,
-            "its elements are not of its dtype");
+            "its elements have another dtype");
     const size_t elements = integer ? value.whole.size() : value.data.size();
     const Size count = value.type.count();
     require(!is_complex(value.type.dtype), what, "complex elements have no text: use external");
     require(elements == 1 || count.is(static_cast<int64_t>(elements)), what,
-            "it has neither one element nor as many as its type");
+            "it has neither one element nor those of its type");
   }
 
   void check_node(NodeId id) {
@@ -127,15 +128,15 @@ class Verifier {
       operands.insert(value);
     });
     for (ValueId value : node.writes) {
-      require(operands.contains(value), what, "it writes what is no operand");
+      require(operands.contains(value), what, "it writes a value that is no operand");
     }
     require(node.views == kNone || operands.contains(node.views), what,
-            "it views what is no operand");
+            "it views a value that is no operand");
     check_marks(node, what);
     for (ValueId result : node.results) {
       if (result == kNone) continue;
       require(result < graph_.values.size() && graph_.values[result].node == id, what,
-              "a result does not belong to it");
+              "a result belongs to another node");
       define(result, what + ", result " + value_name(result));
     }
     check_shape(node, what);
@@ -177,9 +178,9 @@ class Verifier {
               "its value is not defined");
     }
     require((output.kind == Output::Kind::kValue) == (output.value != kNone), what,
-            "it is a value exactly when it names one");
+            "its kind and its value contradict each other");
     require(output.mutation == kNone || graph_.values[output.mutation].origin == Origin::kInput,
-            what, "what it is the mutation of is no input");
+            what, "it mutates a value that is no input");
   }
 
   void check_writes(const Effects& effects, NodeId id) const {
@@ -213,7 +214,7 @@ class Verifier {
     }
     if (grouped.empty()) return;
     require(!ScheduleUnits(graph_, effects).sorted().empty(), "its groups",
-            "two of them, or one and a node outside, need one another's results");
+            "two groups, or a group and a node outside, need each other's results");
   }
 
   void check_kind(const Group& group, const std::string& what) const {

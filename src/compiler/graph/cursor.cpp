@@ -186,7 +186,7 @@ Size Cursor::product() {
 }
 
 Size Cursor::factor() {
-  if (++depth_ > kMaxDepth) fail("at most 64 parentheses inside one another");
+  if (++depth_ > kMaxDepth) fail("at most 64 nested parentheses");
   Size result;
   if (accept("(")) {
     result = size();
@@ -209,7 +209,7 @@ Size Cursor::factor() {
       else if (name == "min")
         result = Size::min(a, b);
       else
-        reject(fmt::format("\"{}\" is none of floordiv, mod, max, min", name));
+        reject(fmt::format("expected floordiv, mod, max or min, found \"{}\"", name));
     } else {
       result = Size::symbol(name);
     }

@@ -70,8 +70,8 @@ class Parser {
     }
     if (line_ != kFirstLine) {
       cursor.reject(
-          fmt::format("this is version {} of the text form; this Graft reads version 1: "
-                      "use the Graft that wrote it, or write it anew",
+          fmt::format("the text form has version {}, but this Graft reads version 1: write the "
+                      "text again, or use the Graft that wrote it",
                       line_.substr(12)));
     }
     if (!next_line()) Cursor("", number_ + 1).fail("\"graph\" and a name");
@@ -116,7 +116,7 @@ class Parser {
     symbol.hint = c.integer("the hint");
     if (!c.accept_word("from")) c.fail("\"from\"");
     if (c.accept_word("integer")) {
-      symbol.dim = c.integer("which integer of the call");
+      symbol.dim = c.integer("the number of the call's integer");
     } else {
       const std::string value = c.name();
       c.expect("[", "before the dimension");
@@ -230,7 +230,7 @@ class Parser {
   }
 
   Argument literal(Cursor& c, int depth) {
-    if (depth > kMaxListDepth) c.reject("lists lie more than 16 deep inside one another");
+    if (depth > kMaxListDepth) c.reject("lists are nested more than 16 deep");
     Argument argument;
     if (c.peek() == '%') return Argument::of(use(c));
     if (c.peek() == '@') return Argument::of_word(c.word());
@@ -347,7 +347,7 @@ class Parser {
     if (!known) c.fail("pointwise, reduction, matmul or convolution");
     while (!c.at_end()) {
       const GraphValue& value = graph_.values[use(c)];
-      if (value.node == kNone) c.reject(fmt::format("%{} is no node's result", value.name));
+      if (value.node == kNone) c.reject(fmt::format("%{} is not a node's result", value.name));
       group.nodes.push_back(value.node);
     }
     if (group.nodes.empty()) c.fail("the results of the group's nodes");

@@ -76,13 +76,17 @@ std::string term_text(const Size::Term& term) {
 }  // namespace
 
 int64_t floor_div(int64_t a, int64_t b) {
-  if (b == 0) throw Error(GRAFT_INVALID_ARGUMENT, "a symbolic size is divided by 0");
+  if (b == 0)
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "a symbolic size is divided by 0: give the divisor's symbols a range above 0");
   if (b == -1) return multiply(a, -1);
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 
 int64_t floor_mod(int64_t a, int64_t b) {
-  if (b == 0) throw Error(GRAFT_INVALID_ARGUMENT, "a symbolic size is divided by 0");
+  if (b == 0)
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "a symbolic size is divided by 0: give the divisor's symbols a range above 0");
   if (b == -1) return 0;
   const int64_t rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;

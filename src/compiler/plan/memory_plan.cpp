@@ -192,7 +192,7 @@ void check(const Graph& graph, const MemoryPlan& plan, const Placement& placemen
       const std::string output = "%" + graph.values[plan.outputs[host].value].name;
       if (end > placement.room[host]) wrong(name(i) + " leaves " + output);
       if (plan.outputs[host].first <= plan.buffers[i].last) {
-        wrong(name(i) + " lives when " + output + " is written, which it lies in");
+        wrong(name(i) + " lives when " + output + " is written, whose memory it uses");
       }
     }
     if (begin == end) continue;

@@ -42,7 +42,7 @@ class CapturedRun {
   void begin(std::span<const BaseMemory> bases);
 
   // Runs a step and notes its commands. Steps come in their order; those that do not come stay out,
-  // as do those that a capture cannot hold and those that name memory of nobody.
+  // as do those that a capture cannot hold and those that use memory no base covers.
   template <class Run>
   void note(size_t step, Stream& stream, Run&& run) {
     CommandCapture capture(stream);

@@ -38,7 +38,7 @@ class Executor::Frame {
     take_apart_on(stream_, effects, &graph_, host_);
     for (const Symbol& symbol : graph_.symbols) {
       const bool made = symbol.value != kNone && graph_.values[symbol.value].node != kNone;
-      if (made) unsupported("symbol " + symbol.name, "a node's result decides its size");
+      if (made) unsupported("symbol " + symbol.name, "its size comes from a node's result");
     }
     const ScheduleUnits units(graph_, effects);
     const std::vector<UnitId> order = units.sorted();
@@ -71,7 +71,7 @@ class Executor::Frame {
     if (inputs.size() != graph_.inputs.size() || results.size() != graph_.outputs.size()) {
       throw Error(
           GRAFT_INVALID_ARGUMENT,
-          fmt::format("graph {} takes {} tensors and gives {}, not {} and {}", graph_.name,
+          fmt::format("graph {} takes {} tensors and returns {}, got {} and {}", graph_.name,
                       graph_.inputs.size(), graph_.outputs.size(), inputs.size(), results.size()));
     }
     if (symbols_.bind(inputs, integers) || now_ == nullptr) resize();
@@ -116,7 +116,7 @@ class Executor::Frame {
       const bool view = node.views != kNone && node.writes.empty() && !node.has_effect();
       for (ValueId result : node.results) {
         if (result != kNone && node.views != kNone && !places_.offset(result)) {
-          unsupported("node " + graph_.describe(nodes[0]), "where its elements lie is not known");
+          unsupported("node " + graph_.describe(nodes[0]), "the place of its elements is unknown");
         }
       }
       if (view) return;

@@ -48,7 +48,7 @@ void ValuePlaces::check_input(const Graph& graph, size_t index, const TensorView
   if (fits) return;
   throw Error(GRAFT_INVALID_ARGUMENT,
               fmt::format("graph {}: input %{} has another dtype, size or stride than the graph "
-                          "was compiled for: compile it anew",
+                          "was compiled for: compile the graph again",
                           graph.name, value.name));
 }
 

@@ -187,7 +187,8 @@ class Fft {
 void check(const TensorView& complex, const TensorView& other, std::span<const int> dims) {
   const graft_dtype part = part_of(complex.dtype);
   if (part != GRAFT_FLOAT32 && part != GRAFT_FLOAT64) {
-    throw Error(GRAFT_UNSUPPORTED, std::string("no Fourier transform of ") + name_of(part));
+    throw Error(GRAFT_UNSUPPORTED, std::string("fft: no kernel for ") + name_of(part) +
+                                       "; convert to float32 or float64");
   }
   bool fits = is_complex(complex.dtype) && part_of(other.dtype) == part &&
               complex.rank == other.rank && !dims.empty();
@@ -197,7 +198,9 @@ void check(const TensorView& complex, const TensorView& other, std::span<const i
     const bool half = d == dims.back() && complex.sizes[d] == other.sizes[d] / 2 + 1;
     fits = same || half;
   }
-  if (!fits) throw Error(GRAFT_INVALID_ARGUMENT, "fft: the sizes, dtypes or dims do not fit");
+  if (!fits)
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "fft: sizes, dtypes or dims of input and output do not fit each other");
 }
 
 }  // namespace

@@ -143,12 +143,14 @@ void run(Stream& stream, IndexKernel::Mode mode, const TensorView& plain, const 
   if (plain.count() == 0 || indices.empty()) return;
   for (size_t k = 0; k < sizes.size(); ++k) require_elements(sizes[k], static_cast<int>(k));
   if (indices.size() > kMaxIndices) {
-    throw Error(GRAFT_UNSUPPORTED,
-                "index: at most " + std::to_string(kMaxIndices) + " index tensors");
+    throw Error(GRAFT_UNSUPPORTED, "index: got " + std::to_string(indices.size()) +
+                                       " index tensors; at most " + std::to_string(kMaxIndices) +
+                                       " are supported");
   }
   for (const TensorView& view : indices) {
     if (view.dtype == indices[0].dtype) continue;
-    throw Error(GRAFT_INVALID_ARGUMENT, "index: the index tensors have several dtypes; give one");
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "index: the index tensors have several dtypes; give them one dtype");
   }
   Axes axes = axes_of(plain, indexed, indices);
   bool rows = axes.rank > 0;

@@ -139,7 +139,7 @@ ScatterKernel kernel_for(ScatterMode mode, graft_dtype data, graft_dtype source,
     return {mode, raw_dtype(data), raw_dtype(data), index, raw_width(data) == 2};
   }
   if (is_complex(data) && (mode == ScatterMode::kMax || mode == ScatterMode::kMin)) {
-    throw Error(GRAFT_UNSUPPORTED, "scatter: complex numbers have no order");
+    throw Error(GRAFT_UNSUPPORTED, "scatter: complex numbers have no order; give a real dtype");
   }
   return {mode, part_of(data), part_of(source), index, is_complex(data)};
 }

@@ -55,12 +55,14 @@ class ErrorRecord {
     }
     std::string op = op_name(error.tag);
     if (op.empty()) op = "an indexing operation";
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                op + ": index " + std::to_string(error.index) + " is out of range on " +
-                    stream_.device().name() +
-                    "; it was clamped, so the results of this call are undefined. The device stays "
-                    "usable. Check the indices (or targets) against the size of the dimension." +
-                    op_trace_note(error.tag));
+    throw Error(
+        GRAFT_INVALID_ARGUMENT,
+        op + ": index " + std::to_string(error.index) + " is out of range on " +
+            stream_.device().name() +
+            "; the kernel clamped the index, so the results of this call are undefined. The "
+            "device stays usable. Check the indices (or targets) against the size of the "
+            "dimension." +
+            op_trace_note(error.tag));
   }
 
   Stream& stream_;

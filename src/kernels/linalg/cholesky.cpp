@@ -62,7 +62,7 @@ void cholesky_factor(Stream& stream, const TensorView& matrices, const TensorVie
   require_matrices(matrices, "cholesky_factor");
   const int64_t n = matrices.sizes[1];
   if (matrices.sizes[2] != n) {
-    throw Error(GRAFT_INVALID_ARGUMENT, "cholesky_factor: needs square matrices");
+    throw Error(GRAFT_INVALID_ARGUMENT, "cholesky_factor: expected square matrices");
   }
   if (matrices.sizes[0] == 0) return;
   const WorkSplit split = split_work(matrices.sizes[0], n * n * n / 6);

@@ -152,7 +152,7 @@ void symmetric_eigen(Stream& stream, const TensorView& values, const TensorView*
   require_matrices(matrices, "symmetric_eigen");
   const int64_t n = matrices.sizes[1];
   if (matrices.sizes[2] != n) {
-    throw Error(GRAFT_INVALID_ARGUMENT, "symmetric_eigen: needs square matrices");
+    throw Error(GRAFT_INVALID_ARGUMENT, "symmetric_eigen: expected square matrices");
   }
   if (matrices.count() == 0) return;
   const WorkSplit split = split_work(matrices.sizes[0], 32 * n * n * n);

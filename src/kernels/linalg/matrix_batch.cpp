@@ -10,9 +10,9 @@ namespace graft {
 
 void require_matrices(const TensorView& view, const char* what) {
   if (view.rank != 3) {
-    throw Error(GRAFT_INVALID_ARGUMENT, std::string(what) +
-                                            ": takes views [batch, rows, columns], got a rank of " +
-                                            std::to_string(view.rank));
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                std::string(what) + ": expected views [batch, rows, columns], got a rank of " +
+                    std::to_string(view.rank));
   }
   const graft_dtype part = part_of(view.dtype);
   if (part != GRAFT_FLOAT32 && part != GRAFT_FLOAT64) {

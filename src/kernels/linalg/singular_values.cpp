@@ -152,7 +152,8 @@ void singular_values(Stream& stream, const TensorView& values, const TensorView*
   require_matrices(matrices, "singular_values");
   const int64_t rows = matrices.sizes[1], columns = matrices.sizes[2];
   if (rows < columns) {
-    throw Error(GRAFT_INVALID_ARGUMENT, "singular_values: needs as many rows as columns, or more");
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "singular_values: expected at least as many rows as columns");
   }
   if (matrices.count() == 0) return;
   const WorkSplit split = split_work(matrices.sizes[0], 32 * rows * columns * columns);

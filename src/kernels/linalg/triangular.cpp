@@ -53,7 +53,7 @@ void triangular(Stream& stream, const TensorView& output, const TensorView& inpu
                 bool upper) {
   if (input.rank < 2) {
     throw Error(GRAFT_INVALID_ARGUMENT,
-                "triangular: needs at least two dimensions, got " + std::to_string(input.rank));
+                "triangular: expected at least two dimensions, got " + std::to_string(input.rank));
   }
   if (output.count() == 0) return;
   StagedInput from(stream, input, !input.contiguous());

@@ -88,7 +88,7 @@ void triangular_solve(Stream& stream, const TensorView& right, const TensorView&
   if (left.sizes[0] != right.sizes[0] || left.sizes[1] != n || left.sizes[2] != n ||
       left.dtype != right.dtype) {
     throw Error(GRAFT_INVALID_ARGUMENT,
-                "triangular_solve: needs [batch, n, n] and [batch, n, columns] of one dtype");
+                "triangular_solve: expected [batch, n, n] and [batch, n, columns] of one dtype");
   }
   if (right.count() == 0) return;
   const bool by_columns = has_dense_rows(left);

@@ -91,7 +91,7 @@ std::optional<TunedTiles> read_tuning(const std::string& text, const std::string
   std::istringstream lines(text);
   std::string line;
   if (!std::getline(lines, line) || line != kFirstLine) {
-    *reason = "it is of another version of Graft";
+    *reason = "it was measured with another version of Graft";
     return std::nullopt;
   }
   if (!std::getline(lines, line) || line != one_line(fingerprint)) {

@@ -133,7 +133,7 @@ void check(const Op& op, graft_dtype compute, size_t outputs,
     const bool list = is_list(operand.kind);
     if (given != (list ? outputs : 1)) {
       throw Error(GRAFT_INVALID_ARGUMENT,
-                  fmt::format("{} over a list of {} was given a list of {}; give one for each",
+                  fmt::format("{} over a list of {} got a list of {}; give one element for each",
                               op.name, outputs, given));
     }
     arguments += list ? kGroupSlots : 1;

@@ -134,7 +134,7 @@ void window_max(Stream& stream, const TensorView& output, const TensorView& indi
                 const TensorView& input, const Windows& windows, const TensorView* samples,
                 bool reversed) {
   if (output.rank != 5 || input.rank != 5 || is_complex(input.dtype)) {
-    throw Error(GRAFT_INVALID_ARGUMENT, "window_max: takes real volumes [n, c, d, h, w], got " +
+    throw Error(GRAFT_INVALID_ARGUMENT, "window_max: expected real volumes [n, c, d, h, w], got " +
                                             std::string(name_of(input.dtype)) + " of rank " +
                                             std::to_string(input.rank));
   }

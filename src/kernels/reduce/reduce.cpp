@@ -26,8 +26,7 @@ double value_of_nothing(Reduction reduction) {
     case Reduction::kNormNegInf:
       throw Error(
           GRAFT_INVALID_ARGUMENT,
-          "reduce: the extremum of no element is not defined; give the reduced dimensions a "
-          "size above 0");
+          "reduce: no elements have no extremum; give the reduced dimensions a size above 0");
     case Reduction::kProd:
     case Reduction::kAll:
       return 1;
@@ -59,10 +58,9 @@ Scalar scalar_for(graft_dtype dtype, double value) {
 void require_elements(const TensorView& input, const TensorView& output, const char* what) {
   TensorView kept;
   if (nothing_to_reduce(input, output, &kept) && kept.count() > 0) {
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                std::string(what) +
-                    ": the reduced dimensions have no element; give them a size "
-                    "above 0");
+    throw Error(
+        GRAFT_INVALID_ARGUMENT,
+        std::string(what) + ": the reduced dimensions have no element; give them a size above 0");
   }
 }
 

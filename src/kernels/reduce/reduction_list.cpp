@@ -119,8 +119,8 @@ void check(std::span<const TensorView> outputs, std::span<const TensorView> inpu
   }
   if (!fits) {
     throw Error(GRAFT_INVALID_ARGUMENT,
-                "a reduction of a list takes an element for each tensor, and tensors of one "
-                "floating dtype that are not empty");
+                "a reduction of a list expects tensors of one floating dtype that are not empty, "
+                "and an output of one element for each");
   }
 }
 

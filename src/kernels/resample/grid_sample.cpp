@@ -246,7 +246,7 @@ class Sampler {
 
 void check(const TensorView& input) {
   if ((input.rank != 4 && input.rank != 5) || !is_floating(input.dtype)) {
-    throw Error(GRAFT_INVALID_ARGUMENT, "grid_sample: takes floating images and volumes; got " +
+    throw Error(GRAFT_INVALID_ARGUMENT, "grid_sample: expected floating images or volumes, got " +
                                             std::string(name_of(input.dtype)) + " of rank " +
                                             std::to_string(input.rank));
   }

@@ -243,7 +243,7 @@ void check(const TensorView& output, const TensorView& input, std::span<const Li
   }
   if (!fits) {
     throw Error(GRAFT_INVALID_ARGUMENT,
-                "resample: the maps do not lead from the input's sizes and dtype to the output's");
+                "resample: the maps do not fit the sizes and dtypes of input and output");
   }
 }
 
@@ -258,7 +258,7 @@ void resample(Stream& stream, const TensorView& output, const TensorView& input,
       std::all_of(maps.begin(), maps.end(), [](const LinearMap& map) { return map.picks(); });
   if (is_complex(input.dtype)) {
     if (input.rank == kMaxRank) {
-      throw Error(GRAFT_UNSUPPORTED, "no kernel resamples complex numbers of 16 dimensions");
+      throw Error(GRAFT_UNSUPPORTED, "resample: no kernel for complex tensors of 16 dimensions");
     }
     TensorView to = in_parts(output), from = in_parts(input);
     if (picks) to.dtype = from.dtype = raw_dtype(to.dtype);
@@ -276,8 +276,8 @@ void resample(Stream& stream, const TensorView& output, const TensorView& input,
       Resampling(stream, GRAFT_INT64, GRAFT_INT64).run(to, from, maps, first, false);
       return;
     }
-    throw Error(GRAFT_UNSUPPORTED,
-                std::string("no kernel resamples numbers of dtype ") + name_of(input.dtype));
+    throw Error(GRAFT_UNSUPPORTED, std::string("resample: no kernel for ") + name_of(input.dtype) +
+                                       "; give a floating or complex dtype");
   }
   const graft_dtype wide = input.dtype == GRAFT_FLOAT64 ? GRAFT_FLOAT64 : GRAFT_FLOAT32;
   Resampling(stream, wide, wide).run(to, from, maps, first, false);
@@ -289,7 +289,7 @@ void resample_bytes(Stream& stream, const TensorView& output, const TensorView& 
   if (output.count() == 0) return;
   if (input.dtype != GRAFT_UINT8) {
     throw Error(GRAFT_INVALID_ARGUMENT,
-                std::string("resample_bytes: takes uint8, got ") + name_of(input.dtype));
+                std::string("resample_bytes: expected uint8, got ") + name_of(input.dtype));
   }
   std::vector<LinearMap> joined(maps.begin(), maps.end());
   for (LinearMap& map : joined) map.join();

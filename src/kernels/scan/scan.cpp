@@ -145,7 +145,8 @@ ir::Kernel ScanKernel::build() const {
 void scan(Stream& stream, bool product, const TensorView& output, const TensorView& input,
           int dim) {
   if (is_complex(input.dtype) || is_complex(output.dtype)) {
-    throw Error(GRAFT_UNSUPPORTED, "a scan of complex numbers keeps their dtype");
+    throw Error(GRAFT_UNSUPPORTED,
+                "scan: complex numbers keep their dtype; give an output of the input's dtype");
   }
   if (output.count() == 0) return;
   StagedInput from(stream, input, !input.contiguous());

@@ -19,8 +19,8 @@ uint32_t key_bits(graft_dtype dtype) { return size_of(dtype) * 8; }
 
 void require_order(graft_dtype dtype, const char* what) {
   if (!is_complex(dtype)) return;
-  throw Error(GRAFT_UNSUPPORTED,
-              std::string(what) + ": " + name_of(dtype) + " has no order; compare parts of it");
+  throw Error(GRAFT_UNSUPPORTED, std::string(what) + ": " + name_of(dtype) +
+                                     " has no order; compare real or imaginary parts");
 }
 
 namespace {

@@ -117,8 +117,7 @@ std::vector<TileMeasurement> tune_tiles(Device& device, size_t candidates,
   if (shapes.empty()) {
     throw Error(GRAFT_UNSUPPORTED,
                 "tune: " + device.label() +
-                    " has no tiles to tune: they are for GPUs with local memory, and a CPU-like "
-                    "device needs no tuning");
+                    " has no tiles to tune: only GPUs with local memory have tiles");
   }
   shapes.resize(std::min(shapes.size(), candidates));
   Stream& stream = device.default_stream();

@@ -89,9 +89,9 @@ std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found,
       if (std::find(order.begin(), order.end(), i) == order.end()) order.push_back(i);
     }
     if (!matched) {
-      problems.push_back(
-          {variable, "'" + std::string(text) + "' names no device that was found (found: " +
-                         names_of(found) + "). Write driver or driver:number, with commas."});
+      problems.push_back({variable, "'" + std::string(text) +
+                                        "' names no device; found: " + names_of(found) +
+                                        ". Write driver or driver:number, separated by commas."});
     }
   }
   return order;

@@ -54,7 +54,7 @@ std::string unknown_dialect(std::string_view given) {
     known += (known.empty() ? "" : ", ") + quoted(one.name);
     if (difference(given, one.name) < difference(given, nearest->name)) nearest = &one;
   }
-  std::string text = "the dialect " + quoted(given) + ", which is none of " + known;
+  std::string text = "the dialect " + quoted(given) + ", expected one of " + known;
   const size_t most = std::max(given.size(), nearest->name.size()) / 2;
   if (difference(given, nearest->name) <= most) {
     text += " (did you mean " + quoted(nearest->name) + "?)";
@@ -71,12 +71,12 @@ std::string wrong_dialect(const Properties& p, const graft_driver_table& table) 
   if ((found->classes & 1u << p.device_class) == 0) {
     const bool gpu = p.device_class == GRAFT_GPU_LIKE;
     return "the dialect " + quoted(given) + " for a device of the class " +
-           (gpu ? "GRAFT_GPU_LIKE, and it serves GRAFT_CPU_LIKE only"
-                : "GRAFT_CPU_LIKE, and it serves GRAFT_GPU_LIKE only");
+           (gpu ? "GRAFT_GPU_LIKE, but the dialect serves GRAFT_CPU_LIKE only"
+                : "GRAFT_CPU_LIKE, but the dialect serves GRAFT_GPU_LIKE only");
   }
   if (table.program_compile == nullptr && table.kernel_find == nullptr) {
     return "the dialect " + quoted(given) +
-           ", but has neither program_compile nor kernel_find to use it (state \"\" without them)";
+           ", but its driver lacks program_compile and kernel_find (without both, state \"\")";
   }
   return {};
 }
@@ -85,7 +85,7 @@ std::string wrong_memory(const Properties& p) {
   if (p.memory_bytes == 0) return "no memory";
   if (!std::has_single_bit(p.allocation_alignment)) {
     return "an alignment of " + std::to_string(p.allocation_alignment) +
-           ", which is no power of two";
+           ", expected a power of two";
   }
   const std::string all = std::to_string(p.memory_bytes) + " bytes of memory";
   if (p.allocation_alignment > p.memory_bytes) {
@@ -107,7 +107,7 @@ std::string wrong_groups(const Properties& p) {
   }
   const bool exchange = (p.features & GRAFT_FEATURE_SHUFFLES) != 0;
   if (exchange && (p.sub_group_size == 1 || !std::has_single_bit(p.sub_group_size))) {
-    return "GRAFT_FEATURE_SHUFFLES with " + sub + ", where it needs a power of two above 1";
+    return "GRAFT_FEATURE_SHUFFLES with " + sub + ", expected a power of two above 1";
   }
   return {};
 }
@@ -116,10 +116,10 @@ std::string wrong_groups(const Properties& p) {
 std::string wrong(const Properties& p, const graft_driver_table& table) {
   if (p.device_class > GRAFT_GPU_LIKE) return "an unknown device class";
   if (p.compute_units == 0) return "no compute units";
-  if (p.priority_highest > p.priority_lowest) return "no stream priority";
+  if (p.priority_highest > p.priority_lowest) return "a priority_highest above priority_lowest";
   if (p.priority_highest > 0 || p.priority_lowest < 0) {
     return "stream priorities from " + std::to_string(p.priority_highest) + " to " +
-           std::to_string(p.priority_lowest) + ", without the normal one, 0";
+           std::to_string(p.priority_lowest) + ", expected a range that holds 0";
   }
   for (std::string text : {wrong_memory(p), wrong_groups(p), wrong_dialect(p, table)}) {
     if (!text.empty()) return text;
@@ -180,7 +180,7 @@ Properties read_properties(const Driver& driver, uint32_t ordinal) {
       overrun ? "more than struct_size bytes of properties" : wrong(properties, driver.table());
   if (!text.empty()) {
     throw Error(GRAFT_INVALID_ARGUMENT, device + " of driver '" + driver.name() + "' claims " +
-                                            text + ", so it is not used. Ask its vendor.");
+                                            text + ", so Graft does not use it. Ask its vendor.");
   }
   return properties;
 }

@@ -31,8 +31,7 @@ void check_path(const std::string& path) {
     std::error_code ignored;
     const std::string absolute = std::filesystem::absolute(path, ignored).string();
     refuse(GRAFT_INVALID_ARGUMENT, path,
-           "the path is relative, and drivers are found by absolute path only. Did you mean '" +
-               absolute + "'?");
+           "the path is relative; give an absolute path. Did you mean '" + absolute + "'?");
   }
   struct stat file;
   if (::stat(path.c_str(), &file) != 0) {
@@ -41,7 +40,7 @@ void check_path(const std::string& path) {
                "). Check the path and its permissions.");
   }
   if (!S_ISREG(file.st_mode)) {
-    refuse(GRAFT_INVALID_ARGUMENT, path, "it is not a file. Name the driver's library itself.");
+    refuse(GRAFT_INVALID_ARGUMENT, path, "the path is not a file. Name the driver's library.");
   }
 }
 
@@ -50,18 +49,20 @@ graft_driver_query_function find_query(const std::string& path) {
   try {
     library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   } catch (...) {
-    refuse(GRAFT_INTERNAL, path, "it threw a C++ exception while it was loaded.");
+    refuse(GRAFT_INTERNAL, path,
+           "the library threw a C++ exception while it was loaded. Ask its vendor.");
   }
   if (library == nullptr) {
     refuse(GRAFT_INVALID_ARGUMENT, path,
-           std::string("it is not a library that loads here (") + ::dlerror() +
-               "). Check that it was built for this machine and that what it needs is installed.");
+           std::string("the library does not load (") + ::dlerror() +
+               "). Check that it was built for this machine, and install the libraries that it "
+               "needs.");
   }
   void* symbol = ::dlsym(library, "graft_driver_query");
   if (symbol == nullptr) {
     refuse(GRAFT_INVALID_ARGUMENT, path,
-           "it exports no graft_driver_query, so it is no Graft driver (or its symbols are hidden: "
-           "use GRAFT_DRIVER_EXPORT).");
+           "the library exports no graft_driver_query, so it is no Graft driver, or hides its "
+           "symbols: use GRAFT_DRIVER_EXPORT.");
   }
   return reinterpret_cast<graft_driver_query_function>(symbol);
 }
@@ -103,20 +104,19 @@ void check_version(const std::string& path, graft_status status, const graft_dri
   if (status == GRAFT_VERSION_MISMATCH) {
     const bool told = table.abi_major != GRAFT_ABI_MAJOR;
     refuse(GRAFT_VERSION_MISMATCH, path,
-           "it does not serve this Graft's ABI version " + ours +
-               (told ? "; it speaks " + theirs + "." : " and does not say which one it speaks.") +
-               remedy);
+           "the driver does not serve this Graft's ABI version " + ours +
+               (told ? "; it speaks " + theirs + "." : " and does not name its version.") + remedy);
   }
   if (table.abi_major != GRAFT_ABI_MAJOR || table.abi_minor > GRAFT_ABI_MINOR) {
     refuse(GRAFT_VERSION_MISMATCH, path,
-           "it speaks ABI " + theirs + ", this Graft " + ours + "." + remedy);
+           "the driver speaks ABI " + theirs + ", this Graft " + ours + "." + remedy);
   }
 }
 
 void check_slots(const std::string& path, graft_driver_table& table) {
   if (table.slot_count > GRAFT_SLOT_COUNT) {
     refuse(GRAFT_INVALID_ARGUMENT, path,
-           "it claims " + std::to_string(table.slot_count) + " slots where Graft offered " +
+           "the driver claims " + std::to_string(table.slot_count) + " slots, but Graft offered " +
                std::to_string(GRAFT_SLOT_COUNT) + ". Fill the table with graft_driver_fill.");
   }
   for (uint32_t i = table.slot_count; i < GRAFT_SLOT_COUNT; ++i) slot_at(table, i) = nullptr;
@@ -140,8 +140,8 @@ void check_slots(const std::string& path, graft_driver_table& table) {
 #undef GRAFT_NEEDS
   if (!missing.empty()) {
     refuse(GRAFT_INVALID_ARGUMENT, path,
-           "its table of " + std::to_string(table.slot_count) +
-               " slots leaves out required ones: " + missing + ". Ask its vendor for a fixed one.");
+           "its table of " + std::to_string(table.slot_count) + " slots lacks required slots: " +
+               missing + ". Ask its vendor for a repaired driver.");
   }
 }
 
@@ -151,7 +151,7 @@ void check_name(const std::string& path, const char* name) {
   const size_t length = name == nullptr ? 0 : ::strnlen(name, 64);
   if (length == 0 || length > 32 || std::strspn(name, kAllowed) != length) {
     refuse(GRAFT_INVALID_ARGUMENT, path,
-           "its name must be 1 to 32 letters, digits, '_' or '-', since GRAFT_DEVICES lists it.");
+           "its name must have 1 to 32 letters, digits, '_' or '-', as GRAFT_DEVICES lists names.");
   }
 }
 
@@ -174,7 +174,7 @@ std::unique_ptr<Driver> Driver::adopt(graft_driver_query_function query, const s
   for (const void* word : offer.beyond) {
     if (word != nullptr) {
       refuse(GRAFT_INVALID_ARGUMENT, path,
-             "it wrote past the table that Graft offered. Fill it with graft_driver_fill.");
+             "the driver wrote past Graft's table. Fill the table with graft_driver_fill.");
     }
   }
   if (status != GRAFT_OK && status != GRAFT_VERSION_MISMATCH) {
@@ -191,7 +191,7 @@ std::unique_ptr<Driver> Driver::adopt(graft_driver_query_function query, const s
 
 graft_status Driver::caught() noexcept {
   try {
-    thrown = "the driver threw something that is no std::exception";
+    thrown = "the driver threw an object that is no std::exception";
     throw;
   } catch (const std::exception& exception) {
     try {
@@ -231,7 +231,7 @@ void Driver::fail(graft_status status, std::string_view what, std::string_view d
   if (!op.empty()) text += std::string(what) + ": ";
   const std::string name = status_name(status);
   if (name == "UNKNOWN_STATUS") {
-    text += "it returned the status " + std::to_string(static_cast<int>(status)) + ", ";
+    text += "the driver returned the status " + std::to_string(static_cast<int>(status)) + ", ";
     status = GRAFT_INTERNAL;
   } else {
     text += name + ": ";

@@ -119,8 +119,9 @@ void DirectAllocator::count(StatisticPool pool, uint64_t bytes, bool taken) {
 }
 
 void DirectAllocator::out_of_memory(uint64_t bytes, bool driver_refused) {
-  const std::string says = driver_refused ? device_.driver().message(GRAFT_OUT_OF_MEMORY)
-                                          : "nothing, the limit stopped it";
+  const std::string says = driver_refused
+                               ? device_.driver().message(GRAFT_OUT_OF_MEMORY)
+                               : "nothing: the limit of this process stopped the allocation";
   MemoryStatistics now;
   {
     std::lock_guard<std::mutex> lock(mutex_);

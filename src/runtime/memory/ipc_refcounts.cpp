@@ -62,8 +62,8 @@ IpcRefcounts::IpcRefcounts(const Place& place) : place_(place) {
   const std::string process = std::to_string(place.process);
   const Error gone(GRAFT_NOT_FOUND,
                    "Process " + process +
-                       " has ended before a tensor that it sent was received. A process that sends "
-                       "tensors of a device must live until the others have taken them.");
+                       " has ended before a tensor that it sent was received. Keep a process that "
+                       "sends tensors of a device alive until every receiver has them.");
   const std::string path = "/proc/" + process + "/fd/" + std::to_string(place.file);
   char name[64] = "";
   // A later process may have the number: what it has under the descriptor is looked at first.
@@ -138,7 +138,7 @@ bool IpcRefcounts::take_message(uint32_t row, uint64_t ticket) {
 
 bool IpcRefcounts::hold(uint32_t row, uint64_t ticket) {
   if (row >= kRows) return false;
-  if (!lock(row, F_RDLCK, true)) fail("a lock of the ledger");  // waits for close() at most
+  if (!lock(row, F_RDLCK, true)) fail("fcntl lock");  // waits for close() at most
   if (take_message(row, ticket)) return true;
   let_go(row);
   return false;

@@ -80,7 +80,7 @@ PinnedBlock* PinnedAllocator::allocate(uint64_t bytes) {
     if (pointer == nullptr) {
       throw Error(GRAFT_OUT_OF_MEMORY,
                   "Tried to pin " + bytes_text(bytes) + " of host memory for " + device_.label() +
-                      ", which holds " +
+                      ", which has pinned " +
                       bytes_text(static_cast<uint64_t>(statistics_.reserved_bytes.current)) +
                       " already. Pin less, or raise the limit of locked memory (ulimit -l).");
     }

@@ -26,10 +26,10 @@ bool settle_streams(const Device& device) noexcept {
 }
 
 [[noreturn]] void refuse_gone(const MemoryHandle& handle) {
-  throw Error(GRAFT_NOT_FOUND, "The memory of a tensor that process " +
-                                   std::to_string(handle.place.process) +
-                                   " sent is gone: its message was read before. Send a tensor once "
-                                   "for each process that receives it.");
+  throw Error(GRAFT_NOT_FOUND,
+              "The memory of a tensor that process " + std::to_string(handle.place.process) +
+                  " sent is gone: its message was read before. Send the tensor once "
+                  "for each receiving process.");
 }
 
 std::string driver_of(const MemoryHandle& handle) {
@@ -173,7 +173,8 @@ ReceivedBlock* SharedMemory::receive(Device& device, const MemoryHandle& handle)
       handle.ordinal != device.ordinal()) {
     throw Error(GRAFT_INVALID_ARGUMENT, "A tensor of device " + std::to_string(handle.ordinal) +
                                             " of the driver '" + driver_of(handle) +
-                                            "' cannot be received on " + device.label() + ".");
+                                            "' cannot be received on " + device.label() +
+                                            ": receive it on a device of that driver and number.");
   }
   auto received = std::make_unique<ReceivedBlock>();
   received->device = &device;

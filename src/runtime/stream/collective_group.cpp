@@ -88,9 +88,10 @@ template <class... Parameters, class... Arguments>
 void CollectiveGroup::enqueue(std::string_view what, Stream& stream,
                               graft_status (*slot)(Parameters...), Arguments... arguments) {
   if (&stream.device() != &device_) {
-    throw Error(GRAFT_INVALID_ARGUMENT, std::string(what) + ": the group is one of " +
-                                            device_.name() + ", the stream is one of " +
-                                            stream.device().name() + ".");
+    throw Error(GRAFT_INVALID_ARGUMENT, std::string(what) + ": the group belongs to " +
+                                            device_.name() + ", the stream to " +
+                                            stream.device().name() +
+                                            ": give a stream of the group's device.");
   }
   stream.refuse_recording(what);
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -187,7 +187,7 @@ void read_marks(const Marks& marks) {
   all.commands[marks.command].end_ns = clock.base_ns + end;
 }
 
-// Reads the oldest marks until at most most are left.
+// Reads the oldest marks until no more than `most` remain.
 void read_oldest(size_t most) {
   State& all = state();
   for (;;) {

@@ -153,7 +153,7 @@ Stream& Device::stream(int64_t id) const {
   if (found == nullptr) {
     throw Error(GRAFT_INVALID_ARGUMENT,
                 name_ + " has no stream with id " + std::to_string(id) +
-                    ": use the default stream (id 0) or one that was taken from the pool.");
+                    ": use the default stream (id 0) or a stream that torch.Stream made.");
   }
   return *found;
 }

@@ -26,7 +26,7 @@ Error Stream::late_error(graft_status status) {
   }
   return {status, (op.empty() ? "A command" : op) + " failed on " + device_.label() + ": " +
                       status_name(status) + ": " + says +
-                      " (it failed while it ran and is reported by this later call)" +
+                      " (the command failed while it ran; this later call reports it)" +
                       op_trace_note(tag)};
 }
 
@@ -58,7 +58,7 @@ void Stream::throw_kept(std::unique_lock<std::mutex>& lock) {
   concerns_.ask();  // a command elsewhere that failed says more than what failed because of it
   if (more == 0) throw error;
   throw Error(error.status(), error.what() + (". After it " + std::to_string(more)) +
-                                  " more failed on this stream, before this one was read");
+                                  " more failed on this stream before this error was reported");
 }
 
 void Stream::finish_wait(std::unique_lock<std::mutex>& lock, graft_status status) {

@@ -15,9 +15,9 @@ Event::~Event() = default;
 
 void Event::record(Stream& stream) {
   if (&stream.device() != &device_) {
-    throw Error(GRAFT_INVALID_ARGUMENT, "An event of " + device_.name() +
-                                            " cannot be recorded on a stream of " +
-                                            stream.device().name() + ": make one on that device.");
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "An event of " + device_.name() + " cannot be recorded on a stream of " +
+                    stream.device().name() + ": make the event on that device.");
   }
   const std::shared_ptr<Recording> recording = stream.recording();
   const bool recorded = recording != nullptr;
@@ -71,7 +71,8 @@ graft_status Event::wait(Stream& stream) {
 void Event::synchronize() {
   if (in_recording_.load(std::memory_order_acquire)) {
     throw Error(GRAFT_INVALID_ARGUMENT,
-                "This event was recorded while a graph was captured and cannot be waited for.");
+                "This event was recorded inside a graph capture, so the host cannot wait for it: "
+                "record an event after the replay.");
   }
   Stream* stream = this->stream();
   if (stream == nullptr) return;
@@ -100,11 +101,12 @@ bool Event::settle() noexcept {
 int64_t Event::elapsed_ns(Event& end) {
   const auto& table = device_.driver().table();
   if (&device_ != &end.device_) {
-    throw Error(GRAFT_INVALID_ARGUMENT, "The time between events of " + device_.name() + " and " +
-                                            end.device_.name() + " is not known.");
+    throw Error(GRAFT_INVALID_ARGUMENT, "elapsed_time got events of " + device_.name() + " and " +
+                                            end.device_.name() + ": give events of one device.");
   }
   if (table.event_elapsed == nullptr) {
-    throw Error(GRAFT_UNSUPPORTED, device_.label() + " measures no time between events.");
+    throw Error(GRAFT_UNSUPPORTED,
+                device_.label() + " does not time events: its driver lacks event_elapsed.");
   }
   if (!timed_ || !end.timed_) {
     throw Error(GRAFT_INVALID_ARGUMENT,

@@ -40,9 +40,7 @@ bool finish_device(Device& device, Patience& patience) noexcept {
   }
   if (!done) {
     std::fprintf(
-        stderr,
-        "graft: the process ends with commands left on %s; a driver that waits for them may "
-        "delay the end.\n",
+        stderr, "graft: the process ends with commands left on %s; the driver may wait for them.\n",
         device.label().c_str());
   }
   return done;
@@ -87,14 +85,15 @@ void Platform::describe(Driver& driver) {
   const graft_status status = Driver::call_locked(driver.table().device_count, &count);
   driver.check(status, "device_count");
   if (count == kUnwritten) {
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                "device_count of the driver '" + driver.name() +
-                    "' returned OK and wrote no count, so it is not used. Ask its vendor.");
+    throw Error(
+        GRAFT_INVALID_ARGUMENT,
+        "device_count of the driver '" + driver.name() +
+            "' returned OK without a count, so Graft does not use the driver. Ask its vendor.");
   }
   if (count > kMostOrdinals) {
     throw Error(GRAFT_INVALID_ARGUMENT, "The driver '" + driver.name() + "' claims " +
                                             std::to_string(count) +
-                                            " devices, so it is not used. Ask its vendor.");
+                                            " devices, so Graft does not use it. Ask its vendor.");
   }
   if (count == 0) absences_.push_back({&driver, driver.last_words()});
   for (uint32_t ordinal = 0; ordinal < count; ++ordinal) {
@@ -116,9 +115,10 @@ Driver* Platform::add_driver(const std::string& path, const char* list) {
   std::unique_ptr<Driver> driver = Driver::load(real);
   for (const auto& other : drivers_) {
     if (other->name() == driver->name()) {
-      throw Error(GRAFT_INVALID_ARGUMENT,
-                  "The driver '" + real + "' cannot be used: a driver named '" + driver->name() +
-                      "' is loaded already, from '" + other->path() + "'. Name only one of them.");
+      throw Error(GRAFT_INVALID_ARGUMENT, "The driver '" + real +
+                                              "' cannot be used: a driver named '" +
+                                              driver->name() + "' is loaded already, from '" +
+                                              other->path() + "'. Name one of the two only.");
     }
   }
   if (may_count(driver->name(), list)) describe(*driver);
@@ -159,7 +159,7 @@ void Platform::number_devices() {
   for (const size_t position : order) {
     if (numbers_.count(found_[position])) continue;
     refuse(found_[position].driver->path(),
-           "there are more than 64 devices: pick some with GRAFT_DEVICES");
+           "there are more than 64 devices: choose some with GRAFT_DEVICES");
     break;
   }
   if (carries_) number_carried();
@@ -186,7 +186,7 @@ void Platform::number_carried() {
   for (const size_t position : order) {
     if (numbers_.carry(found_[position])) continue;
     refuse(found_[position].driver->path(),
-           "there are more than 63 devices: pick some with GRAFT_VE_DEVICES");
+           "there are more than 63 devices: choose some with GRAFT_VE_DEVICES");
     break;
   }
 }

@@ -27,7 +27,8 @@ struct AllDraws {
     } else if (number < kMost) {
       by_number.push_back(draws);
     } else {
-      throw Error(GRAFT_UNSUPPORTED, "More graphs draw random numbers than can be told apart.");
+      throw Error(GRAFT_UNSUPPORTED, "Too many live graphs use random numbers (limit " +
+                                         std::to_string(kMost) + "). Reset unused graphs.");
     }
     return number;
   }
@@ -37,15 +38,15 @@ struct AllDraws {
     if (number < by_number.size()) found = by_number[number].lock();
     if (found != nullptr) return found;
     throw Error(GRAFT_INVALID_ARGUMENT,
-                "The graph whose random numbers are to be repeated is gone: keep it as long as "
-                "what was captured with it is used.");
+                "The graph that drew the random numbers is gone, and this backward pass needs "
+                "them: keep the graph while you use what it captured.");
   }
   RandomState last(const RecordedDraws& draws) {
     const std::lock_guard lock(mutex);
     if (draws.last) return *draws.last;
     throw Error(GRAFT_INVALID_ARGUMENT,
-                "The graph whose random numbers are to be repeated was not replayed yet: replay it "
-                "first.");
+                "The graph that draws the random numbers was not replayed, and this backward pass "
+                "needs them: replay the graph first.");
   }
 };
 
@@ -81,7 +82,7 @@ bool Recording::ended() const {
 
 void Recording::join(Stream& stream) {
   const std::lock_guard lock(mutex_);
-  if (ended_) throw Error(GRAFT_INVALID_ARGUMENT, "The capture has ended: begin another one.");
+  if (ended_) throw Error(GRAFT_INVALID_ARGUMENT, "The capture has ended: begin another capture.");
   streams_.push_back(&stream);
 }
 

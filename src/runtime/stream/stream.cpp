@@ -248,8 +248,8 @@ void Stream::arm(Check check, void* context) {
 void Stream::throw_recording(std::string_view what) const {
   throw Error(GRAFT_INVALID_ARGUMENT,
               std::string(what) + " is not possible while a stream of " + device_.name() +
-                  " captures a graph: nothing runs before the graph is replayed. Move it out of "
-                  "the capture.");
+                  " captures a graph: nothing runs before the graph is replayed. Move the call "
+                  "out of the capture.");
 }
 
 void Stream::begin_recording(const std::shared_ptr<Recording>& recording) {
@@ -270,8 +270,8 @@ void Stream::begin_recording(const std::shared_ptr<Recording>& recording) {
 void Stream::end_recording() {
   const std::shared_ptr<Recording> recording = this->recording();
   if (recording == nullptr) {
-    throw Error(GRAFT_INVALID_ARGUMENT, "No capture is under way on this stream of " +
-                                            device_.name() + ": begin one first.");
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "No capture runs on this stream of " + device_.name() + ": begin one first.");
   }
   for (Stream* stream : recording->end()) stream->leave_recording();
 }
@@ -305,7 +305,7 @@ void Stream::replay(Recording& recording) {
 }
 
 void Stream::give(CommandList& commands, std::span<const std::pair<Check, void*>> checks) {
-  refuse_recording("giving commands again");
+  refuse_recording("replaying commands");
   const TracedCall traced(*this, current_tag(), {TracedKind::kReplay});
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);

@@ -118,8 +118,8 @@ Error Stream::too_long(uint64_t commands) const {
   std::snprintf(seconds, sizeof seconds, "%g", std::chrono::duration<double>(wait_limit()).count());
   return {GRAFT_TIMEOUT,
           text + " did not end within GRAFT_TIMEOUT=" + seconds + " seconds on " + device_.label() +
-              ". It goes on, and what it uses stays allocated; other streams and devices can be "
-              "used. Raise GRAFT_TIMEOUT if it only takes longer, else restart the process." +
+              ". The command still runs and keeps its memory; other streams and devices can be "
+              "used. Raise GRAFT_TIMEOUT if the command needs longer, else restart the process." +
               trace};
 }
 

@@ -246,8 +246,8 @@ void ExternalNode::keep_results(const ExternalCall& call, c10::DeviceIndex devic
     }
   }
   if (results.size() != call.results.size()) {
-    throw Error(GRAFT_INTERNAL, fmt::format("{} gave {} results, the graph has {}", call.node.op,
-                                            results.size(), call.results.size()));
+    throw Error(GRAFT_INTERNAL, fmt::format("{} returned {} results, but the graph has {}",
+                                            call.node.op, results.size(), call.results.size()));
   }
   for (size_t i = 0; i < results.size(); ++i) {
     if (call.node.results[i] == compiler::kNone || !results[i].defined()) continue;

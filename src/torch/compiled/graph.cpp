@@ -92,10 +92,11 @@ ExecutionInput CompiledGraph::input(size_t index, at::Tensor& tensor) const {
   if (!host && tensor.dim() == 0 && tensor.is_cpu()) tensor = tensor.to(device_of(device_));
   const c10::Device wanted = host ? c10::Device(c10::kCPU) : device_of(device_);
   if (tensor.device() != wanted) {
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                fmt::format("graph {}: input %{} is {}, but the graph was compiled for {}; move it "
-                            "there, or compile anew",
-                            graph_.name, value.name, told(tensor), wanted.str()));
+    throw Error(
+        GRAFT_INVALID_ARGUMENT,
+        fmt::format("graph {}: input %{} is {}, but the graph was compiled for {}; move the "
+                    "input there, or compile the graph again",
+                    graph_.name, value.name, told(tensor), wanted.str()));
   }
   if (host) return {{}, to_graft(tensor.item(), tensor.scalar_type())};
   if (lazy_clones_live()) [[unlikely]]
@@ -119,7 +120,7 @@ void CompiledGraph::take(std::span<const CallValue> inputs) {
   }
   if (scratch_.tensors.size() != graph_.inputs.size()) {
     throw Error(GRAFT_INVALID_ARGUMENT,
-                fmt::format("graph {} takes {} tensors, not {}", graph_.name, graph_.inputs.size(),
+                fmt::format("graph {} takes {} tensors, got {}", graph_.name, graph_.inputs.size(),
                             scratch_.tensors.size()));
   }
   for (size_t i = 0; i < scratch_.tensors.size(); ++i) {

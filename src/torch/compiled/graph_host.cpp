@@ -26,7 +26,7 @@ class OwnNumbers {
       const size_t index = std::stoul(value);
       if (index >= generators.size()) {
         throw Error(GRAFT_INVALID_ARGUMENT,
-                    fmt::format("a compiled graph needs {} generators, the call has {}", index + 1,
+                    fmt::format("a compiled graph needs {} generators, got {}", index + 1,
                                 generators.size()));
       }
       default_ = at::globalContext().defaultGenerator(device_of(device));
@@ -80,9 +80,8 @@ void GraphHost::input_past(size_t index) {
 TensorView GraphHost::constant(const compiler::GraphValue& value) {
   const auto found = externals_.find(value.external);
   if (found != externals_.end()) return view_of(found->second);
-  throw Error(
-      GRAFT_INVALID_ARGUMENT,
-      fmt::format("the graph's constant \"{}\" was not handed over with its text", value.external));
+  throw Error(GRAFT_INVALID_ARGUMENT,
+              fmt::format("the graph's text came without its constant \"{}\"", value.external));
 }
 
 bool GraphHost::run_direct(const compiler::ExternalCall& call, Stream& stream) {

@@ -30,7 +30,7 @@ void set(const py::list& list, Py_ssize_t begin, const py::list& members) {
 
 PreparedGraph::PreparedGraph(py::object prologue, py::object main, std::vector<size_t> taken)
     : prologue_(std::move(prologue)), main_(std::move(main)), taken_(std::move(taken)) {
-  TORCH_CHECK_VALUE(!taken_.empty(), "a prologue without inputs computes constants");
+  TORCH_CHECK_VALUE(!taken_.empty(), "a prologue needs inputs; compute constants before");
 }
 
 // Into given_: the tensors among the inputs at taken_, which count the tensors alone.
@@ -43,7 +43,7 @@ void PreparedGraph::take(const py::list& inputs) {
   for (const size_t place : taken_) {
     if (place >= tensors_.size()) {
       throw py::index_error("the graph takes more tensors than the " +
-                            std::to_string(tensors_.size()) + " that it was given");
+                            std::to_string(tensors_.size()) + " given");
     }
     given_.push_back(tensors_[place]);
   }

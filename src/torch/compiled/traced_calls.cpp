@@ -155,7 +155,7 @@ TracedCalls::Result TracedCalls::parsed(py::handle text) {
     result.object = py::tuple(parts[1]);
     take(Kind::kDictionary, parts[2]);
   } else {
-    TORCH_CHECK(word == "made", "no way to make a result is named \"", word, "\"");
+    TORCH_CHECK(word == "made", "unknown kind of result \"", word, "\"");
     result.object = parts[1];
     take(Kind::kMade, parts[2]);
   }
@@ -166,7 +166,7 @@ void TracedCalls::add(py::handle model, py::handle arguments, py::handle keyword
                       py::object function, bool spread, py::handle inputs, py::handle result) {
   std::string unknown;
   auto facts = CallArguments::of(arguments.ptr(), keywords.ptr(), &unknown);
-  TORCH_CHECK(facts.has_value(), "a call with a ", unknown, " cannot be told from another");
+  TORCH_CHECK(facts.has_value(), "calls with a ", unknown, " cannot be compared");
   std::vector<Source> sources;
   for (const py::handle one : inputs) {
     const auto parts = one.cast<py::tuple>();
@@ -175,7 +175,7 @@ void TracedCalls::add(py::handle model, py::handle arguments, py::handle keyword
     if (source.argument) {
       source.place = place_of(parts[1]);
       TORCH_CHECK(source.place < facts->tensors().size(), "the call has ", facts->tensors().size(),
-                  " tensors: none is at ", source.place);
+                  " tensors, but none at ", source.place);
     } else {
       source.constant = parts[1];
       if (is_plain_tensor(parts[1].ptr())) source.fact.emplace(THPVariable_Unpack(parts[1].ptr()));

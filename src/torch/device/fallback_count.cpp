@@ -41,7 +41,8 @@ FallbackPolicy policy_of_environment() {
   for (const PolicyName& one : kPolicies) {
     if (one.name == std::string(wanted)) return one.policy;
   }
-  TORCH_WARN("GRAFT_FALLBACK=", wanted, " is not known: give off, warn or forbid. 'warn' holds.");
+  TORCH_WARN("GRAFT_FALLBACK=", wanted,
+             " is unknown: give off, warn or forbid. Graft uses 'warn'.");
   return FallbackPolicy::kWarn;
 }
 
@@ -79,7 +80,7 @@ void FallbackCounter::announce() {
               "to the CPU yourself.");
   if (now == FallbackPolicy::kWarn && !warned_.exchange(true)) {
     TORCH_WARN(op_, " has no kernel for these arguments on device '", device,
-               "' and runs on the CPU. Counted in torch.", device,
+               "' and runs on the CPU, counted in torch.", device,
                ".fallback; silence this with GRAFT_FALLBACK=off, forbid it with "
                "GRAFT_FALLBACK=forbid.");
   }
@@ -162,8 +163,8 @@ void explain_fallback(const Error& why) {
     TORCH_WARN("No kernel can be compiled. An operator whose kernel was not built ahead of time ",
                op.empty() ? "" : "(here " + op + ") ", "runs on the CPU, counted in torch.",
                device_name(),
-               ".fallback; a compiled function runs operator by operator. This is said once. "
-               "`pip install torch-graft[compiler]` brings a compiler that is found without a "
+               ".fallback; a compiled function runs operator by operator. This warning comes once. "
+               "`pip install torch-graft[compiler]` installs a compiler that Graft finds without a "
                "setting. ",
                text);
   } else {

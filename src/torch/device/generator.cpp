@@ -66,8 +66,8 @@ std::shared_ptr<Recording> GraftGenerator::recording() const {
 void GraftGenerator::check_seed(uint64_t seed) const {
   if (seed == state_->seed || recording() == nullptr) return;
   TORCH_CHECK(false, "A generator of ", device(), " cannot change its seed from ", state_->seed,
-              " to ", seed, " while a graph is captured: each replay draws from the seed of its ",
-              "moment. Seed it before the capture, or between replays.");
+              " to ", seed, " while a graph is captured: each replay uses the seed of its ",
+              "time. Set the seed before the capture, or between replays.");
 }
 
 void GraftGenerator::move_to(uint64_t seed, uint64_t offset) {
@@ -99,7 +99,7 @@ uint64_t GraftGenerator::seed() {
 void GraftGenerator::set_state(const c10::TensorImpl& new_state) {
   at::detail::check_rng_state(new_state);
   TORCH_CHECK(new_state.numel() == sizeof(StateBytes), "the state of a generator of ", device(),
-              " has ", sizeof(StateBytes), " bytes (seed and offset), not ", new_state.numel());
+              " has ", sizeof(StateBytes), " bytes (seed and offset), got ", new_state.numel());
   StateBytes bytes;
   std::memcpy(&bytes, new_state.data(), sizeof bytes);
   move_to(bytes.seed, bytes.offset);

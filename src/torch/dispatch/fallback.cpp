@@ -62,7 +62,7 @@ class CpuCall {
     TORCH_CHECK(generator || !random, op_.operator_name(),
                 " draws random numbers, has no kernel on ", device_,
                 " and takes no generator, so it cannot run on the CPU without disturbing the "
-                "CPU's generator. Compute it from torch.rand or torch.randn instead.");
+                "CPU's generator. Use torch.rand or torch.randn instead.");
     tell_of_gradients();
     call_on_host();
     write_back();
@@ -202,7 +202,7 @@ class CpuCall {
     if (tensor._is_zerotensor()) return at::zeros(tensor.sizes(), tensor.scalar_type());
     TORCH_CHECK(!tensor.has_storage() || tensor.numel() == 0 || tensor.storage().data() != nullptr,
                 op_.operator_name(), " got a tensor of ", tensor.numel(),
-                " elements whose storage has no memory: it was resized to 0 bytes");
+                " elements whose storage was resized to 0 bytes: resize the storage back first");
     // As the dispatcher orders them.
     if (tensor.is_sparse() && host_key_ == c10::DispatchKey::CPU) {
       host_key_ = c10::DispatchKey::SparseCPU;

@@ -58,7 +58,7 @@ class Hooks final : public at::PrivateUse1HooksInterface {
         return device_of(static_cast<c10::DeviceIndex>(device->index()));
       }
     }
-    TORCH_CHECK(false, "address ", data, " lies in no memory that Graft handed out");
+    TORCH_CHECK(false, "address ", data, " is in no memory that Graft allocated");
   }
   bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
   at::Allocator* getPinnedMemoryAllocator() const override { return &pinned_memory(); }

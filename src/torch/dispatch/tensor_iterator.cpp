@@ -18,7 +18,7 @@ namespace {
 
 void fill_view(const at::TensorIteratorBase& iterator, int i, TensorView& view) {
   const int rank = iterator.ndim();
-  if (rank > kMaxRank) throw Error(GRAFT_UNSUPPORTED, "no kernel takes more than 16 dimensions");
+  if (rank > kMaxRank) throw Error(GRAFT_UNSUPPORTED, "no kernel for more than 16 dimensions");
   const at::IntArrayRef shape = iterator.shape(), strides = iterator.strides(i);
   view.address = reinterpret_cast<graft_address>(iterator.data_ptr(i));
   if (view.address == 0 && iterator.numel() != 0) [[unlikely]] {
@@ -129,7 +129,7 @@ void run_pointwise(const at::TensorIteratorBase& iterator, const Op& op,
   if (iterator.numel() == 0) return require(computes_in(op, compute));
   const int output_count = iterator.noutputs(), input_count = iterator.ninputs();
   if (output_count + input_count > kMaxOperands) {
-    throw Error(GRAFT_UNSUPPORTED, "no elementwise kernel takes more than 8 tensors");
+    throw Error(GRAFT_UNSUPPORTED, "no elementwise kernel for more than 8 tensors");
   }
   TensorView outputs[kMaxOperands];
   Operand inputs[kMaxOperands];

@@ -39,20 +39,21 @@ CollectiveReduction::CollectiveReduction(const c10d::ReduceOp& op, c10::ScalarTy
               "a collective of ", device_name(), " cannot reduce ", dtype);
   TORCH_CHECK(!c10::isFloat8Type(wire_dtype_), "a collective of ", device_name(), " cannot reduce ",
               dtype, ": convert it to bfloat16 first");
-  TORCH_CHECK(!bitwise(wire_op_) || c10::isIntegralType(dtype, true), "a bitwise reduction of ",
-              dtype, ": it takes integers and bool");
+  TORCH_CHECK(!bitwise(wire_op_) || c10::isIntegralType(dtype, true), "a bitwise reduction got ",
+              dtype, ": give integers or bool");
   const bool linear = wire_op_ == c10d::ReduceOp::SUM || wire_op_ == c10d::ReduceOp::AVG ||
                       wire_op_ == c10d::ReduceOp::PREMUL_SUM;
-  TORCH_CHECK(linear || !c10::isComplexType(dtype), "only sums and means of ", dtype,
-              " can be reduced");
+  TORCH_CHECK(linear || !c10::isComplexType(dtype), "a collective of ", device_name(), " reduces ",
+              dtype, " by sums and means only");
   if (wire_op_ == c10d::ReduceOp::AVG) {
-    TORCH_CHECK(dtype != at::kBool, "ReduceOp.AVG has no meaning for bool tensors");
+    TORCH_CHECK(dtype != at::kBool, "ReduceOp.AVG has no meaning for bool tensors: give numbers");
     average_ = true;
     wire_op_ = c10d::ReduceOp::SUM;
   } else if (wire_op_ == c10d::ReduceOp::PREMUL_SUM) {
     const auto* given = dynamic_cast<c10d::PreMulSumSupplement*>(op.supplement_.get());
     TORCH_CHECK(given != nullptr, "ReduceOp.PREMUL_SUM needs a factor");
-    TORCH_CHECK(c10::isFloatingType(wire_dtype_), "ReduceOp.PREMUL_SUM takes floating tensors");
+    TORCH_CHECK(c10::isFloatingType(wire_dtype_),
+                "ReduceOp.PREMUL_SUM takes floating tensors, got ", dtype);
     tensor_factor_ = given->tensor_factor;
     if (!tensor_factor_.defined()) factor_ = given->double_factor;
     wire_op_ = c10d::ReduceOp::SUM;
@@ -99,12 +100,12 @@ void CollectiveReduction::finish(at::Tensor buffer, const at::Tensor& tensor) co
 void CollectiveBuilder::check(const at::Tensor& tensor) {
   TORCH_CHECK(tensor.device().type() == kDeviceType, "this backend takes tensors of ",
               device_name(), ", not of ", tensor.device(),
-              "; init_process_group() without a backend takes those of the CPU, too");
+              "; init_process_group() without a backend also takes tensors of the CPU");
   TORCH_CHECK(tensor.layout() == at::kStrided, "collectives take dense tensors, not ",
-              tensor.layout(), ": call to_dense() before");
+              tensor.layout(), ": call to_dense() first");
   if (!device_) device_ = tensor.device();
-  TORCH_CHECK(*device_ == tensor.device(), "tensors of one collective lie on ", *device_, " and ",
-              tensor.device(), ": each rank takes part with one device");
+  TORCH_CHECK(*device_ == tensor.device(), "tensors of one collective are on ", *device_, " and ",
+              tensor.device(), ": give tensors of one device on each rank");
 }
 
 Region CollectiveBuilder::region(const at::Tensor& tensor) {

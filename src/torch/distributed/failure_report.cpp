@@ -87,8 +87,8 @@ std::string FailureReport::report(const std::string& what,
                 "of torchrun, or else of rank 0, is cut)");
   } catch (const std::exception& error) {
     return keep(name(rank_) + ": " + what +
-                " (and the group's store does not answer, so who holds it is gone: torchrun, or "
-                "else rank 0; " +
+                " (and the group's store does not answer, so the process that serves it is gone: "
+                "torchrun, or else rank 0; " +
                 error.what() + ")");
   }
 }

@@ -19,8 +19,8 @@
 namespace graft::binding {
 
 // A rank whose collective fails writes so into the store; every rank that waits looks there now and
-// then, and answers. Who does not answer is named. A store that is cut off delays nobody for more
-// than a second. Made by std::make_shared. Thread-safe; nothing throws.
+// then, and answers. Ranks that do not answer are listed. If the store is unreachable, callers wait
+// at most one second. Made by std::make_shared. Thread-safe; nothing throws.
 class FailureReport : public std::enable_shared_from_this<FailureReport> {
  public:
   // global_ranks: the names of the ranks in messages; empty where they are 0, 1, 2 and so on.

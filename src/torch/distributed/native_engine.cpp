@@ -184,8 +184,7 @@ void NativeEngine::enqueue_moves(Stream& stream, const Exchange& exchange) {
   copy(stream, exchange.receive[from_root ? 0 : rank][0].address, out.address, out.bytes);
 }
 
-// A late error of the engine's stream would reach nobody: streams that wait for it go on. So those
-// ask whether their results are right, whenever somebody has waited for them.
+// Waiting streams do not see the engine's late errors, so each checks the engine after every wait.
 void NativeEngine::watch(const c10::intrusive_ptr<CollectiveWork>& work) {
   {
     const std::lock_guard lock(judging_);

@@ -84,12 +84,12 @@ c10d::ErrorType ProcessGroup::getError() {
 }
 
 void ProcessGroup::startCoalescing() {
-  TORCH_CHECK(!coalescing_, "coalescing was started before");
+  TORCH_CHECK(!coalescing_, "coalescing was already started: end it first");
   coalescing_.emplace();
 }
 
 ProcessGroup::WorkPtr ProcessGroup::endCoalescing() {
-  TORCH_CHECK(coalescing_.has_value(), "coalescing was not started");
+  TORCH_CHECK(coalescing_.has_value(), "coalescing was not started: start it first");
   std::vector<WorkPtr> works = std::move(*coalescing_);
   coalescing_.reset();
   return c10::make_intrusive<CoalescedWork>(getRank(), std::move(works));
@@ -141,7 +141,7 @@ void ProcessGroup::run(const CollectiveBuilder& draft,
 ProcessGroup::WorkPtr ProcessGroup::peer_to_peer(c10d::OpType type, const char* title,
                                                  Tensors& tensors, int peer, int tag) {
   TORCH_CHECK(tensors.size() == 1, "send and recv take one tensor");
-  TORCH_CHECK(peer < getSize(), "the group has ", getSize(), " ranks: there is no rank ", peer);
+  TORCH_CHECK(peer < getSize(), "the group has ", getSize(), " ranks, so there is no rank ", peer);
   TORCH_CHECK(!mirrored(),
               "send and recv need a process for each rank: the ranks of this group are ",
               "simulated by one (GRAFT_HOST_SIMULATE)");

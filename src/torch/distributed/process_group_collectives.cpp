@@ -12,21 +12,21 @@ using Tensors = ProcessGroup::Tensors;
 using Lists = ProcessGroup::Lists;
 
 void check_one(const Tensors& tensors, const char* what) {
-  TORCH_CHECK(tensors.size() == 1, what, " takes one tensor on each rank, not ", tensors.size());
+  TORCH_CHECK(tensors.size() == 1, what, " takes one tensor on each rank, got ", tensors.size());
 }
 
 void check_same_dtype(const Tensors& tensors, const char* what) {
   TORCH_CHECK(!tensors.empty(), what, " takes at least one tensor");
   for (const at::Tensor& tensor : tensors) {
     TORCH_CHECK(tensor.scalar_type() == tensors[0].scalar_type(), what,
-                " takes tensors of one dtype, not ", tensors[0].scalar_type(), " and ",
+                " takes tensors of one dtype, got ", tensors[0].scalar_type(), " and ",
                 tensor.scalar_type());
   }
 }
 
 void check_pairs(const Tensors& outputs, const Tensors& inputs, const char* what) {
   TORCH_CHECK(outputs.size() == inputs.size() && !inputs.empty(), what,
-              " takes an output for each input, not ", outputs.size(), " for ", inputs.size());
+              " takes an output for each input, got ", outputs.size(), " for ", inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     TORCH_CHECK(outputs[i].scalar_type() == inputs[i].scalar_type(), what, ": the output is of ",
                 outputs[i].scalar_type(), ", the input of ", inputs[i].scalar_type());
@@ -34,11 +34,11 @@ void check_pairs(const Tensors& outputs, const Tensors& inputs, const char* what
 }
 
 void check_list(const Tensors& list, size_t size, const at::Tensor& like, const char* what) {
-  TORCH_CHECK(list.size() == size, what, " takes a list of ", size, " tensors, not ", list.size());
+  TORCH_CHECK(list.size() == size, what, " takes a list of ", size, " tensors, got ", list.size());
   for (const at::Tensor& tensor : list) {
     TORCH_CHECK(tensor.numel() == like.numel() && tensor.scalar_type() == like.scalar_type(), what,
-                ": a tensor of the list is ", tensor.scalar_type(), tensor.sizes(),
-                ", the other one ", like.scalar_type(), like.sizes());
+                ": a tensor of the list is ", tensor.scalar_type(), tensor.sizes(), ", expected ",
+                like.scalar_type(), like.sizes());
   }
 }
 
@@ -129,8 +129,8 @@ ProcessGroup::WorkPtr ProcessGroup::gather_into(c10d::OpType type, const char* t
   draft.exchange.receive.resize(ranks());
   for (size_t i = 0; i < inputs.size(); ++i) {
     TORCH_CHECK(outputs[i].numel() == inputs[i].numel() * getSize(), "all_gather_into_tensor of ",
-                inputs[i].numel(), " elements on ", getSize(), " ranks gives ",
-                inputs[i].numel() * getSize(), ", and the output has ", outputs[i].numel());
+                inputs[i].numel(), " elements on ", getSize(), " ranks needs an output of ",
+                inputs[i].numel() * getSize(), ", got ", outputs[i].numel());
     draft.exchange.send[0].push_back(draft.input(inputs[i]));
     draft.scatter_over(draft.exchange.receive, draft.output(outputs[i]));
   }
@@ -174,7 +174,7 @@ ProcessGroup::WorkPtr ProcessGroup::allgather(Lists& outputs, Tensors& inputs,
                                               const c10d::AllgatherOptions& options) {
   check_one(inputs, "all_gather");
   TORCH_CHECK(outputs.size() == 1 && outputs[0].size() == ranks(), "all_gather takes a list of ",
-              getSize(), " tensors");
+              getSize(), " tensors, one for each rank");
   if (differ(outputs[0])) return gather_uneven(outputs[0], inputs[0], options);
   Lists by_rank;
   for (const at::Tensor& tensor : outputs[0]) by_rank.push_back({tensor});
@@ -187,7 +187,7 @@ ProcessGroup::WorkPtr ProcessGroup::allgather_coalesced(Lists& outputs, Tensors&
               "all_gather_coalesced takes a list of tensors for each of the ", getSize(), " ranks");
   for (const Tensors& list : outputs) {
     TORCH_CHECK(list.size() == inputs.size(), "all_gather_coalesced takes lists of ", inputs.size(),
-                " tensors, as many as inputs, not of ", list.size());
+                " tensors, one for each input, got ", list.size());
   }
   return gather_lists(c10d::OpType::ALLGATHER_COALESCED, "graft:all_gather_coalesced", outputs,
                       inputs, options);
@@ -200,7 +200,7 @@ ProcessGroup::WorkPtr ProcessGroup::gather(Lists& outputs, Tensors& inputs,
   CollectiveBuilder draft(Collective::kGather, options, options.rootRank);
   draft.exchange.send = {{draft.input(inputs[0])}};
   TORCH_CHECK(root ? outputs.size() == 1 : outputs.empty(),
-              "gather takes a list of tensors on the root alone");
+              "gather takes a list of tensors on the root only");
   if (root) {
     check_list(outputs[0], ranks(), inputs[0], "gather");
     for (const at::Tensor& tensor : outputs[0]) {
@@ -218,7 +218,7 @@ ProcessGroup::WorkPtr ProcessGroup::scatter(Tensors& outputs, Lists& inputs,
   CollectiveBuilder draft(Collective::kScatter, options, options.rootRank);
   draft.exchange.receive = {{draft.output(outputs[0])}};
   TORCH_CHECK(root ? inputs.size() == 1 : inputs.empty(),
-              "scatter takes a list of tensors on the root alone");
+              "scatter takes a list of tensors on the root only");
   if (root) {
     check_list(inputs[0], ranks(), outputs[0], "scatter");
     for (const at::Tensor& tensor : inputs[0]) draft.exchange.send.push_back({draft.input(tensor)});
@@ -230,7 +230,7 @@ ProcessGroup::WorkPtr ProcessGroup::scatter(Tensors& outputs, Lists& inputs,
 ProcessGroup::WorkPtr ProcessGroup::reduce_scatter(Tensors& outputs, Lists& inputs,
                                                    const c10d::ReduceScatterOptions& options) {
   check_one(outputs, "reduce_scatter");
-  TORCH_CHECK(inputs.size() == 1, "reduce_scatter takes one list of tensors");
+  TORCH_CHECK(inputs.size() == 1, "reduce_scatter takes one list of tensors, got ", inputs.size());
   if (inputs[0].size() == ranks() && differ(inputs[0])) {
     return reduce_scatter_uneven(outputs[0], inputs[0], options);
   }
@@ -258,8 +258,8 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_scatter_tensors(
   draft.exchange.receive.resize(1);
   for (size_t i = 0; i < inputs.size(); ++i) {
     TORCH_CHECK(inputs[i].numel() == outputs[i].numel() * getSize(), "reduce_scatter_tensor of ",
-                inputs[i].numel(), " elements on ", getSize(), " ranks gives a ", getSize(),
-                "th of them, and the output has ", outputs[i].numel());
+                inputs[i].numel(), " elements on ", getSize(), " ranks needs an output of 1/",
+                getSize(), " of them, got ", outputs[i].numel());
     draft.scatter_over(draft.exchange.send, draft.input(inputs[i], reduction));
     draft.exchange.receive[0].push_back(draft.output(outputs[i], reduction));
   }
@@ -282,7 +282,7 @@ ProcessGroup::WorkPtr ProcessGroup::reduce_scatter_tensor_coalesced(
 ProcessGroup::WorkPtr ProcessGroup::alltoall(Tensors& outputs, Tensors& inputs,
                                              const c10d::AllToAllOptions& options) {
   TORCH_CHECK(outputs.size() == ranks() && inputs.size() == ranks(), "all_to_all takes lists of ",
-              getSize(), " tensors, not of ", outputs.size(), " and ", inputs.size());
+              getSize(), " tensors, got ", outputs.size(), " and ", inputs.size());
   CollectiveBuilder draft(Collective::kAllToAll, options);
   for (const at::Tensor& tensor : inputs) draft.exchange.send.push_back({draft.input(tensor)});
   for (const at::Tensor& tensor : outputs) draft.exchange.receive.push_back({draft.output(tensor)});

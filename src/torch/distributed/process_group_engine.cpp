@@ -58,8 +58,8 @@ void ProcessGroup::join(Device& device) try {
   } else {
     const std::vector<uint8_t> found = store_->get(kId);
     TORCH_CHECK(found.size() == id.size(), "rank 0 wrote an id of ", found.size(),
-                " bytes for the group, and this rank expects ", id.size(),
-                ": the ranks run different versions");
+                " bytes for the group, but this rank expects ", id.size(),
+                ": run one version of Graft on all ranks");
     std::copy(found.begin(), found.end(), id.begin());
   }
   auto group = std::make_unique<CollectiveGroup>(
@@ -101,7 +101,7 @@ void ProcessGroup::meet() {
 bool ProcessGroup::agree(Device& device) {
   if (mirrored()) {
     TORCH_CHECK(device.driver().name() == kHost, "GRAFT_HOST_SIMULATE simulates ranks of the host ",
-                "driver, and ", device.label(), " is not one of its devices");
+                "driver, but ", device.label(), " is another driver's device");
     return true;
   }
   const std::string own = offer(device);
@@ -120,8 +120,8 @@ CollectiveEngine& ProcessGroup::engine(c10::Device device) {
   }
   if (!native_) return *staged_;
   TORCH_CHECK(&native_->device() == &mine, "this group works on ", native_->device().label(),
-              ", where its first collective was, and not on ", mine.label(),
-              ": call set_device before, or make another group");
+              ", the device of its first collective, not on ", mine.label(),
+              ": call set_device first, or make another group");
   return *native_;
 }
 

@@ -174,7 +174,7 @@ void require_kernel(const at::Tensor& query, const at::Tensor& key, const at::Te
   if (!numbers || dropout != 0 ||
       choose(query, key, value, mask, dropout, causal, scale, false) !=
           static_cast<int64_t>(at::SDPBackend::overrideable)) {
-    throw Error(GRAFT_UNSUPPORTED, "no kernel takes this call of the CPU's attention");
+    throw Error(GRAFT_UNSUPPORTED, "no kernel for this call of the CPU's attention");
   }
 }
 

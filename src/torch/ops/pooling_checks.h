@@ -40,7 +40,7 @@ inline void check_resizable(const at::Tensor& out, at::IntArrayRef sizes,
   for (const at::Tensor* input : inputs) {
     TORCH_CHECK(!out.is_same(*input) || out.sizes() == sizes,
                 "unsupported operation: the output of size ", sizes, " is also an input of size ",
-                input->sizes(), ". Please give the operation a tensor of its own for the output.");
+                input->sizes(), ". Give the operation another tensor for the output.");
   }
 }
 

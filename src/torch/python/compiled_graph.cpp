@@ -100,7 +100,7 @@ void bind_compiled_graphs(py::module& module) {
            py::arg("text"), py::arg("device"), py::arg("externals"))
       .def("run", torch::wrap_pybind_function(&run))
       .def("run_and_give", torch::wrap_pybind_function(&run_and_give),
-           "Empties the list: what nobody else holds goes back to the allocator as the run goes.")
+           "As run, but empties the list, so that the run frees each input after its last use.")
       .def("counts", torch::wrap_pybind_function_no_gil([](CompiledGraph& graph) {
              return translate([&] { return graph.counts(); });
            }));

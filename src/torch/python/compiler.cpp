@@ -42,7 +42,7 @@ Pass pass_named(const std::string& name) {
   for (const std::string& one : names_of(false)) known += (known.empty() ? "" : ", ") + one;
   for (const Pass& pass : compiler::layout_passes()) known += std::string(", ") + pass.name;
   throw Error(GRAFT_INVALID_ARGUMENT,
-              "the compiler has no pass \"" + name + "\"; for inference it knows " + known);
+              "the compiler has no pass \"" + name + "\"; for inference there are " + known);
 }
 
 std::string optimize(const std::string& text, const std::vector<std::string>& names) {

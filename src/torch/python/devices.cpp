@@ -80,10 +80,10 @@ void bind_abilities(py::class_<Properties>& properties) {
       .def_property_readonly("float16", has(GRAFT_FEATURE_FLOAT16))
       .def_property_readonly("int64_atomics", has(GRAFT_FEATURE_INT64_ATOMICS))
       .def_property_readonly("shuffles", has(GRAFT_FEATURE_SHUFFLES))
-      .def_property_readonly("dtypes", &dtypes_of, "Those that its kernels compute with.")
+      .def_property_readonly("dtypes", &dtypes_of, "The dtypes that kernels of the device take.")
       .def_property_readonly(
           "max_arguments", [](const Properties& p) { return p.facts.max_arguments; },
-          "Of one kernel launch; 0: no limit.")
+          "Most arguments of one kernel launch; 0: no limit.")
       .def_property_readonly("max_allocation",
                              [](const Properties& p) {
                                const uint64_t stated = p.facts.max_allocation_bytes;
@@ -93,8 +93,8 @@ void bind_abilities(py::class_<Properties>& properties) {
                              [](const Properties& p) {
                                return p.facts.device_class == GRAFT_GPU_LIKE ? "gpu" : "cpu";
                              })
-      .def_readonly("kernels", &Properties::kernels, "Whether it runs Graft's kernels.")
-      .def_readonly("compiler", &Properties::compiler, "Whether its driver compiles kernels.");
+      .def_readonly("kernels", &Properties::kernels, "Whether the device runs Graft's kernels.")
+      .def_readonly("compiler", &Properties::compiler, "Whether the driver compiles kernels.");
 }
 
 void bind_properties(py::module& module) {
@@ -102,7 +102,7 @@ void bind_properties(py::module& module) {
     return [member](const Properties& p) { return p.facts.*member; };
   };
   using Facts = graft_device_properties;
-  py::class_<Properties> properties(module, "DeviceProperties", "What a device is.");
+  py::class_<Properties> properties(module, "DeviceProperties", "Properties of a device.");
   bind_abilities(properties);
   properties
       .def_property_readonly("name", [](const Properties& p) { return std::string(p.facts.name); })

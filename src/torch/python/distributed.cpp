@@ -59,7 +59,7 @@ void bind_distributed(py::module& module) {
       .def_property_readonly("options", &ProcessGroup::options)
       .def(
           "perform_nocolor_split", [](ProcessGroup&, const py::object&) {}, py::arg("device"),
-          "What ranks outside of a new group call; nothing is to do.");
+          "Called by ranks outside of a new group; does nothing.");
 }
 
 }  // namespace graft::binding

@@ -6,12 +6,13 @@ namespace graft::binding {
 
 void bind_fallback(pybind11::module& module) {
   pybind11::class_<FallbackCount>(module, "FallbackCount",
-                                  "What an operator did on the CPU since the last reset.")
+                                  "An operator's work on the CPU since the last reset.")
       .def_readonly("calls", &FallbackCount::calls)
-      .def_readonly("bytes", &FallbackCount::bytes, "Copied between device and host, both ways.")
+      .def_readonly("bytes", &FallbackCount::bytes,
+                    "Bytes copied between device and host, both ways.")
       .def_readonly("seconds", &FallbackCount::seconds)
       .def_readonly("reason", &FallbackCount::reason,
-                    "Why the device's kernel could not be had; empty where Graft has none.")
+                    "Why the device could not run its kernel; empty if Graft has no kernel.")
       .def("__repr__", [](const FallbackCount& count) {
         return "FallbackCount(calls=" + std::to_string(count.calls) +
                ", bytes=" + std::to_string(count.bytes) +

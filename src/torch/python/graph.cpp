@@ -34,9 +34,8 @@ class Graph final : public at::GraphImplInterface {
   void capture_begin(c10::MempoolId_t pool, at::GraphCaptureMode) override {
     TORCH_CHECK(recording_ == nullptr,
                 "this graph already holds a capture: call reset(), or make another graph");
-    TORCH_CHECK(pool.first == 0, "a memory pool of a graph is what torch.", device_name(),
-                ".graph_pool_handle() or Graph.pool() gave, not (", pool.first, ", ", pool.second,
-                ")");
+    TORCH_CHECK(pool.first == 0, "capture_begin takes a pool of torch.", device_name(),
+                ".graph_pool_handle() or Graph.pool(), got (", pool.first, ", ", pool.second, ")");
     translate([&] {
       Stream& stream = current_stream(current_device());
       // Made here: clearing a new record would become part of the graph.
@@ -51,7 +50,7 @@ class Graph final : public at::GraphImplInterface {
 
   void capture_end() override {
     TORCH_CHECK(recording_ != nullptr && !recording_->ended(),
-                "no capture of this graph is under way: call capture_begin() first");
+                "no capture of this graph runs: call capture_begin() first");
     translate([&] { stream_->end_recording(); });
   }
 
@@ -68,7 +67,8 @@ class Graph final : public at::GraphImplInterface {
   void reset() override { drop(); }
 
   c10::MempoolId_t pool() const override {
-    TORCH_CHECK(recording_ != nullptr, "a graph has a memory pool once its capture has begun");
+    TORCH_CHECK(recording_ != nullptr,
+                "a graph has a memory pool after capture_begin(): call it first");
     return {0, recording_->pool()};
   }
 
@@ -78,13 +78,13 @@ class Graph final : public at::GraphImplInterface {
     const std::string text = ended().text();
     std::ofstream file(path);
     file << text;
-    TORCH_CHECK(file.flush().good(), "the graph's commands could not be written to '", path, "'");
+    TORCH_CHECK(file.flush().good(), "cannot write the graph's commands to '", path, "'");
   }
 
  private:
   Recording& ended() const {
-    TORCH_CHECK(recording_ != nullptr, "this graph holds nothing: capture something first");
-    TORCH_CHECK(recording_->ended(), "the capture of this graph is still under way: end it first");
+    TORCH_CHECK(recording_ != nullptr, "this graph is empty: capture something first");
+    TORCH_CHECK(recording_->ended(), "the capture of this graph still runs: end it first");
     return *recording_;
   }
 

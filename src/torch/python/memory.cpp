@@ -55,7 +55,8 @@ void release_pool(int64_t index, uint64_t pool) {
 uint64_t choose_pool_on(int64_t index, uint64_t pool) { return choose_pool(device(index), pool); }
 
 void set_memory_fraction(int64_t index, double fraction) {
-  TORCH_CHECK(fraction > 0 && fraction <= 1, "a fraction of memory lies in (0, 1], not ", fraction);
+  TORCH_CHECK(fraction > 0 && fraction <= 1, "expected a fraction of memory in (0, 1], got ",
+              fraction);
   const auto total = static_cast<double>(device(index).memory_info().total);
   device(index).allocator().set_limit(fraction == 1 ? 0 : static_cast<uint64_t>(total * fraction));
 }
@@ -64,7 +65,7 @@ void set_memory_fraction(int64_t index, double fraction) {
 class RawMemory {
  public:
   uint64_t allocate(int64_t index, uint64_t bytes, int64_t stream) {
-    TORCH_CHECK(bytes > 0, "an allocation has at least one byte");
+    TORCH_CHECK(bytes > 0, "an allocation needs at least one byte, got 0");
     Device& owner = device(index);
     Block* block = owner.allocator().allocate(bytes, owner.stream(stream));
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -77,8 +78,8 @@ class RawMemory {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       const auto found = held_.find(address);
-      TORCH_CHECK(found != held_.end(), "nothing was allocated at ", address,
-                  ", or it was deleted before");
+      TORCH_CHECK(found != held_.end(), "no allocation begins at ", address,
+                  ", or it was already deleted");
       block = found->second;
       held_.erase(found);
     }

@@ -25,8 +25,8 @@ void end_use(void* context) { shared_memory().release(static_cast<ReceivedBlock*
 // None where the bytes have to go through host memory.
 std::optional<MemoryHandle> handle_of(const c10::Storage& given) {
   const c10::Storage storage = given.device_type() == ve::kType ? ve::inner_storage(given) : given;
-  TORCH_CHECK(storage.device_type() == kDeviceType, "a handle is for memory of a device of type ",
-              device_name(), ", not ", storage.device());
+  TORCH_CHECK(storage.device_type() == kDeviceType, "only memory of a device of type ",
+              device_name(), " has a handle, not memory of ", storage.device());
   current_stream(storage.device().index()).refuse_recording("sending a tensor to another process");
   // Another process may write it.
   const c10::DataPtr& data = storage.unsafeGetStorageImpl()->mutable_data_ptr();
@@ -53,8 +53,8 @@ py::object share(const c10::Storage& storage) {
 
 MemoryHandle parsed(const std::string& bytes) {
   MemoryHandle handle;
-  TORCH_CHECK(bytes.size() == sizeof handle, "a handle of memory has ", sizeof handle,
-              " bytes, not ", bytes.size(), ": it comes from another version of Graft");
+  TORCH_CHECK(bytes.size() == sizeof handle, "expected a memory handle of ", sizeof handle,
+              " bytes, got ", bytes.size(), ": run one version of Graft in both processes");
   std::memcpy(&handle, bytes.data(), sizeof handle);
   return handle;
 }

@@ -25,11 +25,13 @@ void DenseList::add(const char* name, const std::vector<Member>& members) {
   bool alike = true;
   for (const Member& member : members) {
     const at::Tensor& tensor = member.tensor;
-    TORCH_CHECK(tensor.sizes() == first.sizes() && tensor.scalar_type() == first.scalar_type() &&
-                    tensor.device() == first.device(),
-                name, ": a parameter and what belongs to it must agree; got ", first.toString(),
-                first.sizes(), " on ", first.device(), " and ", tensor.toString(), tensor.sizes(),
-                " on ", tensor.device());
+    TORCH_CHECK(
+        tensor.sizes() == first.sizes() && tensor.scalar_type() == first.scalar_type() &&
+            tensor.device() == first.device(),
+        name,
+        ": a parameter, its gradient and its state must agree in sizes, dtype and device; got ",
+        first.toString(), first.sizes(), " on ", first.device(), " and ", tensor.toString(),
+        tensor.sizes(), " on ", tensor.device());
     alike = alike && tensor.is_non_overlapping_and_dense() && tensor.strides() == first.strides();
   }
   for (const Member& member : members) {

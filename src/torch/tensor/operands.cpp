@@ -7,7 +7,7 @@
 namespace graft::binding {
 
 double real_factor(const at::Scalar& number) {
-  if (number.isComplex()) throw Error(GRAFT_UNSUPPORTED, "no kernel takes a complex factor");
+  if (number.isComplex()) throw Error(GRAFT_UNSUPPORTED, "no kernel for a complex factor");
   return number.toDouble();
 }
 

@@ -34,7 +34,7 @@ const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef sizes,
   if (self.sizes() != sizes) impl.set_sizes_contiguous(sizes);
   if (format.has_value()) {
     TORCH_CHECK(*format != at::MemoryFormat::Preserve,
-                "resize_ takes no memory format 'preserve': give contiguous or channels_last");
+                "resize_ got memory format 'preserve': give contiguous or channels_last");
     impl.empty_tensor_restride(*format);
   }
   const size_t before = self.storage().nbytes();
@@ -82,7 +82,8 @@ void record_stream_operator(at::Tensor& self, at::Stream stream) {
 }  // namespace
 
 void resize_storage(c10::StorageImpl& storage, size_t bytes) {
-  TORCH_CHECK(storage.resizable(), "this storage cannot be resized: its memory is not Graft's");
+  TORCH_CHECK(storage.resizable(),
+              "this storage cannot be resized, because another library owns its memory");
   const c10::Device device = storage.device();
   c10::DataPtr memory = allocate_on(device.index(), bytes);
   const size_t kept = std::min(bytes, storage.nbytes());

@@ -70,7 +70,7 @@ TensorView view_as(const at::TensorBase& tensor, graft_dtype dtype) {
   const auto sizes = tensor.sizes(), strides = tensor.strides();
   if (sizes.size() > kMaxRank) {
     throw Error(GRAFT_UNSUPPORTED, "no kernel for " + std::to_string(sizes.size()) +
-                                       " dimensions, at most " + std::to_string(kMaxRank));
+                                       " dimensions, expected at most " + std::to_string(kMaxRank));
   }
   if (lazy_clones_live()) [[unlikely]]
     own_for_kernel(tensor);

@@ -65,8 +65,8 @@ at::ScalarType promoted(at::ScalarType lower, const Args&... args) {
   const auto see = [&](const at::Tensor& tensor) {
     if (!may_cast(tensor)) return;
     const at::ScalarType own = tensor.scalar_type();
-    TORCH_CHECK(own == at::kFloat || own == lower, "autocast to ", lower, " takes no tensors of ",
-                own);
+    TORCH_CHECK(own == at::kFloat || own == lower, "autocast to ", lower,
+                " takes tensors of float32 and ", lower, ", not of ", own);
     if (own == at::kFloat) type = own;
   };
   (each_tensor(args, see), ...);

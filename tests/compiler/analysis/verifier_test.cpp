@@ -37,15 +37,16 @@ const Rule kRules[] = {
     {"symbol s: it is defined twice", [](Graph& g) { g.symbols.push_back(g.symbols[0]); }},
     {"word of the text form", [](Graph& g) { g.symbols[0].name = "true"; }},
     {"the range is empty", [](Graph& g) { g.symbols[0].low = 65; }},
-    {"the hint lies outside the range", [](Graph& g) { g.symbols[0].hint = 65; }},
+    {"the hint is outside the range", [](Graph& g) { g.symbols[0].hint = 65; }},
     {"dimension or integer is negative", [](Graph& g) { g.symbols[0].dim = -1; }},
     {"its value does not exist", [](Graph& g) { g.symbols[0].value = 99; }},
     {"its value has no such dimension", [](Graph& g) { g.symbols[0].dim = 2; }},
     {"is not this symbol alone", [](Graph& g) { g.symbols[0].dim = 1; }},
-    {"its dtype is not known",
+    {"its dtype is unknown",
      [](Graph& g) { value(g, "x").type.dtype = static_cast<graft_dtype>(15); }},
     {"more than 16 dimensions", [](Graph& g) { value(g, "m").type.sizes.resize(17, Size(1)); }},
-    {"not as many strides as sizes", [](Graph& g) { value(g, "m").type.strides.clear(); }},
+    {"the numbers of its sizes and strides differ",
+     [](Graph& g) { value(g, "m").type.strides.clear(); }},
     {"a size or stride is negative", [](Graph& g) { value(g, "m").type.sizes[0] = Size(-1); }},
     {"a symbol that is not defined",
      [](Graph& g) { value(g, "m").type.sizes[0] = Size::symbol("q"); }},
@@ -54,18 +55,19 @@ const Rule kRules[] = {
     {"it is not marked as an input", [](Graph& g) { value(g, "m").origin = Origin::kNode; }},
     {"it is not marked as a constant", [](Graph& g) { value(g, "c").origin = Origin::kNode; }},
     {"it is defined twice", [](Graph& g) { g.inputs.push_back(g.inputs[0]); }},
-    {"what it aliases is no earlier input", [](Graph& g) { value(g, "x").alias = g.find("m"); }},
+    {"it aliases a value that is no earlier input",
+     [](Graph& g) { value(g, "x").alias = g.find("m"); }},
     {"a scalar has no dimensions", [](Graph& g) { value(g, "x").kind = InputKind::kScalar; }},
-    {"its elements are not of its dtype", [](Graph& g) { value(g, "c").whole = {1}; }},
-    {"neither one element nor as many", [](Graph& g) { value(g, "c").data.pop_back(); }},
+    {"its elements have another dtype", [](Graph& g) { value(g, "c").whole = {1}; }},
+    {"neither one element nor those of its type", [](Graph& g) { value(g, "c").data.pop_back(); }},
     {"complex elements have no text", [](Graph& g) { value(g, "c").type.dtype = GRAFT_COMPLEX64; }},
     {"the order: it names a node", [](Graph& g) { g.order.push_back(99); }},
     {"in the order twice", [](Graph& g) { g.order.push_back(g.order[1]); }},
     {"node %y (aten.add.Tensor, model.py:7): an operand is not defined before it",
      [](Graph& g) { node(g, "y").arguments[0].value = g.find("z"); }},
-    {"it writes what is no operand", [](Graph& g) { node(g, "w").writes = {g.find("x")}; }},
-    {"it views what is no operand", [](Graph& g) { node(g, "w").views = g.find("x"); }},
-    {"a result does not belong to it", [](Graph& g) { value(g, "z").node = 0; }},
+    {"it writes a value that is no operand", [](Graph& g) { node(g, "w").writes = {g.find("x")}; }},
+    {"it views a value that is no operand", [](Graph& g) { node(g, "w").views = g.find("x"); }},
+    {"a result belongs to another node", [](Graph& g) { value(g, "z").node = 0; }},
     {"in-place operator needs the mark", [](Graph& g) { node(g, "w").writes.clear(); }},
     {"a random operator needs \"random\"", [](Graph& g) { node(g, "w").op = "aten.rand.default"; }},
     {"an elementwise operator has no effect", [](Graph& g) { node(g, "z").random = true; }},
@@ -78,8 +80,9 @@ const Rule kRules[] = {
        value(g, "z").type.strides.insert(value(g, "z").type.strides.begin(), Size(1));
      }},
     {"an output: its value is not defined", [](Graph& g) { g.outputs[0].value = 99; }},
-    {"exactly when it names one", [](Graph& g) { g.outputs[0].kind = Output::Kind::kInteger; }},
-    {"the mutation of is no input", [](Graph& g) { g.outputs[0].mutation = g.find("y"); }},
+    {"its kind and its value contradict each other",
+     [](Graph& g) { g.outputs[0].kind = Output::Kind::kInteger; }},
+    {"it mutates a value that is no input", [](Graph& g) { g.outputs[0].mutation = g.find("y"); }},
     {"it writes a constant",
      [](Graph& g) {
        node(g, "w").arguments[0].value = node(g, "w").writes[0] = node(g, "w").views = g.find("c");
@@ -125,7 +128,8 @@ TEST(Verifier, RefusesGroupsThatNeedOneAnother) {
       "node %d: float32[3] = aten.cos.default(%c)\n";
   EXPECT_EQ(message([&] { test::graph_of(body + "group g pointwise %a %b\n"); }), "");
   const std::string crossed = body + "group g pointwise %a %d\ngroup h pointwise %b %c\n";
-  EXPECT_TRUE(has(message([&] { test::graph_of(crossed); }), "need one another's results"));
+  EXPECT_TRUE(has(message([&] { test::graph_of(crossed); }),
+                  "a group and a node outside, need each other's results"));
 }
 
 }  // namespace

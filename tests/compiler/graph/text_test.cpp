@@ -109,7 +109,8 @@ TEST(Text, MessagesNameLineColumnAndRemedy) {
       {"symbol s range 1..2 hint 1 from %z[0]\n", "%z is not defined anywhere"},
       {"constant %c: float32[1] = [1]\n", "expected a float, such as 1.0"},
       {"constant %c: int64[1] = [99999999999999999999]\n", "expected an integer of 64 bits"},
-      {"input %x: float32[power(1, 2)] activation\n", "none of floordiv, mod, max, min"},
+      {"input %x: float32[power(1, 2)] activation\n",
+       "expected floordiv, mod, max or min, found \"power\""},
       {"node %y: float32[] = a.b(\"x)\n", "after a string"},
   };
   for (const Wrong& wrong : cases) {
@@ -126,7 +127,7 @@ TEST(Text, MessagesNameLineColumnAndRemedy) {
 TEST(Text, DeepNestingIsRefused) {
   const std::string head = "graft-graph 1\ngraph t\n";
   const std::string sizes = "input %x: float32[" + std::string(100000, '(') + "] activation\nend\n";
-  EXPECT_TRUE(has(message([&] { parse(head + sizes); }), "at most 64 parentheses"));
+  EXPECT_TRUE(has(message([&] { parse(head + sizes); }), "at most 64 nested parentheses"));
   const std::string lists = "node %x: float32[] = a.b(" + std::string(100000, '[') + ")\nend\n";
   EXPECT_TRUE(has(message([&] { parse(head + lists); }), "16 deep"));
 }

@@ -334,7 +334,7 @@ TEST(MemoryPlan, TheCheckerFindsWhatAnOutputWouldOverwrite) {
     return has(message([&] { check(graph, result.plan, result.placement, 64); }), what);
   };
   result.placement.hosts[2] = 1;
-  EXPECT_TRUE(says("%c lives when %d is written, which it lies in"));
+  EXPECT_TRUE(says("%c lives when %d is written, whose memory it uses"));
   result.placement.hosts[2] = kNone, result.placement.offsets[1] = 4096 * 4;
   EXPECT_TRUE(says("%b leaves %d"));
   result.placement.offsets[1] = 64;

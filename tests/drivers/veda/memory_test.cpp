@@ -22,7 +22,8 @@ TEST(VedaMemory, TooMuchIsToldAtTheAllocation) {
   graft_address second = 0;
   EXPECT_EQ(driver().memory_allocate(s.device, 700 << 10, &second), GRAFT_OUT_OF_MEMORY);
   EXPECT_EQ(second, 0u);
-  EXPECT_NE(last_message().find("716800 bytes asked of"), std::string::npos) << last_message();
+  EXPECT_NE(last_message().find("716800 bytes requested from"), std::string::npos)
+      << last_message();
   EXPECT_EQ(driver().memory_allocate(s.device, 2 << 20, &second), GRAFT_OUT_OF_MEMORY);
   EXPECT_EQ(driver().memory_allocate(s.device, UINT64_MAX, &second), GRAFT_OUT_OF_MEMORY);
   EXPECT_EQ(s.get(s.put({1, 2}), 2), (std::vector<int>{1, 2}));

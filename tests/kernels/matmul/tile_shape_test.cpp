@@ -91,7 +91,7 @@ TEST(TuningFile, ComesBackForTheSameDevice) {
   EXPECT_EQ(read_tuning(text, "device 1\ndriver 3", &reason), std::nullopt);
   EXPECT_EQ(reason, "it was measured with another version of the driver");
   EXPECT_EQ(read_tuning("graft tuning 2\n", "", &reason), std::nullopt);
-  EXPECT_EQ(reason, "it is of another version of Graft");
+  EXPECT_EQ(reason, "it was measured with another version of Graft");
   EXPECT_EQ(read_tuning(text + "matmul_4_large 1x2\n", "device 1\ndriver 2", &reason),
             std::nullopt);
   EXPECT_EQ(reason, "it is damaged");

@@ -43,13 +43,13 @@ TAKEN = {
     "cpu": "PyTorch has a device type 'cpu' already",
     "meta": "PyTorch has a device type 'meta' already",
     "xpu": "PyTorch has a device type 'xpu' already",  # device-specific
-    "privateuseone": "what PyTorch calls the device type of a backend without a name",
+    "privateuseone": "PyTorch uses this name for a device type without a name",
     "nn": "PyTorch already has torch.nn",
     "add": "PyTorch already has torch.add",
     "backward": "PyTorch already has torch.Tensor.backward",
     "shared": "PyTorch already has torch.Tensor.is_shared",
     "parameters": "PyTorch already has torch.nn.Module.parameters",
-    "lambda": "a word of Python's own",
+    "lambda": "is a keyword of Python",
     "9lives": "lower-case letters and underscores only",
     "NPU": "lower-case letters and underscores only",
     "two words": "lower-case letters and underscores only",
@@ -66,7 +66,7 @@ def test_name_that_cannot_be(python, name):
     assert "graft:0" in ran.out
     told = [line for line in ran.err.splitlines() if "GRAFT_DEVICE_NAME asks for" in line]
     assert len(told) == 1, ran.err
-    assert f"the device name '{name}', which cannot be: " in told[0]
+    assert f"the device name '{name}', which is not possible: " in told[0]
     assert TAKEN[name] in told[0]
     assert "The device is called 'graft' instead" in told[0]
 
@@ -78,7 +78,7 @@ def test_the_doctor_says_that_the_name_is_taken():
     )  # fmt: skip
     assert ran.returncode == 1
     assert (
-        "GRAFT_DEVICE_NAME asks for 'nn', which cannot be: PyTorch already has torch.nn"
+        "GRAFT_DEVICE_NAME asks for 'nn', which is not possible: PyTorch already has torch.nn"
         in ran.stdout
     )
     assert "The device is called 'graft'" in ran.stdout

@@ -150,7 +150,7 @@ def two_devices(x: torch.Tensor) -> torch.Tensor:
     ("function", "reason"),
     [
         (complex_factor, "complex numbers have no text"),
-        (small_floats, "float8_e4m3fn is none of the compiler's dtypes"),
+        (small_floats, "got torch.float8_e4m3fn, expected one of the compiler's dtypes"),
         (branch, "higher order operator"),
         (two_devices, "a tensor on (meta|cpu) beside those on"),
     ],

@@ -164,7 +164,7 @@ def test_what_cannot_be_optimized(records: Callable[[str], list[str]]) -> None:
         optimized(torch.ones(2, 4, device=DEVICE))
     optimized(torch.ones(3, 4, device=DEVICE))
     [one] = records("optimize")
-    assert one.startswith("INFO Branching runs eagerly, since it cannot be compiled: Data-dep")
+    assert one.startswith("INFO Branching runs eagerly, because the compiler refuses it: Data-dep")
 
 
 class Counting(nn.Module):
@@ -178,7 +178,7 @@ class Counting(nn.Module):
 
 @pytest.mark.parametrize(
     ("argument", "why"),
-    [(slice(2), "arguments hold objects that are not compared"),
+    [(slice(2), "Graft cannot compare objects in the arguments"),
      (None, "a call assigns to the model's attributes")],
 )  # fmt: skip
 def test_calls_that_are_traced_again(

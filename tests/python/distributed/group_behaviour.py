@@ -219,8 +219,8 @@ class Behaviour:
             dist.all_gather_into_tensor(torch.zeros(3, device=D), torch.zeros(2, device=D))
         except RuntimeError as error:
             text = str(error)
-        assert f"of 2 elements on {self.size} ranks gives {2 * self.size}" in text
-        assert "the output has 3" in text
+        assert f"of 2 elements on {self.size} ranks needs an output of {2 * self.size}" in text
+        assert ", got 3" in text
 
     def tensors_of_another_device_are_refused_with_both_names(self) -> None:
         text = ""

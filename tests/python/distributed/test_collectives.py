@@ -83,7 +83,7 @@ def test_a_rank_that_does_not_come_is_named_at_the_timeout(engine):
 
 def test_an_engine_that_there_is_not_is_refused():
     (rank,) = run_ranks(1, behaviour.every_way_in, None, GRAFT_COLLECTIVES="fastest")
-    assert "GRAFT_COLLECTIVES=fastest: it is one of auto, native, staged" in rank.error
+    assert "GRAFT_COLLECTIVES=fastest: expected one of auto, native, staged" in rank.error
 
 
 def test_a_group_without_a_rendezvous_says_what_is_missing():

@@ -226,7 +226,7 @@ def test_tensors_of_the_wrong_device_are_told_with_both_devices(device, engine):
             assert sums == [4, 4, 2, 2]
         else:
             assert engine == "auto"
-            assert "call set_device before" in moved
+            assert "call set_device first" in moved
             assert sums == [4, 4, 1, 1]
 
 

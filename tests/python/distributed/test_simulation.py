@@ -156,13 +156,13 @@ def test_the_launcher_runs_a_script_as_rank_0(tmp_path):
 def test_the_launcher_wants_ranks(tmp_path):
     ran = launch("latency=5us", tmp_path / "train.py")
     assert ran.returncode != 0
-    assert "'latency=5us' has no ranks=N above 1" in ran.stderr
+    assert "'latency=5us' has no ranks=N; give a number above 1" in ran.stderr
 
 
 def test_a_setting_that_is_not_understood_is_named():
     ran = interpret("torch.ones(1, device=D)", GRAFT_HOST_SIMULATE="bandwith=25G")
     assert ran.code != 0
-    assert "'bandwith=25G' is not understood" in ran.err
+    assert "'bandwith=25G' is unknown: give the keys flops" in ran.err
 
 
 def test_the_example_draws_the_time_of_a_step(tmp_path):

@@ -65,13 +65,13 @@ def test_pinned_copies_are_captured():
 
 def test_misuse_is_told():
     graph = torch.accelerator.Graph()
-    with pytest.raises(RuntimeError, match="holds nothing"):
+    with pytest.raises(RuntimeError, match="this graph is empty: capture something first"):
         graph.replay()
     with pytest.raises(RuntimeError, match="no capture"):
         graph.capture_end()
     with torch.Stream(device=DEVICE):
         graph.capture_begin()
-        with pytest.raises(RuntimeError, match="still under way"):
+        with pytest.raises(RuntimeError, match="the capture of this graph still runs"):
             graph.replay()
         second = torch.accelerator.Graph()
         with pytest.raises(RuntimeError, match="another capture"):
@@ -92,7 +92,7 @@ def test_the_dump_names_the_operators(tmp_path):
     text = (tmp_path / "graph.txt").read_text()
     assert "aten::add" in text
     assert "aten::exp" in text
-    with pytest.raises(RuntimeError, match="could not be written"):
+    with pytest.raises(RuntimeError, match="cannot write the graph's commands to"):
         graph.debug_dump(str(tmp_path / "no" / "folder"))
 
 

@@ -54,7 +54,9 @@ def test_a_backward_pass_of_its_own_repeats_the_dropout_of_the_last_replay(backw
     if backward_captured:
         backward, grad = captured(DEVICE, gradient)
     else:
-        with pytest.raises(RuntimeError, match="not replayed yet"):
+        with pytest.raises(
+            RuntimeError, match="was not replayed, and this backward pass needs them"
+        ):
             gradient()
     sums = []
     for _ in range(3):

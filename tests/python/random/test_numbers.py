@@ -264,7 +264,7 @@ def test_seeds(device, module):
         assert seeds() == [seed % 2**64] * 2
     for seed in (2**64, -(2**63) - 1):
         for function in (module.manual_seed, module.manual_seed_all):
-            with pytest.raises(ValueError, match="a seed lies between"):
+            with pytest.raises(ValueError, match="a seed must be between"):
                 function(seed)
     assert seeds() == [0, 0]
 

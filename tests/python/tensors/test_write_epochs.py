@@ -382,7 +382,7 @@ def test_a_captured_call_prepares_at_each_replay() -> None:
 
 
 def test_too_few_inputs_are_an_error() -> None:
-    with pytest.raises(IndexError, match="more tensors than the 1 that it was given"):
+    with pytest.raises(IndexError, match="more tensors than the 1 given"):
         Doubling().prepared([tensor()])
 
 

@@ -48,7 +48,7 @@ def test_seeds_have_the_range_of_torchs(ve: Any) -> None:
     ve.manual_seed(-1)
     assert ve.initial_seed() == 2**64 - 1
     for function in (ve.manual_seed, ve.manual_seed_all):
-        with pytest.raises(ValueError, match="a seed lies between"):
+        with pytest.raises(ValueError, match="a seed must be between"):
             function(2**64)
 
 

@@ -68,9 +68,10 @@ TEST_F(DevicePropertiesTest, BitsOfANewerDriverAreNoError) {
 }
 
 TEST_F(DevicePropertiesTest, DialectsAreKnownAndServeTheClass) {
-  EXPECT_EQ(with([](auto& p) { say(p, "opencl", GRAFT_GPU_LIKE); }),
-            "device 0 of driver 'fake' claims the dialect 'opencl', which is none of 'c', "
-            "'opencl-c', 'cuda-c' (did you mean 'opencl-c'?), so it is not used. Ask its vendor.");
+  EXPECT_EQ(
+      with([](auto& p) { say(p, "opencl", GRAFT_GPU_LIKE); }),
+      "device 0 of driver 'fake' claims the dialect 'opencl', expected one of 'c', "
+      "'opencl-c', 'cuda-c' (did you mean 'opencl-c'?), so Graft does not use it. Ask its vendor.");
   EXPECT_TRUE(has(with([](auto& p) { say(p, "CUDA-c", GRAFT_GPU_LIKE); }), "mean 'cuda-c'?"));
   EXPECT_TRUE(has(with([](auto& p) { say(p, "spir-v 1.2", GRAFT_GPU_LIKE); }), "'cuda-c', so"));
   EXPECT_TRUE(has(with([](auto& p) { say(p, "c", GRAFT_GPU_LIKE); }),
@@ -80,7 +81,7 @@ TEST_F(DevicePropertiesTest, DialectsAreKnownAndServeTheClass) {
   fake::table().kernel_find = nullptr;
   fake::table().kernel_launch = nullptr;
   EXPECT_TRUE(has(with([](auto& p) { say(p, "opencl-c", GRAFT_GPU_LIKE); }),
-                  "has neither program_compile nor kernel_find"));
+                  "its driver lacks program_compile and kernel_find"));
   EXPECT_EQ(with([](auto& p) { say(p, "", GRAFT_GPU_LIKE); }), "");
 }
 
@@ -98,14 +99,15 @@ TEST_F(DevicePropertiesTest, ContradictionsAreRefused) {
                     "GRAFT_FEATURE_SHUFFLES with sub-groups of " + std::to_string(size)));
   }
   EXPECT_TRUE(has(with([](auto& p) { p.memory_bytes = 0; }), "no memory"));
-  EXPECT_TRUE(has(with([](auto& p) { p.allocation_alignment = 0; }), "no power of two"));
+  EXPECT_TRUE(has(with([](auto& p) { p.allocation_alignment = 0; }), "expected a power of two"));
   EXPECT_TRUE(has(with([](auto& p) { p.allocation_alignment = 1ull << 31; }),
                   "an alignment of 2147483648 bytes with 1073741824 bytes of memory"));
   EXPECT_TRUE(has(with([](auto& p) { p.max_allocation_bytes = p.memory_bytes + 1; }),
                   "allocations of up to 1073741825 bytes"));
   EXPECT_TRUE(has(with([](auto& p) { p.priority_highest = 1, p.priority_lowest = 2; }),
-                  "stream priorities from 1 to 2, without the normal one"));
-  EXPECT_TRUE(has(with([](auto& p) { p.priority_highest = 1; }), "no stream priority"));
+                  "stream priorities from 1 to 2, expected a range that holds 0"));
+  EXPECT_TRUE(has(with([](auto& p) { p.priority_highest = 1; }),
+                  "a priority_highest above priority_lowest"));
 }
 
 TEST_F(DevicePropertiesTest, AWriteBehindTheStructIsFound) {

@@ -38,8 +38,8 @@ TEST_F(DriverLibraryTest, RefusesPathsThatNameNoLibrary) {
   EXPECT_TRUE(has(refusal("drivers/x.so"), "Did you mean '/"));
   EXPECT_TRUE(has(refusal(""), "relative"));
   EXPECT_TRUE(has(refusal("/nowhere/x.so"), "No such file"));
-  EXPECT_TRUE(has(refusal(files_.folder()), "it is not a file"));
-  EXPECT_TRUE(has(refusal(files_.text_file("x.so", "hello")), "not a library that loads here"));
+  EXPECT_TRUE(has(refusal(files_.folder()), "the path is not a file"));
+  EXPECT_TRUE(has(refusal(files_.text_file("x.so", "hello")), "the library does not load"));
 }
 
 TEST_F(DriverLibraryTest, RefusesOtherVersionsWithBothAndARemedy) {
@@ -56,13 +56,13 @@ TEST_F(DriverLibraryTest, RefusesOtherVersionsWithBothAndARemedy) {
 }
 
 TEST_F(DriverLibraryTest, RefusesTablesThatAreWrong) {
-  EXPECT_TRUE(has(refusal_of("truncated"), "leaves out required ones: memory_free, stream_create"));
-  EXPECT_TRUE(has(refusal_of("misses_copy"), "leaves out required ones: copy."));
+  EXPECT_TRUE(has(refusal_of("truncated"), "lacks required slots: memory_free, stream_create"));
+  EXPECT_TRUE(has(refusal_of("misses_copy"), "lacks required slots: copy."));
   EXPECT_TRUE(has(refusal_of("pins_only"), "host_free (host_allocate is given)"));
   EXPECT_TRUE(has(refusal_of("too_many_slots"), "claims 1000 slots"));
-  EXPECT_TRUE(has(refusal_of("writes_too_far"), "wrote past the table"));
-  EXPECT_TRUE(has(refusal_of("nameless"), "its name must be"));
-  EXPECT_TRUE(has(refusal_of("bad_name"), "its name must be"));
+  EXPECT_TRUE(has(refusal_of("writes_too_far"), "wrote past Graft's table"));
+  EXPECT_TRUE(has(refusal_of("nameless"), "its name must have 1 to 32 letters"));
+  EXPECT_TRUE(has(refusal_of("bad_name"), "its name must have 1 to 32 letters"));
 }
 
 TEST_F(DriverLibraryTest, RefusesSlotsWithoutThoseThatTheyNeed) {

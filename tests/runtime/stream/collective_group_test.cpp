@@ -212,7 +212,7 @@ TEST_F(CollectiveGroupTest, RefusesAStreamOfAnotherDevice) {
   Stream& other = fake_.open_second().default_stream();
   const auto group = make(device);
   EXPECT_TRUE(has(error_of([&] { group->broadcast(other, 1, 2, 3, GRAFT_INT8, 0); }),
-                  "broadcast: the group is one of graft:0, the stream is one of graft:1"));
+                  "broadcast: the group belongs to graft:0, the stream to graft:1: give a stream"));
 }
 
 TEST_F(CollectiveGroupTest, ABatchEndsAlthoughItsTransfersThrow) {

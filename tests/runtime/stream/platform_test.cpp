@@ -68,8 +68,8 @@ TEST_F(PlatformTest, BadStartsAreReportedAndTheRestWorks) {
       {"throws_in_count", "device_count failed (driver 'bad'): INTERNAL: the driver threw"},
       {"fails_in_count", "device_count failed"},
       {"rubbish_count", "claims 4000000000 devices"},
-      {"silent_count", "device_count of the driver 'bad' returned OK and wrote no count"},
-      {"truncated", "leaves out required"}};
+      {"silent_count", "device_count of the driver 'bad' returned OK without a count"},
+      {"truncated", "lacks required slots"}};
   for (const auto& one : kCases) {
     Platform platform;
     platform.add_driver_path(files_.driver(one.variant, "bad"));

@@ -74,7 +74,7 @@ TEST_F(RecordingTest, WaitingIsRefusedUntilTheEnd) {
     EXPECT_TRUE(has(error_of([&] { stream_.replay(*another); }), "captures a graph"));
   });
   stream_.synchronize();
-  EXPECT_TRUE(has(error_of([&] { stream_.end_recording(); }), "No capture is under way"));
+  EXPECT_TRUE(has(error_of([&] { stream_.end_recording(); }), "No capture runs on this stream"));
 }
 
 TEST_F(RecordingTest, StreamsThatWaitForAMarkJoin) {
@@ -89,7 +89,7 @@ TEST_F(RecordingTest, StreamsThatWaitForAMarkJoin) {
     joined.record(other);
     stream_.wait(joined);
     EXPECT_TRUE(joined.query());
-    EXPECT_TRUE(has(error_of([&] { joined.synchronize(); }), "cannot be waited for"));
+    EXPECT_TRUE(has(error_of([&] { joined.synchronize(); }), "so the host cannot wait for it"));
   });
   EXPECT_EQ(other.recording(), nullptr);
   stream_.replay(*recording);
@@ -149,8 +149,10 @@ TEST_F(RecordingTest, AnotherRecordingRepeatsTheLastReplaysNumbers) {
         stream_.launch(nullptr, 1, {&argument, 1});
       },
       2);
-  EXPECT_TRUE(has(error_of([&] { replayed_state(offset); }), "not replayed yet"));
-  EXPECT_TRUE(has(error_of([&] { stream_.replay(*second); }), "not replayed yet"));
+  EXPECT_TRUE(has(error_of([&] { replayed_state(offset); }),
+                  "was not replayed, and this backward pass needs them"));
+  EXPECT_TRUE(has(error_of([&] { stream_.replay(*second); }),
+                  "was not replayed, and this backward pass needs them"));
   for (const uint64_t base : {100, 107}) {
     stream_.replay(*first);
     controls().arguments.clear();
