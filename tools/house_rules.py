@@ -24,6 +24,7 @@ HOUSED = (
     "drivers/host/",
     "drivers/opencl/",
     "docs/",
+    "conformance/",
     *(f"tests/{layer}/" for layer in TESTED),
 )
 _ORDER = re.compile(r"^\| `(\w+)` \| (\w+(?: < [\w{}, ]+)+) \|$", re.MULTILINE)

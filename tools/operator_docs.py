@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 
+from torch_conformance.cells import cases
+from torch_conformance.report import schema
 from torch_graft import _C
-from torch_graft.conformance import cases, schema
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs/generated/conformance" / "graft-host.json.gz"

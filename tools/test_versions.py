@@ -27,7 +27,7 @@ PYTHON = "3.11"
 PAGE = ROOT / "docs/use/versions.md"
 RECORD = ROOT / "docs/generated/versions.json"
 # The pinned versions of these go with the default torch.
-BOUND_TO_TORCH = re.compile(r"^(torch|torchvision|torchao)==", re.MULTILINE)
+BOUND_TO_TORCH = re.compile(r"^(torch|torchvision|torchao|setuptools)==", re.MULTILINE)
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "3"]
 OPERATORS = ["--device", "graft", "--suites", "op", "--dtypes", "float32"]
 # A vendor's driver, built once for all releases.
@@ -45,7 +45,7 @@ Command = list[str | Path]
 # Step -> the arguments of the environment's Python.
 STEPS: dict[str, list[str]] = {
     "doctor": ["-m", "torch_graft", "doctor"],
-    "operators": ["-m", "torch_graft.conformance", *OPERATORS, "--aspects", "forward,backward"],
+    "operators": ["-m", "torch_conformance", *OPERATORS, "--aspects", "forward,backward"],
     "driver": ["-c", VENDOR],
     "demos": ["examples/demo.py"],
     "compile": [*PYTEST, "tests/python", "-k", "compil"],
@@ -160,6 +160,14 @@ def test(release: str, steps: list[str], record: dict[str, Any], digest: str) ->
             wheel(),
         ]
         subprocess.run(pip, check=True)
+        suite: Command = [
+            *pip[:5],
+            "--no-build-isolation",
+            "--no-deps",
+            "--editable",
+            "conformance",
+        ]
+        subprocess.run(suite, cwd=ROOT, check=True)
         installed.write_text(digest)
     version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], check=True,
                              capture_output=True, text=True).stdout.strip()  # fmt: skip

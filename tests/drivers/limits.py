@@ -23,8 +23,10 @@ from typing import Any
 
 import torch
 
+from torch_conformance.cells import cases
+from torch_conformance.report import schema
+from torch_conformance.tensors import samples
 from torch_graft import drivers
-from torch_graft.conformance import cases, samples, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "tests/drivers/limited.cpp"
@@ -125,7 +127,7 @@ def only_views(cell: dict[str, Any]) -> bool:
 
 
 def conformance(environment: dict[str, str], out: Path, *more: str) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "torch_graft.conformance", "--device", "graft:0", "--no-page",
+    command = [sys.executable, "-m", "torch_conformance", "--device", "graft:0", "--no-page",
                "--restart", "--out", str(out), *CHOSEN, *more]  # fmt: skip
     with (out.parent / f"{out.name}.log").open("w") as log:
         subprocess.run(command, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False)
