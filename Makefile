@@ -53,7 +53,7 @@ NEED := $(if $(WHEEL),wheel,run)
 	tools/setup $*
 	touch $@
 
-.venv/test.stamp: .venv/run.stamp requirements-dev.txt requirements-opencl.txt
+.venv/test.stamp: .venv/run.stamp requirements-dev.txt requirements-opencl.txt conformance/pyproject.toml
 	tools/setup test
 	touch $@
 
@@ -130,9 +130,9 @@ test-sanitizers: .venv/test.stamp
 
 # The last lines are pytest's. Tests say by markers what they need (pyproject.toml lists them); a pass takes the files that
 # hold its marker, and fails if it finds none. Of what repeats a pass takes its share of the cases, which the seed draws
-# (tests/conftest.py); with WHOLE=1 all of them.
+# (conftest.py); with WHOLE=1 all of them.
 share = $(if $(WHOLE),,GRAFT_SHARE=$(1) )
-holding = $(shell grep -rlE 'mark\.$(1)\b' tests --include='test_*.py')
+holding = $(shell grep -rlE 'mark\.$(1)\b' tests conformance/tests --include='test_*.py')
 test-python: test-python-async test-python-opencl test-python-inline
 
 test-python-async: .venv/graft.stamp .venv/test.stamp

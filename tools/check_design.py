@@ -51,9 +51,15 @@ CODE_FOLDERS = (
     "tools/",
     "bench/",
     "examples/",
+    "conformance/",
+    "conftest.py",
 )
+TESTS = ("tests/", "conformance/tests/", "conftest.py")
+SHIPPED_PYTHON = ("python/", "conformance/torch_conformance/")
+ANY_DEVICE = "conformance/"  # knows no device's package, so it names none but in its README
 VAGUE = re.compile(r"(^|[_\-])(utils?|helpers?|misc|common|managers?)([_\-]|$)", re.IGNORECASE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+GRAFT = re.compile(r"torch[_-]graft|\bgraft\b|\bGRAFT_", re.IGNORECASE)
 MACHINE_PATH = re.compile(r"(?<![\w.$}/])/(?:root|work|home/\w+|Users/\w+)/")
 PATCHED_ROOTS = ("torch", "copy")
 # Each may be written once, by this file. torch has no registration function for them: its maker of
@@ -63,6 +69,7 @@ PATCHES = {
     ("python/torch_graft/ve/__init__.py", "torch.UntypedStorage.ve"),
     ("python/torch_graft/ve/__init__.py", "copy._deepcopy_dispatch[torch.UntypedStorage]"),
 }
+APPLIER = "conftest.py"  # turns the rows of tests/expectations.toml into marks
 PY_SKIPS = {"skip", "skipif", "skipIf", "skipUnless", "SkipTest", "xfail", "importorskip"}
 
 
@@ -204,7 +211,7 @@ def vague_names(tree: Tree) -> Iterator[Finding]:
 def monkeypatches(tree: Tree) -> Iterator[Finding]:
     """Writes into a module of torch or into copy's table: assignments, deletions, setattr, sys.modules."""
     for source in tree.code:
-        if source.path.startswith("python/") and source.is_python:
+        if source.path.startswith(SHIPPED_PYTHON) and source.is_python:
             missing = {target for path, target in PATCHES if path == source.path}
             names = _patched_names(source.tree)
             for node in ast.walk(source.tree):
@@ -284,7 +291,7 @@ def driver_lists(tree: Tree) -> Iterator[Finding]:
 
 
 def language_share(tree: Tree) -> Iterator[Finding]:
-    share = c_share([s for s in tree.code if not s.path.startswith("tests/")])
+    share = c_share([s for s in tree.code if not s.path.startswith(TESTS)])
     if share < C_SHARE:
         yield Finding(
             "(tree)",
@@ -312,8 +319,7 @@ def listed_skips(tree: Tree) -> Iterator[Finding]:
         if len(row.get("reason", "").split()) < 3 or row.get("kind") not in ("skip", "xfail"):
             yield Finding(listing, 1, f"'{name}' needs kind = skip or xfail, and a reason in words")
     names = [row.get("test", "") for row in rows]
-    applier = "tests/conftest.py"  # turns the rows into marks
-    for source in (s for s in tree.code if s.path.startswith("tests/") and s.path != applier):
+    for source in (s for s in tree.code if s.path.startswith(TESTS) and s.path != APPLIER):
         for line, test in _skips(source):
             full = f"{source.path}::{test}"
             if not any(name == source.path or name.split("[")[0] == full for name in names):
@@ -342,6 +348,17 @@ def _is_pytest(node: ast.Attribute) -> bool:
     return _root(node) in ("pytest", "unittest")
 
 
+def one_package_s_names(tree: Tree) -> Iterator[Finding]:
+    """What runs on any device imports, and names, no package of one device."""
+    for source in tree.sources:
+        if not source.path.startswith(ANY_DEVICE) or source.path == f"{ANY_DEVICE}README.md":
+            continue
+        for number, line in enumerate(source.lines, 1):
+            if GRAFT.search(line):
+                text = f"names Graft: {ANY_DEVICE} works without it, for any device"
+                yield Finding(source.path, number, text)
+
+
 def machine_paths(tree: Tree) -> Iterator[Finding]:
     for source in tree.sources:
         for number, line in enumerate(source.lines, 1):
@@ -352,7 +369,7 @@ def machine_paths(tree: Tree) -> Iterator[Finding]:
 RULES = [
     file_sizes, function_sizes, special_sizes, include_direction, comment_shares, first_lines,
     vague_names, monkeypatches, driver_lists, language_share, listed_skips, machine_paths,
-    native_names, python_names, *HOUSE_RULES, *SETTING_RULES,
+    one_package_s_names, native_names, python_names, *HOUSE_RULES, *SETTING_RULES,
 ]  # fmt: skip
 
 

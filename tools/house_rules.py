@@ -32,9 +32,9 @@ HOUSED = (
     "tests/tools/",
     "tests/bench/",
     "python/torch_graft/",
+    "conformance/",
     *(f"tests/{layer}/" for layer in TESTED),
 )
-UNHOUSED = "python/torch_graft/conformance/"  # a distribution to be, whose folders are its own
 _ORDER = re.compile(r"^\| `(\w+)` \| (\w+(?: < [\w{}, ]+)+) \|$", re.MULTILINE)
 _ARROW = re.compile(r"^\| `(\w+)/(\w+)` \| `(\w+)` \| ([^|]+) \|$", re.MULTILINE)
 _INCLUDE = re.compile(r'^#include "(\w+)/(\w+)/[^"]+"', re.MULTILINE)
@@ -78,7 +78,7 @@ def folders(tree: Files) -> dict[str, list[str]]:
     """Folder -> names of its tracked files, of the folders that the rules hold for."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in tree.paths:
-        if path.startswith(HOUSED) and not path.startswith(UNHOUSED):
+        if path.startswith(HOUSED):
             folder, _, name = path.rpartition("/")
             found[folder].append(name)
     return found

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 
 import conformance_summary
+from torch_conformance.cells import cases
 from torch_graft import _C
-from torch_graft.conformance import cases
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs/generated/conformance" / "graft-host.toml"

@@ -1,5 +1,5 @@
 # tools/seam_rules.py: the rules of check_design.py that keep torch's private names in one place per language.
-"""In C++ that is src/torch/version, in Python python/torch_graft/version.py. What is written into
+"""In C++ that is src/torch/version, in Python the file version.py of each package. What is written into
 generated code or into another program's text is no use of ours, and is not looked at."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from source_scan import Finding, Source
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 SEAM = "src/torch/version/"
 MINORS = f"{SEAM}minor/"
-TABLE = "python/torch_graft/version.py"
 ALIAS = "inside"
 _INCLUDE = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*[<\"]((?:ATen/native/|ATen/ops/\w+_native\.h|torch/csrc/|c10/core/impl/)"
@@ -28,7 +27,22 @@ _USING = re.compile(r"\busing\s+(at::native::[\w:]+)\s*;")
 _MODULE = re.compile(r"(torch|torchgen)(\.\w+)*(\._(?!_)\w+)(\.\w+)*")
 _TUPLE = {"_asdict", "_fields", "_make", "_replace"}  # documented members of every named tuple
 # Test files of others import these; their names are compared as text.
-_TEXTS = "python/torch_graft/conformance/lint_forms.py"
+_TEXTS = "conformance/torch_conformance/lint/forms.py"
+
+
+class Package(NamedTuple):
+    """A Python package, where its sources begin, and its table."""
+
+    name: str
+    sources: str
+    table: str
+
+
+PACKAGES = (
+    Package("torch_graft", "python/", "python/torch_graft/version.py"),
+    Package("torch_conformance", "conformance/torch_conformance/",
+            "conformance/torch_conformance/version.py"),
+)  # fmt: skip
 
 
 def native_names(tree: Tree) -> Iterator[Finding]:
@@ -62,32 +76,38 @@ def _both_minors(one: str, other: str) -> bool:
 
 
 def python_names(tree: Tree) -> Iterator[Finding]:
-    """Python takes torch's private names from the table, whose rows are each used and all different."""
-    sources = [s for s in tree.code if s.is_python and s.path.startswith("python/")]
-    ours = _ours(sources)
-    used: set[str] = set()
-    rows = {row: line for s in sources if s.path == TABLE for row, line in _rows(s)}
-    for source in (s for s in sources if s.path != TABLE):
-        for line, name in _private(source, ours):
-            text = f"'{name}' is private to torch: give it a row in {TABLE}"
-            yield Finding(source.path, line, text)
-        for line, name in _taken(source):
-            if name not in rows and name not in _functions(tree):
-                yield Finding(source.path, line, f"{TABLE} has no row '{name}'")
-        for line in _otherwise(source):
-            text = f"take the table by 'from torch_graft import version as {ALIAS}'"
-            yield Finding(source.path, line, text)
-        used |= {name for _, name in _taken(source)} | _words(source)
-    for name, line in rows.items():
-        if name not in used:
-            yield Finding(TABLE, line, f"nothing uses the row '{name}'")
-    yield from _twice(tree)
+    """Python takes torch's private names from its package's table, whose rows are each used and all different."""
+    for package in PACKAGES:
+        yield from _names_of(tree, package)
     for source in tree.code:
         generator = source.path.startswith("src/") and not source.path.startswith(SEAM)
         if source.is_python and generator:
             for line, name in _imports(source):
                 if name.split(".")[0] == "torchgen":
                     yield Finding(source.path, line, f"'{name}': torchgen stands in {SEAM} alone")
+
+
+def _names_of(tree: Tree, package: Package) -> Iterator[Finding]:
+    sources = [s for s in tree.code if s.is_python and s.path.startswith(package.sources)]
+    table, ours = package.table, _ours(sources)
+    used: set[str] = set()
+    rows = {row: line for s in sources if s.path == table for row, line in _rows(s)}
+    functions = _functions(tree, table)
+    for source in (s for s in sources if s.path != table):
+        for line, name in _private(source, ours):
+            text = f"'{name}' is private to torch: give it a row in {table}"
+            yield Finding(source.path, line, text)
+        for line, name in _taken(source):
+            if name not in rows and name not in functions:
+                yield Finding(source.path, line, f"{table} has no row '{name}'")
+        for line in _otherwise(source, package.name):
+            text = f"take the table by 'from {package.name} import version as {ALIAS}'"
+            yield Finding(source.path, line, text)
+        used |= {name for _, name in _taken(source)} | _words(source)
+    for name, line in rows.items():
+        if name not in used:
+            yield Finding(table, line, f"nothing uses the row '{name}'")
+    yield from _twice(tree, table)
 
 
 def _private(source: Source, ours: set[str]) -> Iterator[tuple[int, str]]:
@@ -194,13 +214,13 @@ def _taken(source: Source) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.attr
 
 
-def _otherwise(source: Source) -> Iterator[int]:
+def _otherwise(source: Source, package: str) -> Iterator[int]:
     """Imports of the table under another name than ALIAS, which would hide what is taken."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom):
             whole = [(f"{node.module}.{one.name}", one.asname) for one in node.names]
-            if node.module == "torch_graft.version" or any(
-                name == "torch_graft.version" and alias != ALIAS for name, alias in whole
+            if node.module == f"{package}.version" or any(
+                name == f"{package}.version" and alias != ALIAS for name, alias in whole
             ):
                 yield node.lineno
 
@@ -226,16 +246,16 @@ def _rows(source: Source) -> Iterator[tuple[str, int]]:
                 yield str(key.value), key.lineno
 
 
-def _functions(tree: Tree) -> set[str]:
+def _functions(tree: Tree, table: str) -> set[str]:
     """What the module of the table has beside its rows."""
-    own = [node for s in tree.code if s.path == TABLE for node in s.tree.body]
+    own = [node for s in tree.code if s.path == table for node in s.tree.body]
     return {node.name for node in own if isinstance(node, ast.FunctionDef | ast.ClassDef)} | {
         ast.unparse(node.target) for node in own if isinstance(node, ast.AnnAssign)
     }
 
 
-def _twice(tree: Tree) -> Iterator[Finding]:
-    for source in (s for s in tree.code if s.path == TABLE):
+def _twice(tree: Tree, path: str) -> Iterator[Finding]:
+    for source in (s for s in tree.code if s.path == path):
         for table in _tables(source):
             keys: dict[str, int] = {}
             places: dict[str, str] = {}
@@ -244,10 +264,10 @@ def _twice(tree: Tree) -> Iterator[Finding]:
                     continue
                 name, place = ast.unparse(key), ast.unparse(value)
                 if name in keys:
-                    yield Finding(TABLE, key.lineno, f"{name} stands twice")
+                    yield Finding(path, key.lineno, f"{name} stands twice")
                 elif place in places and isinstance(value, ast.Constant | ast.JoinedStr):
                     yield Finding(
-                        TABLE, key.lineno, f"{name} and {places[place]} are one name of torch"
+                        path, key.lineno, f"{name} and {places[place]} are one name of torch"
                     )
                 keys[name] = key.lineno
                 places.setdefault(place, name)

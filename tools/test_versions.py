@@ -29,7 +29,7 @@ PAGE = ROOT / "docs/use/versions.md"
 RECORD = BUILD / "versions/record.json"
 MARK = re.compile(r"(<!-- versions -->\n)(.*?)(<!-- /versions -->)", re.S)
 # The pinned versions of these go with the default torch.
-BOUND_TO_TORCH = re.compile(r"^(torch|torchvision|torchao)==", re.MULTILINE)
+BOUND_TO_TORCH = re.compile(r"^(torch|torchvision|torchao|setuptools)==", re.MULTILINE)
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "3"]
 OPERATORS = ["--device", "graft", "--suites", "op", "--dtypes", "float32"]
 # A vendor's driver, built once for all releases.
@@ -47,7 +47,7 @@ Command = list[str | Path]
 # Step -> the arguments of the environment's Python.
 STEPS: dict[str, list[str]] = {
     "doctor": ["-m", "torch_graft", "doctor"],
-    "operators": ["-m", "torch_graft.conformance", *OPERATORS, "--aspects", "forward,backward"],
+    "operators": ["-m", "torch_conformance", *OPERATORS, "--aspects", "forward,backward"],
     "driver": ["-c", VENDOR],
     "demos": ["examples/demo.py"],
     "compile": [*PYTEST, "tests/python", "-k", "compil"],
@@ -152,6 +152,8 @@ def installed(version: str, release: str, digest: str) -> Path:
     if not note.exists() or note.read_text() != digest:
         pip: Command = [python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps"]
         subprocess.run([*pip, wheel(version)], check=True)
+        suite: Command = [*pip[:-2], "--no-build-isolation", "--no-deps", "--editable", "conformance"]
+        subprocess.run(suite, cwd=ROOT, check=True)
         note.write_text(digest)
     return python
 

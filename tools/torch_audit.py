@@ -59,7 +59,7 @@ class Torch:
         if not Path(self.folder).is_relative_to(_prefix(self.python)):
             environment["PYTHONPATH"] = str(self.folder.parent)
         request = {
-            "table": str(uses.TABLE),
+            "tables": [str(table) for table in uses.TABLES],
             "torchgen": [one.name for one in uses.torchgen_names()],
             "schemas": sorted({one.name for one in uses.custom_operators()}),
             "more": [sysconfig.get_paths()["purelib"]],
@@ -243,20 +243,34 @@ def _python(torch: Torch, before: Torch | None) -> Iterator[Finding]:
     if torch.names is None:
         return
     known = before.names if before is not None and before.names else torch.names
-    lines = uses.table_lines()
-    generator = {one.name: one.where for one in uses.torchgen_names()}
-    for kind, where in (("rows", lines), ("torchgen", generator)):
-        for name, now in torch.names[kind].items():
-            place = where.get(name, str(uses.TABLE.relative_to(uses.ROOT)))
-            was = known[kind].get(name, {}).get("form")
-            if "missing" in now:
-                lacks = "" if "was not looked at" in now["missing"] else "has no "
-                yield Finding(place, f"torch {torch.version} {lacks}{now['missing']}, for {name}")
-            elif was and now["form"] and was != now["form"]:
-                yield Finding(place, f"{name} changed: torch {known['version'].split('+')[0]} has "
-                              f"{was}, torch {torch.version} has {now['form']}")  # fmt: skip
-    for owner, now in torch.names["members"].items():
-        place = f"{uses.TABLE.relative_to(uses.ROOT)} (MEMBERS)"
+    version = known["version"].split("+")[0]
+    for table in uses.TABLES:
+        file = str(table.relative_to(uses.ROOT))
+        now, was = (names["rows"][str(table)] for names in (torch.names, known))
+        yield from _rows(torch, now, was, version, uses.table_lines(table), file)
+        yield from _members(torch, torch.names["members"][str(table)], f"{file} (MEMBERS)")
+    where = {one.name: one.where for one in uses.torchgen_names()}
+    yield from _rows(torch, torch.names["torchgen"], known["torchgen"], version, where, "")
+
+
+def _rows(
+    torch: Torch, found: dict[str, Any], known: dict[str, Any], version: str,
+    where: dict[str, str], file: str,
+) -> Iterator[Finding]:  # fmt: skip
+    """version: of the torch that `known` tells of. where: the place of a row, else `file`."""
+    for name, now in found.items():
+        place = where.get(name, file)
+        was = known.get(name, {}).get("form")
+        if "missing" in now:
+            lacks = "" if "was not looked at" in now["missing"] else "has no "
+            yield Finding(place, f"torch {torch.version} {lacks}{now['missing']}, for {name}")
+        elif was and now["form"] and was != now["form"]:
+            yield Finding(place, f"{name} changed: torch {version} has "
+                          f"{was}, torch {torch.version} has {now['form']}")  # fmt: skip
+
+
+def _members(torch: Torch, found: dict[str, Any], place: str) -> Iterator[Finding]:
+    for owner, now in found.items():
         if "missing" in now:
             yield Finding(place, f"torch {torch.version} has no {now['missing']}")
         for name, near in now.get("absent", {}).items():

@@ -31,13 +31,20 @@ def main() -> None:
     sys.path += request["more"]
     import torch
 
-    table = _loaded(request["table"])
+    tables = {path: _loaded(path) for path in request["tables"]}
+    any_table = next(iter(tables.values()))
     answer = {
         "version": torch.__version__,
         "folder": str(Path(spec.origin).parent),
-        "rows": {name: _row(table, name) for name in table.TORCH},
-        "members": {place: _members(table, place) for place in table.MEMBERS},
-        "torchgen": {place: _found(table, (place,)) for place in request["torchgen"]},
+        "rows": {
+            path: {name: _row(table, name) for name in table.TORCH}
+            for path, table in tables.items()
+        },
+        "members": {
+            path: {place: _members(table, place) for place in getattr(table, "MEMBERS", ())}
+            for path, table in tables.items()
+        },
+        "torchgen": {place: _found(any_table, (place,)) for place in request["torchgen"]},
         "schemas": {name: _schema(torch, name) for name in request["schemas"]},
     }
     os.write(out, json.dumps(answer).encode())

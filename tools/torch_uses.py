@@ -1,6 +1,6 @@
 # tools/torch_uses.py: which names of torch this tree relies on, for tools/torch-audit.
 """Read from where they stand: src/torch/version, the sources that register operators, the op table
-and python/torch_graft/version.py. None is listed here."""
+and version.py of each Python package. None is listed here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BINDING = ROOT / "src/torch"
 SEAM = BINDING / "version"
 LISTED = SEAM / "operators.json"
-TABLE = ROOT / "python/torch_graft/version.py"
+TABLES = (ROOT / "python/torch_graft/version.py", ROOT / "conformance/torch_conformance/version.py")
 
 _USED = re.compile(r"\bat::native::(\w+(?:::\w+)*)")
 _CALLED = re.compile(r"\bat::_ops::(\w+)")
@@ -145,15 +145,15 @@ def torchgen_names() -> list[Use]:
     ]
 
 
-def table_lines() -> dict[str, str]:
-    """Where a row of the table of Python names stands, by its first string."""
+def table_lines(table: Path) -> dict[str, str]:
+    """Where a row of a table of Python names stands, by its first string."""
     found = {}
-    for node in ast.walk(ast.parse(TABLE.read_text())):
+    for node in ast.walk(ast.parse(table.read_text())):
         if isinstance(node, ast.Dict):
             for key in node.keys:
                 if isinstance(key, ast.expr):
                     text = ast.unparse(key).strip("'\"")
-                    found[text] = f"{TABLE.relative_to(ROOT)}:{key.lineno}"
+                    found[text] = f"{table.relative_to(ROOT)}:{key.lineno}"
     return found
 
 

@@ -23,12 +23,10 @@ Place = str | tuple[str, ...]
 _AOT = "torch._functorch._aot_autograd"
 _C10D = "torch._C._distributed_c10d"
 _MAKERS = "torch.utils.backend_registration"
-_TESTING = "torch.testing._internal"
 
 TORCH: dict[str, Place] = {
     # The device type and its dispatch key.
     "DispatchKey": "torch._C:DispatchKey",
-    "dispatch_key_for_device": "torch._C:_dispatch_key_for_device",
     "including_key": "torch._C:_IncludeDispatchKeyGuard",
     "privateuse1_name": "torch._C:_get_privateuse1_backend_name",
     "register_device_module": "torch:_register_device_module",
@@ -41,18 +39,14 @@ TORCH: dict[str, Place] = {
     "validated_location": "torch.serialization:_validate_device",
     # Tensors, storages, modules, operators.
     "autograd_version": "torch:Tensor()._version",
-    "view_base": "torch:Tensor()._base",
     "coo_indices": "torch:Tensor._indices",
     "coo_values": "torch:Tensor._values",
-    "is_zero_tensor": "torch:Tensor._is_zerotensor",
     "nested_offsets": "torch:Tensor._nested_tensor_storage_offsets",
     "nested_sizes": "torch:Tensor._nested_tensor_size",
     "nested_strides": "torch:Tensor._nested_tensor_strides",
-    "has_internal_overlap": "torch:_debug_has_internal_overlap",
     "int8_product": "torch:_int_mm",
     "nested_from_buffer": "torch:_nested_view_from_buffer_copy",
     "neg_view": "torch:_neg_view",
-    "zero_tensor": "torch:_efficientzerotensor",
     "storage_address": "torch:UntypedStorage()._cdata",
     "storage_if_alive": "torch:UntypedStorage._new_with_weak_ptr",
     "module_buffers": "torch.nn:Module()._buffers",
@@ -62,13 +56,9 @@ TORCH: dict[str, Place] = {
     "module_forward_pre_hooks": "torch.nn:Module()._forward_pre_hooks",
     "OpOverload": "torch._ops:OpOverload",
     "operator_schema": "torch._ops:OpOverload()._schema",
-    "schema_of": "torch._C:_get_schema",
-    "all_operator_names": "torch._C:_dispatch_get_all_op_names",
-    "has_kernel_for_key": "torch._C:_dispatch_has_kernel_for_dispatch_key",
     "out_dtype": "torch._higher_order_ops.out_dtype:out_dtype",
     "out_dtype_dense": "torch._higher_order_ops.out_dtype:out_dtype_dense",
     "graphsafe_run_with_rng_state": "torch._prims.rng_prims:graphsafe_run_with_rng_state",
-    "TorchDispatchMode": "torch.utils._python_dispatch:TorchDispatchMode",
     # Nested Python containers.
     "key_text": "torch.utils._pytree:keystr",
     "tree_flatten": "torch.utils._pytree:tree_flatten",
@@ -116,28 +106,6 @@ TORCH: dict[str, Place] = {
     "process_group_wrapper": "torch.distributed.distributed_c10d:_create_process_group_wrapper",
     "register_group_backend": f"{_C10D}:ProcessGroup._register_backend",
     "set_default_group_backend": f"{_C10D}:ProcessGroup._set_default_backend",
-    # torch's own tests, which the conformance kit runs.
-    "op_db": f"{_TESTING}.common_methods_invocations:op_db",
-    "module_db": f"{_TESTING}.common_modules:module_db",
-    "optim_db": f"{_TESTING}.common_optimizers:optim_db",
-    "BinaryUfuncInfo": f"{_TESTING}.opinfo.core:BinaryUfuncInfo",
-    "UnaryUfuncInfo": f"{_TESTING}.opinfo.core:UnaryUfuncInfo",
-    "ModuleErrorEnum": f"{_TESTING}.common_modules:ModuleErrorEnum",
-    "OptimizerErrorEnum": f"{_TESTING}.common_optimizers:OptimizerErrorEnum",
-    "TestCase": f"{_TESTING}.common_utils:TestCase",
-    "TestParametrizer": f"{_TESTING}.common_utils:_TestParametrizer",
-    "noncontiguous_like": f"{_TESTING}.common_utils:noncontiguous_like",
-    "get_all_dtypes": f"{_TESTING}.common_dtype:get_all_dtypes",
-    "default_tolerances": "torch.testing._comparison:default_tolerances",
-    "PrivateUse1TestBase": f"{_TESTING}.common_device_type:PrivateUse1TestBase",
-    "instantiate_device_type_tests": f"{_TESTING}.common_device_type:instantiate_device_type_tests",
-    "is_privateuse1_available": f"{_TESTING}.common_device_type:_is_privateuse1_backend_available",
-    "precisionOverride": f"{_TESTING}.common_device_type:precisionOverride",
-    "toleranceOverride": f"{_TESTING}.common_device_type:toleranceOverride",
-    "DistTestCases": f"{_TESTING}.common_distributed:DistTestCases",
-    "DistTestBase": f"{_TESTING}.distributed.distributed_test:DistributedTest._DistTestBase",
-    "TestDistBackend": f"{_TESTING}.distributed.distributed_test:TestDistBackend",
-    "start_processes": f"{_TESTING}.common_distributed:MultiProcessTestCase._start_processes",
 }  # fmt: skip
 
 # What is read of objects that torch hands over, by the private class or module that has it.

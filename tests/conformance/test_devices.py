@@ -1,38 +1,81 @@
-# tests/conformance/test_devices.py: any device is found by its name, with or without Graft's compiled part.
+# tests/conformance/test_devices.py: Graft's devices, under any name, as torch-conformance finds and judges them.
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+import tomllib
 
 import torch_graft
 from invocation import run
 from sandbox import NAME
-from torch_graft.conformance import SetupError, devices
+from torch_conformance.cells import cases
+from torch_conformance.cells.cases import Cell
+from torch_conformance.cells.expectations import Expectations, dropped_launches
+from torch_conformance.device import package
+from torch_conformance.testing import add_tests
+from vendor_file import ran, scope
 
 FEW = ("--suites", "op", "--ops", "add,linalg.eig", "--dtypes", "float32", "--aspects", "forward")
+# Rows name each of these entries.
+EXPECTED = ("--suites", "op,module", "--dtypes", "float32,bfloat16", "--aspects", "forward,autocast,errors",
+            "--ops", "native_layer_norm,tensordot,nn.functional.binary_cross_entropy,nn.BCELoss,nn.Embedding")  # fmt: skip
+FILE = Path(torch_graft.__file__).with_name("expectations.toml")
 
 
-def test_the_runner_needs_nothing_of_the_compiled_part(tmp_path):
-    package = tmp_path / "torch_graft"
-    package.mkdir()
-    source = Path(torch_graft.__file__).parent
-    for name in ("__init__.py", "version.py", "conformance"):  # Python alone
-        (package / name).symlink_to(source / name)
+def test_the_runner_needs_nothing_of_graft(tmp_path):
+    (tmp_path / "torch_graft.py").write_text("raise ImportError('not installed')\n")
     done = run(tmp_path / "out", *FEW, first=str(tmp_path),
                TORCH_DEVICE_BACKEND_AUTOLOAD="0")  # fmt: skip
     assert done.code == 0, done.err
     assert len(done.results()["cells"]) == 2
 
 
-def test_a_device_under_another_name(tmp_path):
+def test_a_device_under_another_name_gets_the_same_verdicts(tmp_path):
+    """Under each name the rows hold that Graft's package states, and those for accelerators."""
     if NAME == "cpu":
         return
-    done = run(tmp_path, "--device", "npu", *FEW, GRAFT_DEVICE_NAME="npu")
-    assert done.code == 0, done.out + done.err
-    device = done.results()["device"]
-    assert device["name"] == device["label"] == "npu"
-    assert device["package"].startswith("torch-graft ")
+    names = {"usual": NAME, "other": "npu"}
+    found = {key: run(tmp_path / key, "--device", name, *EXPECTED, GRAFT_DEVICE_NAME=name)
+             for key, name in names.items()}  # fmt: skip
+    for key, done in found.items():
+        assert done.code == 0, done.out + done.err
+        device = done.results()["device"]
+        assert device["name"] == device["label"] == names[key]
+        assert device["package"].startswith("torch-graft ")
+    verdicts = [
+        {(c["entry"], c["dtype"], c["aspect"]): (c["status"], c["samples"], c["reason"])
+         for c in done.results()["cells"]}
+        for done in found.values()
+    ]  # fmt: skip
+    assert verdicts[0] == verdicts[1]
+    skipped = {entry for (entry, *_), (status, *_) in verdicts[0].items() if status == "skip"}
+    assert {"tensordot", "nn.BCELoss", "native_layer_norm"} <= skipped
+    assert verdicts[0]["nn.Embedding", "any", "errors"][0] == "pass"
+
+
+def test_graft_states_rows_and_environments_for_its_devices():
+    assert Path(FILE).is_file()
+    assert package.files("cpu") == []
+    embedding = Cell("module", "nn.Embedding", "any", "errors")
+    for name in torch_graft_devices():
+        assert package.files(name) == [FILE]
+        assert Expectations.built_in(name).late_errors(embedding)
+    assert [sorted(one) for one in dropped_launches([FILE])] == [
+        ["GRAFT_HOST_FAULTS"],
+        ["GRAFT_HOST_FAULTS", "GRAFT_HOST_VIEW"],
+    ]
+
+
+def torch_graft_devices():
+    return [] if NAME == "cpu" else [NAME, "ve"]
+
+
+def test_entries_of_graft_s_rows_exist():
+    databases = {entry for suite in cases.SUITES for entry in cases.entries(suite)}
+    for row in tomllib.loads(FILE.read_text())["expectation"]:
+        entries = row["entry"] if isinstance(row["entry"], list) else [row["entry"]]
+        assert set(entries) <= databases, row
 
 
 def test_fallbacks_are_counted_and_forbidden(tmp_path):
@@ -48,17 +91,12 @@ def test_fallbacks_are_counted_and_forbidden(tmp_path):
     assert "linalg_eig" in forbidden.out
 
 
-def test_the_device_that_is_tested_is_described():
-    found = devices.describe("cpu", {"label": None})
-    assert found["name"] == found["label"] == "cpu"
-    assert found["package"] is None
-    assert " x " in found["machine"]
-
-
-@pytest.mark.parametrize("name", ["npuu", "cuda:", "meta"])
-def test_devices_that_cannot_be_tested(name):
-    with pytest.raises(SetupError, match=name.rstrip(":")):
-        devices.check(name, None)
+def test_forbidden_fallback_fails_the_item():
+    if NAME == "cpu":
+        return
+    found = ran(*add_tests(scope(), NAME, ops=["linalg.eig"], dtypes=["float32"],
+                           aspects=["forward"], fallback="forbid"))  # fmt: skip
+    assert "error: " in found[f"test_forward_linalg_eig_{NAME}_float32"]
 
 
 @pytest.mark.parametrize(("devices", "index"), [("opencl:0", 0), ("host:0,opencl:0", 1)])

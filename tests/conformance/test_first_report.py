@@ -9,8 +9,10 @@ import pytest
 
 import conformance_summary
 from sandbox import ROOT
-from torch_graft.conformance import cases, report, schema
-from torch_graft.conformance.cases import Cell
+from torch_conformance.cells import cases
+from torch_conformance.cells.cases import Cell
+from torch_conformance.report import page as report
+from torch_conformance.report import schema
 
 FOLDER = ROOT / "docs/generated/conformance"
 # Layouts and refusals have a report of their own.

@@ -79,9 +79,9 @@ def test_runs_that_end_together_all_reach_the_history(origin: Path) -> None:
     jobs = []
     for number in range(3):
         folder = checkout(origin, f"job{number}")
-        (folder / "conformance").mkdir()
+        (folder / "conformance-report").mkdir()
         results = synthetic.results(seed=number, entries=2, label=f"device {number}")
-        (folder / "conformance" / "results.json").write_text(json.dumps(results))
+        (folder / "conformance-report" / "results.json").write_text(json.dumps(results))
         jobs.append(suite_job(folder, label=f"device {number}"))
     ended: list[subprocess.CompletedProcess[str]] = []
     threads = [
@@ -106,14 +106,14 @@ def test_the_whole_job_and_the_site(origin: Path, tmp_path: Path) -> None:
     assert [step.returncode for step in done] == [0] * 5, done[-1].stdout + done[-1].stderr
     assert job.later == {"COLOUR": "green"}
     assert "cells" in (job.temporary / "summary").read_text()
-    uploaded = {path.name for path in (folder / "conformance").iterdir()}
+    uploaded = {path.name for path in (folder / "conformance-report").iterdir()}
     assert {"results.json", "junit.xml", "report.html"} <= uploaded
     assert [row["label"] for row in history(origin)] == ["cpu"]
 
     (folder / "results").mkdir()
-    (folder / "conformance").rename(folder / "results" / "conformance cpu")
+    (folder / "conformance-report").rename(folder / "results" / "conformance cpu")
     site = workflow.Job(DEVICES["jobs"]["site"], folder, {})
-    (folder / "python").symlink_to(workflow.FOLDER.parents[1] / "python")
+    (folder / "conformance").symlink_to(workflow.FOLDER.parents[1] / "conformance")
     assert [step.returncode for step in site.run()] == [0], site.run()[-1].stderr
     assert (folder / "site" / "index.html").is_file()
 

@@ -28,7 +28,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import conformance_summary  # noqa: E402
 from torch_graft import drivers  # noqa: E402
-from torch_graft.conformance import cases, samples  # noqa: E402
+from torch_conformance.cells import cases  # noqa: E402
+from torch_conformance.tensors import samples  # noqa: E402
 
 SOURCE = ROOT / "tests/drivers/limited.cpp"
 FORBIDDEN = "is forbidden (GRAFT_FALLBACK=forbid"
@@ -129,7 +130,7 @@ def only_views(cell: dict[str, Any]) -> bool:
 
 
 def conformance(environment: dict[str, str], out: Path, *more: str) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "torch_graft.conformance", "--device", "graft:0", "--no-page",
+    command = [sys.executable, "-m", "torch_conformance", "--device", "graft:0", "--no-page",
                "--restart", "--out", str(out), *CHOSEN, *more]  # fmt: skip
     with (out.parent / f"{out.name}.log").open("w") as log:
         subprocess.run(command, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False)

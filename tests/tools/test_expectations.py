@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
+CONFTEST = Path(__file__).resolve().parents[2] / "conftest.py"
 ROW = '[[expectation]]\ntest = "tests/test_a.py{}"\nkind = "{}"\nreason = "so it is"\n'
 
 
 def run(root: Path, rows: str, text: str, **given: str) -> str:
     """Runs pytest on one test file beside a copy of the conftest; returns its summary line."""
     (root / "tests").mkdir(exist_ok=True)
-    shutil.copy(CONFTEST, root / "tests")
+    shutil.copy(CONFTEST, root)
     (root / "tests" / "expectations.toml").write_text(rows)
     (root / "tests" / "test_a.py").write_text("import pytest\n" + text)
     (root / "pytest.ini").write_text("[pytest]\n")
