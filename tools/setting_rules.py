@@ -113,6 +113,9 @@ def _key(node: ast.AST) -> ast.expr | None:
     return None
 
 
+TESTS = ("tests/", "conformance/tests/", "conftest.py")
+
+
 def reader_of(path: str) -> str:
     """Who reads a variable that a file reads."""
     parts = path.split("/")
@@ -122,7 +125,7 @@ def reader_of(path: str) -> str:
         return "binding"
     if parts[0] == "drivers" and len(parts) > 2:
         return f"{parts[1]} driver"
-    return "tests" if parts[0] == "tests" else "build"
+    return "tests" if path.startswith(TESTS) else "build"
 
 
 def declared_settings(tree: Files) -> Iterator[Finding]:

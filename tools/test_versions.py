@@ -152,7 +152,13 @@ def installed(version: str, release: str, digest: str) -> Path:
     if not note.exists() or note.read_text() != digest:
         pip: Command = [python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps"]
         subprocess.run([*pip, wheel(version)], check=True)
-        suite: Command = [*pip[:-2], "--no-build-isolation", "--no-deps", "--editable", "conformance"]
+        suite: Command = [
+            *pip[:-2],
+            "--no-build-isolation",
+            "--no-deps",
+            "--editable",
+            "conformance",
+        ]
         subprocess.run(suite, cwd=ROOT, check=True)
         note.write_text(digest)
     return python

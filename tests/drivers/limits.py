@@ -27,9 +27,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import conformance_summary  # noqa: E402
-from torch_graft import drivers  # noqa: E402
 from torch_conformance.cells import cases  # noqa: E402
 from torch_conformance.tensors import samples  # noqa: E402
+from torch_graft import drivers  # noqa: E402
 
 SOURCE = ROOT / "tests/drivers/limited.cpp"
 FORBIDDEN = "is forbidden (GRAFT_FALLBACK=forbid"

@@ -10,7 +10,6 @@ import pytest
 import check_design as design
 import house_rules as house
 import setting_rules as settings
-from source_scan import Source
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
@@ -351,53 +350,3 @@ GOOD = {
 @pytest.mark.parametrize("rule", [r for r in design.RULES if r is not design.language_share])
 def test_passes_good_text(rule, tmp_path):
     assert list(rule(make_tree(tmp_path, GOOD))) == []
-
-
-C_TEXT = """
-#define MACRO(x) \\
-  do { x; } while (0)
-extern "C" {
-int data[] = {1, 2};
-}
-namespace a {
-template <class T = int>
-class B : public C {
- public:
-  B(int a) : a_(a), b_{1}, c_{} {
-    if (a) { f('{'); }
-  }
-  int get() const { return 1'000; }
-  B& operator=(const B&) { return *this; }
-  std::vector<int> v_ = {1};
-};
-auto lambda = [](int x) {
-  return "}";  // }
-};
-struct D* make(int a = 1) {
-  return R"(}{)";
-}
-TEST(Suite, Name) {
-  g([&] { h(); });
-}
-}  // namespace a
-"""
-
-
-def test_functions_of_c_text():
-    found = {f.name: f.length for f in Source("a.cpp", C_TEXT).functions}
-    assert found == {
-        "B": 4,
-        "get": 1,
-        "operator=": 1,
-        "lambda": 3,
-        "make": 3,
-        'TEST(Suite, Name)': 3,
-    }  # fmt: skip
-
-
-def test_comment_share_counts_lines_with_comments():
-    source = Source(
-        "a.h", '// one\nint a;  // two\n\n/* three\n four */\nint b;\nconst char* c = "//";\n'
-    )
-    assert source.comment_lines == {1, 2, 4, 5}
-    assert source.comment_share == pytest.approx(4 / 6)

@@ -93,7 +93,7 @@ ROWS = (
      "`0` leaves `memory_export`, `memory_import` and `memory_release` out, as a device whose memory no other process reaches",
      "multiprocessing.md"),
     ("GRAFT_HOST_LIBRARY", "host driver", "`1` or `0`", "`1`",
-     "`0` leaves oneDNN and TBB out; the driver then has threads of its own"),
+     "`0` leaves oneDNN and TBB out; the driver then starts threads"),
     ("GRAFT_HOST_FAULTS", "host driver", "list with commas of `kind:which`", "none",
      "makes chosen calls fail or hang, for tests"),
 
@@ -121,7 +121,7 @@ ROWS = (
     ("GRAFT_VE_CC", "veda driver", "a command: `ncc`, or `clang --target=ve-linux`", "`ncc`",
      "compiles kernels for Vector Engines", "ve.md"),
     ("GRAFT_VE_LINK", "veda driver", "a command with `{cc}`, `{inputs}` and `{output}`",
-     "`{cc} -shared -o {output} {inputs} -lm`; if `GRAFT_VE_CC` has `--target=ve`, `nld -shared -o {output} {inputs} -lm -lpthread -lc`, which nobody tried on a card",
+     "`{cc} -shared -o {output} {inputs} -lm`; if `GRAFT_VE_CC` has `--target=ve`, `nld -shared -o {output} {inputs} -lm -lpthread -lc`, which was not tried on a card",
      "links their objects to the program's file", "ve.md"),
 
     ("GRAFT_SHARE", "tests", "`K/N`", "all", "runs the K-th of N parts of the cases"),
