@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch_graft.compiler.reports import reports
 
 import torch_graft
 import torch_graft.compiler as graft_compiler
 from eager_comparison import close, launches_of, loss_of
 from networks import NETWORKS
+from torch_graft.compiler import reports
 
 pytestmark = [pytest.mark.any_driver, pytest.mark.one_mode]
 

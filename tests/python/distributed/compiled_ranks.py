@@ -8,11 +8,11 @@ from unittest.mock import patch
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
-from torch_graft.compiler.reports import reports, reset_reports
 
 import torch_graft
 from collective_checks import TIMEOUT, outcomes
 from parallel_training import D, Training, model
+from torch_graft.compiler import reports, reset_reports
 
 
 class Compiling(Training):
