@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "host_ranks.h"
+#include "ranks.h"
 
 namespace graft::host_test {
 namespace {

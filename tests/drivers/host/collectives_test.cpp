@@ -6,7 +6,7 @@
 #include <complex>
 #include <limits>
 
-#include "host_ranks.h"
+#include "ranks.h"
 #include "tests/kernels/tensor/float16.h"
 
 namespace graft::host_test {

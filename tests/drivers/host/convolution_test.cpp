@@ -5,8 +5,8 @@
 #include <cmath>
 #include <optional>
 
+#include "driver.h"
 #include "graft/extensions.h"
-#include "host_driver.h"
 
 namespace graft::host_test {
 // labels of the file: onednn

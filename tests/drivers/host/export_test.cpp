@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "host_driver.h"
+#include "driver.h"
 #include "tests/drivers/check/other_process.h"
 
 namespace graft::host_test {

@@ -1,8 +1,8 @@
 // tests/drivers/host/fault_test.cpp: planted faults surface where GRAFT_HOST_FAULTS says.
 #include <gtest/gtest.h>
 
+#include "driver.h"
 #include "graft/extensions.h"
-#include "host_driver.h"
 
 namespace graft::host_test {
 namespace {

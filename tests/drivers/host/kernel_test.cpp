@@ -5,7 +5,7 @@
 #include <numeric>
 #include <thread>
 
-#include "host_driver.h"
+#include "driver.h"
 
 namespace graft::host_test {
 namespace {

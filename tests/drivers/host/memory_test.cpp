@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-#include "host_driver.h"
+#include "driver.h"
 
 namespace graft::host_test {
 namespace {

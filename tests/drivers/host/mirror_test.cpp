@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "host_ranks.h"
+#include "ranks.h"
 
 namespace graft::host_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "host_driver.h"
+#include "driver.h"
 
 namespace graft::host_test {
 namespace {

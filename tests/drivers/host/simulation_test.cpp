@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "host_ranks.h"
+#include "ranks.h"
 
 namespace graft::host_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "host_driver.h"
+#include "driver.h"
 
 namespace graft::host_test {
 namespace {

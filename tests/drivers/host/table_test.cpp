@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include "host_driver.h"
+#include "driver.h"
 
 namespace graft::host_test {
 namespace {

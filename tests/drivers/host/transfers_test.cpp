@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "host_ranks.h"
+#include "ranks.h"
 
 namespace graft::host_test {
 namespace {

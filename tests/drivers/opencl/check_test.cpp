@@ -8,8 +8,8 @@
 #include <iterator>
 #include <string>
 
-#include "opencl_driver.h"
-#include "tests/drivers/host/host_driver.h"
+#include "driver.h"
+#include "tests/drivers/host/driver.h"
 
 namespace graft::opencl_test {
 namespace {

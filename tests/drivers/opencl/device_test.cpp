@@ -1,8 +1,8 @@
 // tests/drivers/opencl/device_test.cpp: what devices say they can do, and devices that do not open.
 #include <gtest/gtest.h>
 
-#include "opencl_driver.h"
-#include "tests/drivers/host/host_driver.h"
+#include "driver.h"
+#include "tests/drivers/host/driver.h"
 
 namespace graft::opencl_test {
 namespace {

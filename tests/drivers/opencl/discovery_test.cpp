@@ -1,8 +1,8 @@
 // tests/drivers/opencl/discovery_test.cpp: devices are found, ordered and chosen.
 #include <gtest/gtest.h>
 
-#include "opencl_driver.h"
-#include "tests/drivers/host/host_driver.h"
+#include "driver.h"
+#include "tests/drivers/host/driver.h"
 
 namespace graft::opencl_test {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "driver.h"
 #include "graft/extensions.h"
-#include "opencl_driver.h"
-#include "tests/drivers/host/host_driver.h"
+#include "tests/drivers/host/driver.h"
 
 namespace graft::opencl_test {
 namespace {

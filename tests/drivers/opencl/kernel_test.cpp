@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "opencl_driver.h"
-#include "tests/drivers/host/host_driver.h"
+#include "driver.h"
+#include "tests/drivers/host/driver.h"
 
 namespace graft::opencl_test {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "opencl_driver.h"
-#include "tests/drivers/host/host_driver.h"
+#include "driver.h"
+#include "tests/drivers/host/driver.h"
 
 namespace graft::opencl_test {
 namespace {

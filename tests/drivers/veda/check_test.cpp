@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "veda_driver.h"
+#include "driver.h"
 
 namespace graft::veda_test {
 namespace {

@@ -2,8 +2,8 @@
 // described.
 #include <gtest/gtest.h>
 
-#include "tests/drivers/host/host_driver.h"
-#include "veda_driver.h"
+#include "driver.h"
+#include "tests/drivers/host/driver.h"
 
 namespace graft::veda_test {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <set>
 
+#include "driver.h"
 #include "drivers/veda/api.h"
-#include "tests/drivers/host/host_driver.h"
-#include "veda_driver.h"
+#include "tests/drivers/host/driver.h"
 
 namespace graft::veda_test {
 namespace {

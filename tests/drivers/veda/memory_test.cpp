@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "tests/drivers/host/host_driver.h"
-#include "veda_driver.h"
+#include "driver.h"
+#include "tests/drivers/host/driver.h"
 
 namespace graft::veda_test {
 namespace {

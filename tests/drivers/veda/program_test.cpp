@@ -8,9 +8,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "driver.h"
 #include "graft/driver_blob.h"
-#include "tests/drivers/host/host_driver.h"
-#include "veda_driver.h"
+#include "tests/drivers/host/driver.h"
 
 namespace graft::veda_test {
 namespace {

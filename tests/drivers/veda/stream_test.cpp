@@ -6,8 +6,8 @@
 #include <atomic>
 #include <thread>
 
-#include "tests/drivers/host/host_driver.h"
-#include "veda_driver.h"
+#include "driver.h"
+#include "tests/drivers/host/driver.h"
 
 namespace graft::veda_test {
 namespace {

@@ -2,7 +2,7 @@
 // stack for each thread, modes.
 #include <thread>
 
-#include "tests/emulated/veda/veda_test.h"
+#include "tests/emulated/veda/fixture.h"
 
 namespace emulated::testing {
 namespace {

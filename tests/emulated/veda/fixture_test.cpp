@@ -1,12 +1,12 @@
-// tests/emulated/veda/fixture_test.cpp: the library's functions and the fixture of veda_test.h; a
+// tests/emulated/veda/fixture_test.cpp: the library's functions and the fixture of fixture.h; a
 // test that none is missing.
+#include "tests/emulated/veda/fixture.h"
+
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
-
-#include "tests/emulated/veda/veda_test.h"
 
 namespace emulated::testing {
 namespace {

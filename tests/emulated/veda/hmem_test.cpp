@@ -1,6 +1,6 @@
 // tests/emulated/veda/hmem_test.cpp: HMEM of the emulated library: addresses that say whose memory
 // they name.
-#include "tests/emulated/veda/veda_test.h"
+#include "tests/emulated/veda/fixture.h"
 
 namespace emulated::testing {
 namespace {

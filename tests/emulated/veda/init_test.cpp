@@ -1,6 +1,6 @@
 // tests/emulated/veda/init_test.cpp: start and end of the emulated library, its errors by name, its
 // devices by environment.
-#include "tests/emulated/veda/veda_test.h"
+#include "tests/emulated/veda/fixture.h"
 
 namespace emulated::testing {
 namespace {

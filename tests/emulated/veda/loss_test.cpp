@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-#include "tests/emulated/veda/veda_test.h"
+#include "tests/emulated/veda/fixture.h"
 
 namespace emulated::testing {
 namespace {

@@ -2,7 +2,7 @@
 // with a pitch, of both memories.
 #include <cstring>
 
-#include "tests/emulated/veda/veda_test.h"
+#include "tests/emulated/veda/fixture.h"
 
 namespace emulated::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/emulated/veda/veda_test.h"
+#include "tests/emulated/veda/fixture.h"
 
 namespace emulated::testing {
 namespace {

@@ -233,9 +233,7 @@ def test_tensors_of_the_wrong_device_are_told_with_both_devices(device, engine):
 def test_what_a_drivers_library_does_not_take_goes_through_host_memory(tmp_path: Path):
     """The worked example of docs/drivers/collectives.md, whose library has four dtypes."""
     built = tmp_path / "vendor.so"
-    sources = [
-        str(ROOT / "tests/drivers/vendor" / name) for name in ("vendor_driver.cpp", "vcl.cpp")
-    ]
+    sources = [str(ROOT / "tests/drivers/vendor" / name) for name in ("driver.cpp", "vcl.cpp")]
     subprocess.run(
         ["c++", "-std=c++20", "-shared", "-fPIC", f"-I{ROOT}/include", *sources, "-ldl", "-o",
          str(built), f'-DGRAFT_BASE_DRIVER="{drivers.host()}"'], check=True,

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "tests/emulated/veda/library/link.h"
+#include "tests/emulated/veda/request/link.h"
 
 namespace emulated {
 

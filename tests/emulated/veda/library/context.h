@@ -6,9 +6,9 @@
 #include <memory>
 #include <mutex>
 
-#include "tests/emulated/veda/library/faults.h"
 #include "tests/emulated/veda/library/memory_map.h"
 #include "tests/emulated/veda/library/session.h"
+#include "tests/emulated/veda/request/faults.h"
 
 // VEDAcontext points to the context of a device; it lives as long as the process.
 // Thread-safe. Everything that needs the session throws Failure(CONTEXT_IS_DESTROYED) without one.

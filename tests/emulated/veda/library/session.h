@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/emulated/veda/library/server.h"
-#include "tests/emulated/veda/library/stream.h"
+#include "tests/emulated/veda/request/stream.h"
 
 // A module is a loaded shared object of the device's process.
 struct veda_module {

@@ -1,6 +1,6 @@
-// tests/emulated/veda/library/stream.cpp: one queue of requests, done in order by a thread of the
+// tests/emulated/veda/request/stream.cpp: one queue of requests, done in order by a thread of the
 // host.
-#include "tests/emulated/veda/library/stream.h"
+#include "tests/emulated/veda/request/stream.h"
 
 #include "tests/emulated/veda/library/entry.h"
 

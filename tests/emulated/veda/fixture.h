@@ -1,4 +1,4 @@
-// tests/emulated/veda/veda_test.h: what the emulator's tests share: the library's functions and a
+// tests/emulated/veda/fixture.h: what the emulator's tests share: the library's functions and a
 // fixture that starts it.
 #ifndef GRAFT_TESTS_EMULATED_VEDA_VEDA_TEST_H_
 #define GRAFT_TESTS_EMULATED_VEDA_VEDA_TEST_H_

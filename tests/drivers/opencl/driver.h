@@ -1,4 +1,4 @@
-// tests/drivers/opencl/opencl_driver.h: the OpenCL driver's library, loaded through its table.
+// tests/drivers/opencl/driver.h: the OpenCL driver's library, loaded through its table.
 #ifndef GRAFT_TESTS_DRIVERS_OPENCL_OPENCL_DRIVER_H_
 #define GRAFT_TESTS_DRIVERS_OPENCL_OPENCL_DRIVER_H_
 

@@ -1,6 +1,6 @@
-// tests/emulated/veda/library/settings.cpp: the settings of the emulated library, read from the
+// tests/emulated/veda/request/settings.cpp: the settings of the emulated library, read from the
 // environment.
-#include "tests/emulated/veda/library/settings.h"
+#include "tests/emulated/veda/request/settings.h"
 
 #include <cmath>
 #include <cstdio>

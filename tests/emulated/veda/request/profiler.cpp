@@ -1,6 +1,6 @@
-// tests/emulated/veda/library/profiler.cpp: the callback of the profiler and the records that it
+// tests/emulated/veda/request/profiler.cpp: the callback of the profiler and the records that it
 // gets.
-#include "tests/emulated/veda/library/profiler.h"
+#include "tests/emulated/veda/request/profiler.h"
 
 #include <atomic>
 

@@ -1,4 +1,4 @@
-// tests/emulated/veda/library/faults.h: planted faults: the n-th call of a function, the n-th
+// tests/emulated/veda/request/faults.h: planted faults: the n-th call of a function, the n-th
 // launch of a kernel.
 #ifndef GRAFT_TESTS_EMULATED_VEDA_LIBRARY_FAULTS_H_
 #define GRAFT_TESTS_EMULATED_VEDA_LIBRARY_FAULTS_H_

@@ -1,5 +1,5 @@
-// tests/drivers/veda/veda_driver.cpp: loads the VEDA driver for all its tests.
-#include "veda_driver.h"
+// tests/drivers/veda/driver.cpp: loads the VEDA driver for all its tests.
+#include "driver.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// tests/drivers/host/host_driver.h: the host driver's library, loaded through its table alone.
+// tests/drivers/host/driver.h: the host driver's library, loaded through its table alone.
 #ifndef GRAFT_TESTS_DRIVERS_HOST_HOST_DRIVER_H_
 #define GRAFT_TESTS_DRIVERS_HOST_HOST_DRIVER_H_
 

@@ -1,4 +1,4 @@
-// tests/drivers/host/host_ranks.h: ranks of a group on host devices, as threads or as processes.
+// tests/drivers/host/ranks.h: ranks of a group on host devices, as threads or as processes.
 #ifndef GRAFT_TESTS_DRIVERS_HOST_HOST_RANKS_H_
 #define GRAFT_TESTS_DRIVERS_HOST_HOST_RANKS_H_
 
@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "driver.h"
 #include "graft/extensions.h"
-#include "host_driver.h"
 
 namespace graft::host_test {
 

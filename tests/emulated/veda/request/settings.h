@@ -1,4 +1,4 @@
-// tests/emulated/veda/library/settings.h: the settings of the emulated library, one table, read
+// tests/emulated/veda/request/settings.h: the settings of the emulated library, one table, read
 // from the environment by vedaInit.
 #ifndef GRAFT_TESTS_EMULATED_VEDA_LIBRARY_SETTINGS_H_
 #define GRAFT_TESTS_EMULATED_VEDA_LIBRARY_SETTINGS_H_

@@ -1,5 +1,5 @@
-// tests/drivers/host/host_driver.cpp: loads the host driver for all its tests; what they share.
-#include "host_driver.h"
+// tests/drivers/host/driver.cpp: loads the host driver for all its tests; what they share.
+#include "driver.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

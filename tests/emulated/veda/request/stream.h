@@ -1,4 +1,4 @@
-// tests/emulated/veda/library/stream.h: one queue of requests, done in order by a thread of the
+// tests/emulated/veda/request/stream.h: one queue of requests, done in order by a thread of the
 // host.
 #ifndef GRAFT_TESTS_EMULATED_VEDA_LIBRARY_STREAM_H_
 #define GRAFT_TESTS_EMULATED_VEDA_LIBRARY_STREAM_H_
@@ -11,9 +11,9 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/emulated/veda/library/link.h"
-#include "tests/emulated/veda/library/profiler.h"
-#include "tests/emulated/veda/library/settings.h"
+#include "tests/emulated/veda/request/link.h"
+#include "tests/emulated/veda/request/profiler.h"
+#include "tests/emulated/veda/request/settings.h"
 
 namespace emulated {
 

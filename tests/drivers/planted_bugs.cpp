@@ -1,4 +1,4 @@
-// tests/drivers/bugs/bugs.cpp: the host driver, or for gpu_* the OpenCL driver, with one planted
+// tests/drivers/planted_bugs.cpp: the host driver, or for gpu_* the OpenCL driver, with one planted
 // bug; GRAFT_BUG names it at the build.
 #include <cstring>
 #include <string>

@@ -1,5 +1,5 @@
-// tests/drivers/opencl/opencl_driver.cpp: loads the OpenCL driver for all its tests.
-#include "opencl_driver.h"
+// tests/drivers/opencl/driver.cpp: loads the OpenCL driver for all its tests.
+#include "driver.h"
 
 #include <gtest/gtest.h>
 

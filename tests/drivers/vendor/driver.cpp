@@ -1,4 +1,4 @@
-// tests/drivers/vendor/vendor_driver.cpp: the worked example of docs/drivers/collectives.md: a
+// tests/drivers/vendor/driver.cpp: the worked example of docs/drivers/collectives.md: a
 // driver that offers its vendor's collective library. The device itself is the host driver's.
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-// tests/emulated/veda/device_code/kernels.c: device code of the emulator's tests: one kernel for
+// tests/emulated/veda/device_kernels.c: device code of the emulator's tests: one kernel for
 // each way to get arguments.
 #include <stdio.h>
 #include <stdlib.h>

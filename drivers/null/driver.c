@@ -1,7 +1,7 @@
-/* drivers/null/null_driver.c: the smallest driver: accepts everything, computes nothing. */
-#include <string.h>
-
+/* drivers/null/driver.c: the smallest driver: accepts everything, computes nothing. */
 #include "graft/driver.h"
+
+#include <string.h>
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 

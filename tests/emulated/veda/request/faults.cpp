@@ -1,6 +1,6 @@
-// tests/emulated/veda/library/faults.cpp: planted faults: the n-th call of a function, the n-th
+// tests/emulated/veda/request/faults.cpp: planted faults: the n-th call of a function, the n-th
 // launch of a kernel.
-#include "tests/emulated/veda/library/faults.h"
+#include "tests/emulated/veda/request/faults.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// tests/emulated/veda/library/profiler.h: the callback of the profiler and the records that it
+// tests/emulated/veda/request/profiler.h: the callback of the profiler and the records that it
 // gets.
 #ifndef GRAFT_TESTS_EMULATED_VEDA_LIBRARY_PROFILER_H_
 #define GRAFT_TESTS_EMULATED_VEDA_LIBRARY_PROFILER_H_

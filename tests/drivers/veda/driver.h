@@ -1,4 +1,4 @@
-// tests/drivers/veda/veda_driver.h: the VEDA driver's library, loaded through its table, on the
+// tests/drivers/veda/driver.h: the VEDA driver's library, loaded through its table, on the
 // emulated libveda.
 #ifndef GRAFT_TESTS_DRIVERS_VEDA_VEDA_DRIVER_H_
 #define GRAFT_TESTS_DRIVERS_VEDA_VEDA_DRIVER_H_

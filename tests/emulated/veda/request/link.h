@@ -1,4 +1,4 @@
-// tests/emulated/veda/library/link.h: requests over a channel to a device, as slow as the settings
+// tests/emulated/veda/request/link.h: requests over a channel to a device, as slow as the settings
 // say.
 #ifndef GRAFT_TESTS_EMULATED_VEDA_LIBRARY_LINK_H_
 #define GRAFT_TESTS_EMULATED_VEDA_LIBRARY_LINK_H_
@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "tests/emulated/veda/channel.h"
-#include "tests/emulated/veda/library/settings.h"
+#include "tests/emulated/veda/request/settings.h"
 
 namespace emulated {
 

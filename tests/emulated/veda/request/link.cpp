@@ -1,6 +1,6 @@
-// tests/emulated/veda/library/link.cpp: requests over a channel to a device, as slow as the
+// tests/emulated/veda/request/link.cpp: requests over a channel to a device, as slow as the
 // settings say.
-#include "tests/emulated/veda/library/link.h"
+#include "tests/emulated/veda/request/link.h"
 
 #include <algorithm>
 #include <chrono>
