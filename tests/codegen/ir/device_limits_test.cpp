@@ -38,7 +38,8 @@ TEST(DeviceLimits, ArgumentsOfALaunch) {
   EXPECT_EQ(refusal(shifted(GRAFT_FLOAT32), has), "");
   has.max_arguments = 2;
   EXPECT_EQ(refusal(shifted(GRAFT_FLOAT32), has),
-            "graft:3 (driver 'some') takes 2 arguments in a launch, but the kernel the_key has 3");
+            "graft:3 (driver 'some') takes at most 2 arguments in a launch, but the kernel the_key "
+            "has 3");
 }
 
 TEST(DeviceLimits, DtypesInMemory) {
@@ -59,7 +60,7 @@ TEST(DeviceLimits, LocalMemoryOfAGroup) {
   has.local_memory_bytes = 1024;
   EXPECT_EQ(refusal(kernel, has), "");
   has.local_memory_bytes = 512;
-  EXPECT_NE(refusal(kernel, has).find("takes 1.00 KiB"), std::string::npos);
+  EXPECT_NE(refusal(kernel, has).find("needs 1.00 KiB"), std::string::npos);
 }
 
 }  // namespace

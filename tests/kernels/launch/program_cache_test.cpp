@@ -94,7 +94,7 @@ TEST(ProgramCache, MoreLocalMemoryThanAGroupHasIsUnsupported) {
   };
   std::string text;
   EXPECT_EQ(refusal("program_cache_test_large", large, &text), GRAFT_UNSUPPORTED);
-  EXPECT_NE(text.find("takes 4.00 GiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("needs 4.00 GiB"), std::string::npos) << text;
 }
 
 TEST(ProgramCache, PackEntriesAreLegalAndUnique) {
