@@ -1,4 +1,4 @@
-# tests/python/compiler_fuzz_program.py: a random torch program as data, and the torch code that it is.
+# tests/python/compiler/fuzz/program.py: a random torch program as data, and the torch code that it is.
 """The code is what runs: what a failure prints is the very program that failed."""
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+
+from operators import OPERATORS
 
 Tensors = list[torch.Tensor]
 
@@ -63,8 +65,6 @@ class Node:
     attributes: dict[str, Any] = field(default_factory=dict)
 
     def expression(self) -> str:
-        from compiler_fuzz_operators import OPERATORS
-
         return OPERATORS[self.op].form.format(*self.operands, **self.attributes)
 
 
@@ -75,11 +75,28 @@ class Program:
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...]
 
-    def size(self) -> int:
-        return len(self.nodes)
-
     def learns(self) -> bool:
         return any(one.learns for one in self.sources)
+
+    def cleaned(self) -> Program:
+        """Less the nodes that no output needs, and numbered anew, so that equal programs have one text.
+        What writes stays: it shows in what it wrote."""
+        needed, kept = set(self.outputs), []
+        for node in reversed(self.nodes):
+            if node.name in needed or OPERATORS[node.op].writes:
+                needed.update(node.operands)
+                kept.append(node)
+        names = {node.name: f"v{at}" for at, node in enumerate(reversed(kept))}
+        nodes = tuple(
+            Node(names[one.name], one.op, tuple(names.get(name, name) for name in one.operands), one.attributes)
+            for one in reversed(kept))  # fmt: skip
+        outputs = tuple(names.get(name, name) for name in self.outputs)
+        return Program(self.seed, self.sources, nodes, outputs)
+
+    def idle(self) -> list[Source]:
+        """The inputs that nothing uses."""
+        used = {*self.outputs, *(name for node in self.nodes for name in node.operands)}
+        return [one for one in self.sources if one.name not in used]
 
     def code(self) -> str:
         given = ", ".join(one.name for one in self.sources)

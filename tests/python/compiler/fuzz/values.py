@@ -1,4 +1,4 @@
-# tests/python/compiler_fuzz_values.py: the values of a program, computed on the CPU beside float64.
+# tests/python/compiler/fuzz/values.py: the values of a program, computed on the CPU beside float64.
 """The rule that leaves no false alarms. Each value is computed twice on the CPU: as the program says, and
 in float64. Where both agree by construction (inputs, whole numbers, booleans, and what operators marked
 `exact` make of these) the value is *exact* and any device gives the same bits. Elsewhere a value is known
@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from compiler_fuzz_operators import OPERATORS, Operator
-from compiler_fuzz_program import Node, Program, doubled
+from operators import OPERATORS, Operator
+from program import Node, Program, doubled
 
 MARGIN = 8
 _LARGEST, _LARGEST_WHOLE, _MOST_ELEMENTS = 32.0, 1e6, 600
