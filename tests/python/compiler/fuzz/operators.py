@@ -1,6 +1,6 @@
 # tests/python/compiler/fuzz/operators.py: the operators of random programs, and where each may stand.
-"""A form is torch code. `rule` names the points that its operands keep away from (draft
-says how far): `jumps` where the result itself jumps there, and otherwise only its gradient does.
+"""A form is torch code. `rule` names the points that its operands keep away from (values says
+how far): `jumps` where the result itself jumps there, and otherwise only its gradient does.
 `exact`: exact operands give exact results. Numbers stay tame by form: logarithms, roots and quotients
 are of 0.5 + x * x.
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from draft import Draft
+    from operands import Scope
 
 Proposal = tuple[tuple[str, ...], dict[str, Any]]
 FLOATS = ("float32", "bfloat16", "float16")
@@ -23,7 +23,7 @@ FLOATS = ("float32", "bfloat16", "float16")
 @dataclass(frozen=True)
 class Operator:
     form: str
-    propose: Callable[[Draft], Proposal]
+    propose: Callable[[Scope], Proposal]
     exact: bool = False
     rule: str = ""
     jumps: bool = False
@@ -33,37 +33,37 @@ class Operator:
 OPERATORS: dict[str, Operator] = {}
 
 
-def _one(floating: bool = True, rank: int = 0, **choices: Any) -> Callable[[Draft], Proposal]:
-    """One operand; a choice is a list, or asks the draft and the operand's shape."""
+def _one(floating: bool = True, rank: int = 0, **choices: Any) -> Callable[[Scope], Proposal]:
+    """One operand; a choice is a list, or asks the scope and the operand's shape."""
 
-    def propose(draft: Draft) -> Proposal:
-        name = draft.floating(rank) if floating else draft.any(rank)
-        shape = draft.shape(name)
+    def propose(scope: Scope) -> Proposal:
+        name = scope.floating(rank) if floating else scope.any(rank)
+        shape = scope.shape(name)
         return (name,), {
-            key: of(draft, shape) if callable(of) else draft.choose(of)
+            key: of(scope, shape) if callable(of) else scope.choose(of)
             for key, of in choices.items()
         }
 
     return propose
 
 
-def _dim(draft: Draft, shape: tuple[int, ...]) -> int:
-    return draft.dim(shape)
+def _dim(scope: Scope, shape: tuple[int, ...]) -> int:
+    return scope.dim(shape)
 
 
-def _at(draft: Draft, shape: tuple[int, ...]) -> int:
-    return draft.rng.randrange(min(shape))
+def _dims(scope: Scope, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return scope.some(len(shape))
 
 
-def _dims(draft: Draft, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(draft.rng.sample(range(len(shape)), draft.rng.randint(1, len(shape)))))
+def _order(scope: Scope, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return scope.order(len(shape))
 
 
-def _pair(kind: str) -> Callable[[Draft], Proposal]:
-    return lambda draft: (draft.broadcast(kind), {})
+def _pair(kind: str) -> Callable[[Scope], Proposal]:
+    return lambda scope: (scope.broadcast(kind), {})
 
 
-def _add(form: str, propose: Callable[[Draft], Proposal], *names: str, **facts: Any) -> None:
+def _add(form: str, propose: Callable[[Scope], Proposal], *names: str, **facts: Any) -> None:
     """One operator per name, which stands for NAME in the form."""
     for name in names:
         OPERATORS[name] = Operator(form.replace("NAME", name), propose, **facts)
@@ -91,24 +91,24 @@ def _arithmetic() -> None:
     _add("{0} * {number}", _one(False, number=[2, -1, 0.5, 1.25]), "mul_number")
     _add("{number} - {0}", _one(number=[2, -1, 0.5, 1.25]), "rsub_number")
     _add("{0} / {number}", _one(False, number=[2, -1, 0.5, 1.25]), "div_number")
-    _add("torch.add({0}, {1}, alpha={alpha})", lambda draft: (draft.broadcast("any"), {"alpha": draft.choose([1, 2, -1])}), "add")
+    _add("torch.add({0}, {1}, alpha={alpha})", lambda scope: (scope.broadcast("any"), {"alpha": scope.choose([1, 2, -1])}), "add")
     _add("{0} - {1}", _pair("float"), "sub")
     _add("{0} * {1}", _pair("any"), "mul")
     _add("{0} / ({1} * {1} + 1)", _pair("any"), "div")
     _add("torch.atan2({0}, {1} * {1} + 0.5)", _pair("float"), "atan2")
-    _add("torch.lerp({0}, {1}, 0.25)", lambda draft: (draft.alike(), {}), "lerp")
+    _add("torch.lerp({0}, {1}, 0.25)", lambda scope: (scope.alike(), {}), "lerp")
     _add("torch.NAME({0}, {1})", _pair("any"), "maximum", "minimum", rule="pair", exact=True)
     for name, sign in {"gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
         _add("{0} " + sign + " {1}", _pair("any"), name, rule="pair", jumps=True, exact=True)
     _add("{0} < {number}", _one(False, number=[0, 1, 0.25]), "lt_number", rule="points", jumps=True, exact=True)
     _add("torch.NAME({0}, {1})", _pair("exact"), "logical_and", "logical_or", exact=True)
-    _add("torch.logical_not({0})", lambda draft: ((draft.exact(),), {}), "logical_not", exact=True)
+    _add("torch.logical_not({0})", lambda scope: ((scope.exact(),), {}), "logical_not", exact=True)
     _add("torch.NAME({0}, {1} * {1} + 1)", _pair("whole"), "remainder", "fmod", "floor_divide", exact=True)
     _add("torch.bitwise_NAME({0}, {1})", _pair("whole"), "and", "or", "xor", exact=True)
-    _add("torch.where({0}, {1}, {2})", lambda draft: draft.chosen(), "where", exact=True)
-    _add("{1}.masked_fill({0}, {number})", lambda draft: draft.masked(), "masked_fill", exact=True)
-    _add("torch.addcmul({0}, {1}, {2}, value=0.5)", lambda draft: (draft.alike(3), {}), "addcmul")
-    _add("torch.addcdiv({0}, {1}, {2} * {2} + 1, value=0.5)", lambda draft: (draft.alike(3), {}), "addcdiv")
+    _add("torch.where({0}, {1}, {2})", lambda scope: scope.chosen(), "where", exact=True)
+    _add("{1}.masked_fill({0}, {number})", lambda scope: scope.masked(), "masked_fill", exact=True)
+    _add("torch.addcmul({0}, {1}, {2}, value=0.5)", lambda scope: (scope.alike(3), {}), "addcmul")
+    _add("torch.addcdiv({0}, {1}, {2} * {2} + 1, value=0.5)", lambda scope: (scope.alike(3), {}), "addcdiv")
 
 
 def _casts() -> None:
@@ -119,23 +119,23 @@ def _casts() -> None:
 
 
 def _inplace() -> None:
-    _add("{0}.NAME({1})", lambda draft: (draft.written(), {}), "add_", "mul_", "sub_", writes=True)
-    _add("{0}.copy_({1})", lambda draft: (draft.written(), {}), "copy_", writes=True, exact=True)
-    _add("{0}[{at}:].copy_({1})", lambda draft: draft.part(), "copy_part", writes=True, exact=True)
-    _add("{0}[..., ::2].mul_({number})", lambda draft: ((draft.target(1),), {"number": 0.5}), "mul_part", writes=True)
-    _add("{0}.zero_()", lambda draft: ((draft.target(),), {}), "zero_", writes=True, exact=True)
-    _add("{0}.tanh_()", lambda draft: ((draft.target(),), {}), "tanh_", writes=True)
-    _add("{0}.fill_({number})", lambda draft: ((draft.target(),), {"number": draft.choose([0.5, 1])}), "fill_", writes=True, exact=True)
-    _add("{0}.index_put_(({1},), {2}, accumulate={sum})", lambda draft: draft.put(), "index_put_", writes=True)
+    _add("{0}.NAME({1})", lambda scope: (scope.written(), {}), "add_", "mul_", "sub_", writes=True)
+    _add("{0}.copy_({1})", lambda scope: (scope.written(), {}), "copy_", writes=True, exact=True)
+    _add("{0}[{at}:].copy_({1})", lambda scope: scope.part(), "copy_part", writes=True, exact=True)
+    _add("{0}[..., ::2].mul_({number})", lambda scope: ((scope.target(1),), {"number": 0.5}), "mul_part", writes=True)
+    _add("{0}.zero_()", lambda scope: ((scope.target(),), {}), "zero_", writes=True, exact=True)
+    _add("{0}.tanh_()", lambda scope: ((scope.target(),), {}), "tanh_", writes=True)
+    _add("{0}.fill_({number})", lambda scope: ((scope.target(),), {"number": scope.choose([0.5, 1])}), "fill_", writes=True, exact=True)
+    _add("{0}.index_put_(({1},), {2}, accumulate={sum})", lambda scope: scope.put(), "index_put_", writes=True)
 
 
 def _views() -> None:
     view = {"exact": True}
     _add("{0}.transpose({a}, {b})", _one(False, 1, a=_dim, b=_dim), "transpose", **view)
-    _add("{0}.permute({order})", _one(False, 2, order=lambda d, s: tuple(d.rng.sample(range(len(s)), len(s)))), "permute", **view)
+    _add("{0}.permute({order})", _one(False, 2, order=_order), "permute", **view)
     _add("{0}[{start}::{step}]", _one(False, 1, start=[0, 1], step=[1, 2]), "slice_first", **view)
     _add("{0}[..., {start}:{end}:{step}]", _one(False, 1, start=[0, 1], end=[2, -1, 9], step=[1, 2]), "slice_last", **view)
-    _add("{0}.unsqueeze({dim})", _one(False, 0, dim=lambda d, s: d.rng.randint(0, len(s))), "unsqueeze", **view)
+    _add("{0}.unsqueeze({dim})", _one(False, 0, dim=lambda d, s: d.number(0, len(s))), "unsqueeze", **view)
     _add("{0}.squeeze({dim})", _one(False, 1, dim=_dim), "squeeze", **view)
     _add(
         "{0}.expand({shape})",
@@ -180,8 +180,8 @@ def _rearranged() -> None:
     _add("{0}.NAME()", _one(False, 2), "tril", "triu", **view)
     _add("F.pad({0}, {by})", _one(True, 1, by=[(1, 0), (0, 2), (-1, 1)]), "pad", **view)
     _add("{0}.repeat({times})", _one(False, 1, times=lambda d, s: tuple(d.choose([1, 1, 2]) for _ in s)), "repeat", **view)
-    _add("torch.NAME(({0}, {1}), {dim})", lambda draft: draft.joined(), "cat", "stack", **view)
-    _add("torch.cat(({0}, {1}, {0}), {dim})", lambda draft: draft.joined(), "cat_three", **view)
+    _add("torch.NAME(({0}, {1}), {dim})", lambda scope: scope.joined(), "cat", "stack", **view)
+    _add("torch.cat(({0}, {1}, {0}), {dim})", lambda scope: scope.joined(), "cat_three", **view)
 
 
 def _reductions() -> None:
@@ -194,7 +194,7 @@ def _reductions() -> None:
     _add("{0}.mean()", _one(), "mean_all")
     _add("torch.NAME({0}, {dim})", _one(True, 1, dim=_dim), "argmax", "argmin", rule="apart", jumps=True, exact=True)
     _add("torch.max({0}, {dim}).values", _one(True, 1, dim=_dim), "max", rule="distinct", jumps=True, exact=True)
-    _add("torch.NAME({0}, {dim})", lambda draft: draft.truth(), "any", "all", exact=True)
+    _add("torch.NAME({0}, {dim})", lambda scope: scope.truth(), "any", "all", exact=True)
     _add(
         "torch.sort({0}, dim={dim}, stable=True, descending={down}).values",
         _one(False, 1, dim=_dim, down=[True, False]),
@@ -208,14 +208,14 @@ def _reductions() -> None:
 
 def _networks() -> None:
     _add("torch.NAME({0}, {dim})", _one(True, 1, dim=_dim), "softmax", "log_softmax")
-    _add("F.layer_norm({0}, {1}.shape, {1}, {2}, eps=0.1)", lambda draft: draft.layer_norm(), "layer_norm")
-    _add("F.rms_norm({0}, {1}.shape, {1}, eps=0.1)", lambda draft: (draft.layer_norm()[0][:2], {}), "rms_norm")
-    _add("F.batch_norm({0}, {1}, {2}, {3}, {4}, training={training}, eps=0.1)", lambda draft: draft.batch_norm(), "batch_norm", writes=True)
-    _add("F.linear({0}, {1}, {2})", lambda draft: draft.linear(), "linear")
-    _add("{0} @ {1}", lambda draft: draft.matmul(), "matmul")
-    _add("torch.bmm({0}, {1})", lambda draft: (draft.batched()[:2], {}), "bmm")
-    _add("torch.baddbmm({2}, {0}, {1}, beta={beta}, alpha=0.5)", lambda draft: (draft.batched(), {"beta": draft.choose([0, 1, 0.5])}), "baddbmm")
-    _add("F.conv2d({0}, {1}, {2}, stride={stride}, padding={padding}, groups={groups})", lambda draft: draft.convolution(), "conv2d")
+    _add("F.layer_norm({0}, {1}.shape, {1}, {2}, eps=0.1)", lambda scope: scope.layer_norm(), "layer_norm")
+    _add("F.rms_norm({0}, {1}.shape, {1}, eps=0.1)", lambda scope: (scope.layer_norm()[0][:2], {}), "rms_norm")
+    _add("F.batch_norm({0}, {1}, {2}, {3}, {4}, training={training}, eps=0.1)", lambda scope: scope.batch_norm(), "batch_norm", writes=True)
+    _add("F.linear({0}, {1}, {2})", lambda scope: scope.linear(), "linear")
+    _add("{0} @ {1}", lambda scope: scope.matmul(), "matmul")
+    _add("torch.bmm({0}, {1})", lambda scope: (scope.batched()[:2], {}), "bmm")
+    _add("torch.baddbmm({2}, {0}, {1}, beta={beta}, alpha=0.5)", lambda scope: (scope.batched(), {"beta": scope.choose([0, 1, 0.5])}), "baddbmm")
+    _add("F.conv2d({0}, {1}, {2}, stride={stride}, padding={padding}, groups={groups})", lambda scope: scope.convolution(), "conv2d")
 
 
 def _layers() -> None:
@@ -228,14 +228,14 @@ def _layers() -> None:
     )
     _add("F.avg_pool2d({0}, 2, stride={stride}, padding={padding})", _one(True, 4, stride=[1, 2], padding=[0, 1]), "avg_pool2d")
     _add("F.adaptive_avg_pool2d({0}, {size})", _one(True, 4, size=[1, 2]), "adaptive_avg_pool2d")
-    _add("F.embedding({1}, {0})", lambda draft: draft.embedding(), "embedding")
-    _add("torch.gather({0}, 0, {1})", lambda draft: draft.gathered(), "gather", exact=True)
-    _add("torch.scatter_add({0}, 0, {1}, {2})", lambda draft: draft.scattered(), "scatter_add")
-    _add("torch.index_select({0}, {dim}, {1})", lambda draft: draft.selected(), "index_select", exact=True)
-    _add("{0}[{1}]", lambda draft: (draft.selected(0)[0], {}), "index", exact=True)
-    _add("F.scaled_dot_product_attention({0}, {1}, {2}, is_causal={causal})", lambda draft: draft.attention(), "attention")
-    _add("F.mse_loss({0}, {1})", lambda draft: (draft.alike(), {}), "mse_loss")
-    _add("F.cross_entropy({0}, {1})", lambda draft: draft.classified(), "cross_entropy")
+    _add("F.embedding({1}, {0})", lambda scope: scope.embedding(), "embedding")
+    _add("torch.gather({0}, 0, {1})", lambda scope: scope.gathered(), "gather", exact=True)
+    _add("torch.scatter_add({0}, 0, {1}, {2})", lambda scope: scope.scattered(), "scatter_add")
+    _add("torch.index_select({0}, {dim}, {1})", lambda scope: scope.selected(), "index_select", exact=True)
+    _add("{0}[{1}]", lambda scope: (scope.selected(0)[0], {}), "index", exact=True)
+    _add("F.scaled_dot_product_attention({0}, {1}, {2}, is_causal={causal})", lambda scope: scope.attention(), "attention")
+    _add("F.mse_loss({0}, {1})", lambda scope: (scope.alike(), {}), "mse_loss")
+    _add("F.cross_entropy({0}, {1})", lambda scope: scope.classified(), "cross_entropy")
 # fmt: on
 
 

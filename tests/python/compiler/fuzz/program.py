@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from operators import OPERATORS
+
 Tensors = list[torch.Tensor]
 
 # How an input lies in memory: how its base differs in shape, and the view of it.
@@ -63,8 +65,6 @@ class Node:
     attributes: dict[str, Any] = field(default_factory=dict)
 
     def expression(self) -> str:
-        from operators import OPERATORS
-
         return OPERATORS[self.op].form.format(*self.operands, **self.attributes)
 
 
@@ -75,11 +75,28 @@ class Program:
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...]
 
-    def size(self) -> int:
-        return len(self.nodes)
-
     def learns(self) -> bool:
         return any(one.learns for one in self.sources)
+
+    def cleaned(self) -> Program:
+        """Less the nodes that no output needs, and numbered anew, so that equal programs have one text.
+        What writes stays: it shows in what it wrote."""
+        needed, kept = set(self.outputs), []
+        for node in reversed(self.nodes):
+            if node.name in needed or OPERATORS[node.op].writes:
+                needed.update(node.operands)
+                kept.append(node)
+        names = {node.name: f"v{at}" for at, node in enumerate(reversed(kept))}
+        nodes = tuple(
+            Node(names[one.name], one.op, tuple(names.get(name, name) for name in one.operands), one.attributes)
+            for one in reversed(kept))  # fmt: skip
+        outputs = tuple(names.get(name, name) for name in self.outputs)
+        return Program(self.seed, self.sources, nodes, outputs)
+
+    def idle(self) -> list[Source]:
+        """The inputs that nothing uses."""
+        used = {*self.outputs, *(name for node in self.nodes for name in node.operands)}
+        return [one for one in self.sources if one.name not in used]
 
     def code(self) -> str:
         given = ", ".join(one.name for one in self.sources)

@@ -1,32 +1,41 @@
-# tests/python/compiler/fuzz/test_fuzz.py: random programs, compiled and eager; what they found; the shrinker.
-"""GRAFT_FUZZ_SEEDS=first:count runs other seeds than the fixed ones."""
+# tests/python/compiler/fuzz/test_fuzz.py: random programs, compiled and eager; what they found; the search.
+"""The order's seed draws the programs: `make test SEED=...` repeats them. GRAFT_FUZZ_SEEDS=first:count draws
+those of other seeds, one each."""
 
 from __future__ import annotations
 
 import os
+import zlib
 from dataclasses import replace
+from random import Random
 
+import hypothesis
 import pytest
 import torch
 
-from draft import Draft, generate
-from operators import OPERATORS, Operator
-from program import Node, Program, Source
-from shrinking import shrink
-from trial import Mismatch, Way, fuzz, message, shrunk, trial
+from operands import Scope
+from operators import FLOATS, OPERATORS, Operator, Proposal
+from program import LAYOUTS, Node, Program, Source
+from search import SETTINGS, Judge, search
+from strategies import programs
+from trial import Mismatch, Way, trial
 from values import Unfit, check
 
 pytestmark = pytest.mark.one_mode
 
-_FIRST, _COUNT = map(int, os.environ.get("GRAFT_FUZZ_SEEDS", "0:24").split(":"))
+_SEEDS = os.environ.get("GRAFT_FUZZ_SEEDS")
+_FIRST, _COUNT = map(int, (_SEEDS or "0:24").split(":"))
 _WAYS = [Way(False, True), Way(False, False, True), Way(True, True, True), Way(True, False)]
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.timeout(900)  # what fails is compiled up to 120 times
 @pytest.mark.parametrize("seed", range(_FIRST, _FIRST + _COUNT))
 @pytest.mark.seldom
-def test_a_random_program(seed: int, device: str) -> None:
-    fuzz(seed, device)
+def test_a_random_program(seed: int, device: str, pytestconfig: pytest.Config) -> None:
+    if not _SEEDS:
+        seed = zlib.crc32(f"{pytestconfig.getoption('randomly_seed', 0)} {seed}".encode())
+    search(seed, Judge(device, seed))
 
 
 # What the fuzzer found, as small as it made it.
@@ -64,13 +73,27 @@ def test_what_was_found(name: str, way: Way, device: str) -> None:
     trial(_FOUND[name], way, device)
 
 
+def drawn(seeds: range) -> list[Program]:
+    kept: list[Program] = []
+    for seed in seeds:
+        search(seed, lambda program, both: kept.append(program))
+    return kept
+
+
 def test_a_seed_gives_one_program() -> None:
-    assert generate(3).code() == generate(3).code() != generate(4).code()
+    first, again, other = (drawn(range(at, at + 1))[0].code() for at in (3, 3, 4))
+    assert first == again != other
 
 
-def test_most_operators_are_drawn() -> None:
-    drawn = {node.op for seed in range(50) for node in generate(seed).nodes}
-    assert len(drawn) > 0.85 * len(OPERATORS)
+def test_most_operators_and_every_kind_of_input_are_drawn() -> None:
+    several = drawn(range(150))
+    assert len({node.op for one in several for node in one.nodes}) > 0.95 * len(OPERATORS)
+    inputs = [source for one in several for source in one.sources]
+    assert {one.layout for one in inputs} == set(LAYOUTS)
+    assert {one.dtype for one in inputs} == {*FLOATS, "int64", "bool"}
+    assert {len(one.shape) for one in inputs} == {0, 1, 2, 3, 4}
+    assert any(0 in one.shape for one in inputs)
+    assert {one.learns() for one in several} == {True, False}
 
 
 def test_a_jump_near_an_operand_is_unfit() -> None:
@@ -83,15 +106,6 @@ def test_a_jump_near_an_operand_is_unfit() -> None:
     check(replace(program, nodes=(rounded,), outputs=("v0",)))
 
 
-def _chain(*ops: str) -> Program:
-    attributes = {"transpose": {"a": 0, "b": 1}, "softmax": {"dim": 1}, "add_number": {"number": 2}}
-    before, nodes = "a0", []
-    for at, op in enumerate(ops):
-        nodes.append(Node(f"v{at}", op, (before,), attributes.get(op, {})))
-        before = nodes[-1].name
-    return Program(7, (Source("a0", (3, 5), "bfloat16"),), tuple(nodes), ("v1", before))
-
-
 def _softmax_after_transpose(program: Program) -> bool:
     turned: set[str] = set()
     for node in program.nodes:
@@ -102,32 +116,45 @@ def _softmax_after_transpose(program: Program) -> bool:
     return False
 
 
-def test_a_planted_defect_shrinks_to_its_two_nodes() -> None:
-    program = _chain("tanh", "transpose", "add_number", "sin", "softmax", "exp", "square")
-    assert _softmax_after_transpose(program)
-    least = shrink(program, _softmax_after_transpose)
+def leave(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Draws these operators alone."""
+    for name in set(OPERATORS).difference(names):
+        monkeypatch.delitem(OPERATORS, name)
+
+
+def test_a_pair_of_operators_is_all_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave(monkeypatch, "tanh", "transpose", "add_number", "sin", "softmax", "exp", "add", "sum")
+    many = hypothesis.settings(SETTINGS, max_examples=100)
+    least = hypothesis.find(programs(), _softmax_after_transpose, settings=many, random=Random(1))
     assert [node.op for node in least.nodes] == ["transpose", "softmax"]
-    assert least.sources == (replace(program.sources[0], shape=(1, 1), dtype="float32"),)
-    assert len(least.outputs) == 1
+    [source] = least.sources
+    assert (set(source.shape), source.dtype, source.layout) == ({1}, "float32", "plain")
+    assert least.outputs == (least.nodes[1].name,)
+
+
+def mismatch(device: str) -> str:
+    for seed in range(20):
+        try:
+            search(seed, Judge(device, seed))
+        except Mismatch as found:
+            return str(found)
+    raise AssertionError("no program of 20 differs")
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_wrong_operator_is_found_and_named(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     """It computes another function as soon as it is compiled."""
 
-    def propose(draft: Draft) -> tuple[tuple[str, ...], dict[str, object]]:
-        return (draft.floating(),), {}
+    def propose(scope: Scope) -> Proposal:
+        return (scope.floating(),), {}
 
     form = "(torch.sin({0}) if torch.compiler.is_compiling() else torch.cos({0}))"
+    leave(monkeypatch, "tanh", "transpose", "add_number", "softmax")
     monkeypatch.setitem(OPERATORS, "wrong", Operator(form, propose))
-    program, way = _chain("tanh", "transpose", "wrong", "add_number", "softmax"), Way(False, False)
-    with pytest.raises(Mismatch) as caught:
-        trial(program, way, device)
-    least, why = shrunk(program, way, device, caught.value)
-    assert [node.op for node in least.nodes] == ["wrong"]
-    text = message(7, least, way, device, why)
-    assert "seed 7" in text
+    text = mismatch(device)
+    code = text[text.index("# seed") :].split("print(")[0]
+    assert code.count("torch.sin") == code.count(" v") == 1
     names: dict[str, object] = {}
-    exec(text[text.index("# seed 7") :].split("print(")[0], names)
+    exec(code, names)
     [result] = names["program"](*names["inputs"]("cpu"))  # type: ignore[operator]
     assert isinstance(result, torch.Tensor)

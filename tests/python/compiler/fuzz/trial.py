@@ -13,9 +13,7 @@ from typing import Any
 import torch
 
 import torch_graft
-from draft import generate
 from program import Program, Tensors
-from shrinking import shrink
 from torch_graft import compiler
 from torch_graft.compiler.tracing import backend
 from values import Expected, check, loss
@@ -222,43 +220,3 @@ def trial(program: Program, way: Way, device: str) -> None:
     for report in compiler.reports():
         if not report.compiled:
             raise Mismatch("refused", f"not compiled: {report.why}")
-
-
-def fuzz(seed: int, device: str) -> None:
-    """Tries the program of a seed; a failure is shrunk, and its message is the smallest program."""
-    program = generate(seed)
-    for way in ways(seed):
-        try:
-            trial(program, way, device)
-        except Mismatch as mismatch:
-            least, why = shrunk(program, way, device, mismatch)
-            raise Mismatch("program", message(seed, least, way, device, why)) from None
-
-
-def shrunk(program: Program, way: Way, device: str, first: Mismatch) -> tuple[Program, str]:
-    """The smallest program that still differs in that kind, and how it does."""
-    reasons, kind = {program.code(): str(first)}, first.kind
-
-    def fails(candidate: Program) -> bool:
-        try:
-            trial(candidate, way, device)
-        except Mismatch as mismatch:
-            reasons[candidate.code()] = str(mismatch)
-            return mismatch.kind == kind
-        return False
-
-    least = shrink(program, fails, 120)
-    return least, reasons[least.code()]
-
-
-def message(seed: int, program: Program, way: Way, device: str, why: str) -> str:
-    call = "torch.compile(program, fullgraph=True)"
-    return (f"seed {seed}, {way}: {why}\nThe smallest program that fails so, as torch code:\n\n"
-            f"# seed {seed}\n{program.code()}\n"
-            f"print(program(*inputs({device!r})))\nprint({call}(*inputs({device!r})))\n")  # fmt: skip
-
-
-def ways(seed: int) -> list[Way]:
-    """Both, one of them with gradients and one without, in turn; one in four with symbols for sizes."""
-    dynamic = seed % 4 == 3
-    return [Way(False, seed % 2 == 0, dynamic), Way(True, seed % 2 == 1, dynamic)]
