@@ -172,6 +172,27 @@ def one_module_one_name(tree: Files) -> Iterator[Finding]:
         places.setdefault(name, path)
 
 
+def found_modules(tree: Files) -> Iterator[Finding]:
+    """What tests import of the tests is in a folder of pytest's pythonpath, and no file of tests."""
+    text = next((s.text for s in tree.sources if s.path == "pyproject.toml"), "")
+    options = tomllib.loads(text).get("tool", {}).get("pytest", {}).get("ini_options", {})
+    python = [PurePosixPath(path) for path in tree.paths if path.endswith(".py")]
+    found = {path.stem for path in python if str(path.parent) in options.get("pythonpath", [])}
+    ours = {path.stem for path in python if "tests" in path.parts} - found
+    for source in (s for s in tree.code if s.is_python and "tests" in s.name.parts):
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            else:
+                continue
+            for name in names:
+                if name in ours and name != "__init__":
+                    text = f"imports {name}, which no folder of pytest's pythonpath has"
+                    yield Finding(source.path, node.lineno, text)
+
+
 def programs_in_strings(tree: Files) -> Iterator[Finding]:
     """A long program that a test starts is a file, where it is linted and found."""
     for source in (s for s in tree.code if s.is_python and s.path.startswith("tests/")):
@@ -241,5 +262,5 @@ def plain_words(tree: Files) -> Iterator[Finding]:
 
 HOUSE_RULES = [
     folder_sizes, folder_order, repeated_names, readmes, mirrored_tests, one_type_one_name, named_files,
-    dead_links, one_module_one_name, programs_in_strings, plain_words,
+    dead_links, one_module_one_name, found_modules, programs_in_strings, plain_words,
 ]  # fmt: skip

@@ -225,6 +225,7 @@ BAD = [
     (house.folder_sizes, folder("tests/python/a", "test_b.py")),
     (house.folder_sizes, folder("tests/tools", *(f"test_{n}.py" for n in range(30)))),
     (house.one_module_one_name, MODULES | {"tests/b/one.py": "", "tests/a/one.py": ""}),
+    (house.found_modules, MODULES | {"tests/c/d.py": "", "tests/a/test_e.py": "import d\n"}),
     (house.programs_in_strings, {"tests/test_a.py": "CODE = " + quoted(61)}),
     (house.programs_in_strings, {"tests/test_a.py": "CODE = f" + quoted(61)}),
     (house.named_files, {"src/kernels/a.h": "int a;  // as in gone.h\n"}),
@@ -298,7 +299,9 @@ def test_command_fails_on_a_fault_and_passes_a_good_tree(tmp_path):
     assert "src/runtime/a.cpp:2: src/runtime must not include torch/b.h" in bad.stdout
 
 
+FOLDERS = ("drivers/one", "drivers/two", "drivers/x", "python", "tests", "tests/a", "tests/b")
 GOOD = {
+    **{path: "" for place in FOLDERS for path in folder(place, "a.txt", "b.txt")},
     house.LAYOUT: ARROW[house.LAYOUT] + "| `torch` | version < ops |\n",
     **folder("src/kernels", "d.h"),
     **folder("src/kernels/a", "main.cpp"),

@@ -5,14 +5,7 @@ import re
 import subprocess
 import sys
 
-from sandbox import ROOT, build_c
-
-
-def doctor(*options, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "torch_graft", "doctor", *options], env=os.environ | environment,
-        capture_output=True, text=True, timeout=100,
-    )  # fmt: skip
+from sandbox import ROOT, build_c, doctor
 
 
 def test_healthy():

@@ -65,3 +65,11 @@ def build_c(path: Path, source: str, *flags: str) -> str:
     command = ["cc", "-shared", "-fPIC", f"-I{ROOT}/include", f"-I{ROOT}/tests/drivers", *flags]
     subprocess.run([*command, "-o", str(path), str(path.with_suffix(".c"))], check=True)
     return str(path)
+
+
+def doctor(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The doctor of this interpreter, with these variables beside those of the environment."""
+    return subprocess.run(
+        [sys.executable, "-m", "torch_graft", "doctor", *options], env=os.environ | environment,
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import sandbox
 from sandbox import Ran
 
 pytestmark = pytest.mark.one_mode
@@ -116,9 +117,7 @@ def test_a_model_split_over_two_cards_and_another_device(on_card: Callable[..., 
 
 
 def doctor(card: dict[str, str], **more: str) -> str:
-    from test_doctor import doctor
-
-    return str(doctor(**card | more).stdout)
+    return sandbox.doctor(**card | more).stdout
 
 
 def test_the_doctor_explains_a_card(card: dict[str, str]) -> None:
@@ -132,7 +131,7 @@ def test_the_doctor_explains_a_card(card: dict[str, str]) -> None:
 
 def test_the_doctor_misses_a_compiler(card: dict[str, str], tmp_path: Path) -> None:
     out = doctor(card, GRAFT_VE_CC="/nowhere/ncc -O2", GRAFT_CACHE_DIR=str(tmp_path))
-    assert "  PROBLEM  there is no compiler '/nowhere/ncc' for Vector Engines" in out
+    assert "  PROBLEM  the compiler '/nowhere/ncc' for Vector Engines is missing" in out
     assert "GRAFT_VE_CC" in out
 
 
@@ -143,4 +142,4 @@ def test_the_doctor_says_where_it_looked() -> None:
     named = doctor({"GRAFT_VE_DEVICES": "veda", "GRAFT_VEDA_LIBRARY": "/nowhere/libveda.so.0"})
     assert "/nowhere/libveda.so.0" in named
     assert "PROBLEM" in named
-    assert "left to others: GRAFT_VE=0" in doctor({"GRAFT_VE": "0"})
+    assert "not served by Graft: GRAFT_VE=0" in doctor({"GRAFT_VE": "0"})
