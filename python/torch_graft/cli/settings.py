@@ -125,7 +125,7 @@ ROWS = (
      "links their objects to the program's file", "ve.md"),
 
     ("GRAFT_SHARE", "tests", "`K/N`", "all", "runs the K-th of N parts of the cases"),
-    ("GRAFT_FUZZ_SEEDS", "tests", "`first:count`", "`0:24`", "chooses the seeds of the compiler's fuzzer", "compile.md"),
+    ("GRAFT_FUZZ_SEEDS", "tests", "`first:count`", "24 of the order's", "chooses the seeds of the compiler's fuzzer", "compile.md"),
     ("GRAFT_TEST_DEVICE", "tests", "a device type", "`graft`", "chooses the device of many tests"),
     ("GRAFT_TEST_DRIVER", "tests", "a driver's name or path", "`host`",
      "chooses the driver of the kernels' torch-free tests"),

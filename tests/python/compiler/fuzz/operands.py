@@ -33,7 +33,7 @@ class Scope:
         self.dtype = self.choose(("float32", "float32", *FLOATS))
         self.sources: tuple[Source, ...] = ()
         self.values: Values = {}
-        for _ in range(self.number(1, 3)):
+        for _ in range(self.choose((1, 2, 3, 3))):
             dtype = self.choose((self.dtype, self.dtype, *FLOATS, "int64", "bool"))
             self.fresh(self.some_shape(), dtype)
 
@@ -58,7 +58,7 @@ class Scope:
         return tuple(self.draw(st.permutations(range(rank))))
 
     def some_shape(self, rank: int = 0) -> tuple[int, ...]:
-        rank = max(rank, self.choose((0, 1, 1, 2, 2, 3, 3, 4)))
+        rank = max(rank, self.choose((0, 1, 2, 2, 2, 3, 3, 3, 4, 4)))
         if rank > 3:
             return tuple(self.choose(_SIZES_OF_FOUR) for _ in range(rank))
         sizes = (*_SIZES, 0) if self.odds(3, 1) else _SIZES
@@ -77,7 +77,7 @@ class Scope:
         if "layout" not in facts:
             fit = [one for one in LAYOUTS if LEAST_RANK[one] <= len(shape)
                    and (one != "channels_last" or len(shape) == 4)]  # fmt: skip
-            facts["layout"] = self.choose(["plain"] * (3 * len(fit) // 2) + fit)
+            facts["layout"] = self.choose(["plain"] * (4 * len(fit) // 3) + fit)
         if dtype == "int64" and "high" not in facts:
             facts.update(low=-4, high=5)
         if "learns" not in facts:

@@ -76,7 +76,7 @@ def programs(draw: st.DrawFn) -> Program:
         outputs += [scope.sources[0].name] if scope.odds(4, 1) else []
         outputs = outputs or [node.name for node in nodes[-1:]]
         program = Program(scope.seed, scope.sources, tuple(nodes), tuple(outputs)).cleaned()
-        left = [one for one in program.idle() if not scope.odds(1, 5)]
+        left = [one for one in program.idle() if not scope.odds(1, 15)]
         sources = tuple(one for one in program.sources if one not in left)
         program = replace(program, sources=sources)
         try:
