@@ -40,6 +40,11 @@ class Use(NamedTuple):
     headers: tuple[str, ...] = ()
 
 
+def area_headers() -> list[Path]:
+    """The headers of all minor versions: one area of torch each, those of operators in a folder."""
+    return sorted(SEAM.glob("*.h")) + sorted((SEAM / "ops").glob("*.h"))
+
+
 def minor_header(version: str) -> Path | None:
     """As src/torch/CMakeLists.txt chooses: the newest of version/minor that is not newer."""
     given = minor(version)
@@ -50,7 +55,7 @@ def minor_header(version: str) -> Path | None:
 def seam(version: str) -> list[Path]:
     """The headers of the seam that a build for this version of torch takes."""
     own = minor_header(version)
-    return sorted(SEAM.glob("*.h")) + ([own] if own else [])
+    return area_headers() + ([own] if own else [])
 
 
 def included(version: str) -> list[Use]:
@@ -82,7 +87,7 @@ def undeclared_stubs() -> list[Use]:
     """Stubs that torch exports without a declaration; the seam has one of its own."""
     return [
         Use(f"at::native::{found[1]}", _where(path, text, found.start()))
-        for path in sorted(SEAM.glob("*.h"))
+        for path in area_headers()
         for text in [_bare(path)]
         for found in re.finditer(r"DECLARE_DISPATCH\(\s*\w+,\s*(\w+)\)", text)
     ]

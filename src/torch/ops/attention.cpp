@@ -24,7 +24,7 @@
 #include "torch/ops/composed_attention.h"
 #include "torch/tensor/operands.h"
 #include "torch/tensor/opmath.h"
-#include "torch/version/attention.h"
+#include "torch/version/ops/attention.h"
 
 namespace graft::binding {
 namespace {

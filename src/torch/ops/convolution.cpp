@@ -12,7 +12,7 @@
 #include "operators.h"
 #include "torch/dispatch/guarded.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/convolution.h"
+#include "torch/version/ops/convolution.h"
 
 namespace graft::binding {
 namespace {

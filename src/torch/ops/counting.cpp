@@ -1,5 +1,5 @@
 // src/torch/ops/counting.cpp: counting by bin, membership, and what runs along a dimension.
-#include "torch/version/counting.h"
+#include "torch/version/ops/counting.h"
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/aminmax.h>
@@ -19,8 +19,8 @@
 #include "torch/dispatch/stubs.h"
 #include "torch/tensor/operands.h"
 #include "torch/tensor/out_argument.h"
-#include "torch/version/pointwise.h"
-#include "torch/version/reduction.h"
+#include "torch/version/ops/pointwise.h"
+#include "torch/version/ops/reduction.h"
 #include "torch/version/resize.h"
 
 namespace graft::binding {

@@ -13,7 +13,7 @@
 #include "torch/dispatch/stubs.h"
 #include "torch/tensor/operands.h"
 #include "torch/tensor/out_argument.h"
-#include "torch/version/fft.h"
+#include "torch/version/ops/fft.h"
 
 namespace graft::binding {
 namespace {

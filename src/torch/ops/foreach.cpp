@@ -1,6 +1,6 @@
 // src/torch/ops/foreach.cpp: the _foreach operators, a launch for several tensors at once.
 #define AT_PER_OPERATOR_HEADERS
-#include "torch/version/foreach.h"
+#include "torch/version/ops/foreach.h"
 
 #include <ATen/OpMathType.h>
 #include <ATen/Operators.h>

@@ -13,7 +13,7 @@
 #include "torch/dispatch/guarded.h"
 #include "torch/dispatch/list_route.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/foreach.h"
+#include "torch/version/ops/foreach.h"
 
 namespace graft::binding {
 namespace {

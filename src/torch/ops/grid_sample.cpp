@@ -12,8 +12,8 @@
 #include "torch/dispatch/guarded.h"
 #include "torch/dispatch/refusal.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/grid_sample.h"
 #include "torch/version/minor.h"
+#include "torch/version/ops/grid_sample.h"
 
 namespace graft::binding {
 namespace {

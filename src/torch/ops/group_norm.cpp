@@ -11,7 +11,7 @@
 #include "torch/dispatch/refusal.h"
 #include "torch/dispatch/stubs.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/group_norm.h"
+#include "torch/version/ops/group_norm.h"
 
 namespace graft::binding {
 namespace {

@@ -14,7 +14,7 @@
 #include "operators.h"
 #include "torch/dispatch/guarded.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/index.h"
+#include "torch/version/ops/index.h"
 #include "torch/version/resize.h"
 
 namespace graft::binding {

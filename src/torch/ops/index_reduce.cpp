@@ -17,7 +17,7 @@
 #include "torch/dispatch/guarded.h"
 #include "torch/dispatch/refusal.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/search.h"
+#include "torch/version/ops/search.h"
 
 namespace graft::binding {
 namespace {

@@ -1,5 +1,5 @@
 // src/torch/ops/layer_norm.cpp: layer normalisation and its gradients.
-#include "torch/version/layer_norm.h"
+#include "torch/version/ops/layer_norm.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>

@@ -1,5 +1,5 @@
 // src/torch/ops/linalg.cpp: linear algebra: LU, Cholesky, QR, eigenvalues, SVD, triangular systems.
-#include "torch/version/linalg.h"
+#include "torch/version/ops/linalg.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>

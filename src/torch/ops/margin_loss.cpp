@@ -11,7 +11,7 @@
 #include "torch/tensor/operands.h"
 #include "torch/tensor/out_argument.h"
 #include "torch/tensor/reduced_loss.h"
-#include "torch/version/loss.h"
+#include "torch/version/ops/loss.h"
 
 namespace graft::binding {
 namespace {

@@ -1,6 +1,6 @@
 // src/torch/ops/nested.cpp: nested tensors of the strided layout: what PyTorch's kernels for them
 // do in CPU or CUDA code.
-#include "torch/version/nested.h"
+#include "torch/version/ops/nested.h"
 
 #include <ATen/NestedTensorImpl.h>
 #include <ATen/WrapDimUtils.h>

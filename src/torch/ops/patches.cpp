@@ -12,7 +12,7 @@
 #include "torch/dispatch/refusal.h"
 #include "torch/dispatch/stubs.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/patches.h"
+#include "torch/version/ops/patches.h"
 
 namespace graft::binding {
 namespace {

@@ -18,7 +18,7 @@
 #include "torch/ops/pooling_checks.h"
 #include "torch/tensor/operands.h"
 #include "torch/version/minor.h"
-#include "torch/version/pooling.h"
+#include "torch/version/ops/pooling.h"
 #include "torch/version/resize.h"
 
 namespace graft::binding {

@@ -9,7 +9,7 @@
 #include "torch/dispatch/stubs.h"
 #include "torch/tensor/operands.h"
 #include "torch/tensor/quantization.h"
-#include "torch/version/quantization.h"
+#include "torch/version/ops/quantization.h"
 
 namespace graft::binding {
 namespace {

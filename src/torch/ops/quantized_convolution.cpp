@@ -13,8 +13,8 @@
 #include "torch/dispatch/quantized_image.h"
 #include "torch/ops/packed_weight.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/convolution.h"
-#include "torch/version/quantization.h"
+#include "torch/version/ops/convolution.h"
+#include "torch/version/ops/quantization.h"
 
 namespace graft::binding {
 namespace {

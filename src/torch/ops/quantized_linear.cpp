@@ -8,7 +8,7 @@
 #include "torch/dispatch/quantized_image.h"
 #include "torch/ops/packed_weight.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/quantization.h"
+#include "torch/version/ops/quantization.h"
 
 namespace graft::binding {
 namespace {

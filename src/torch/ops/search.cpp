@@ -7,8 +7,8 @@
 #include "torch/dispatch/guarded.h"
 #include "torch/dispatch/stubs.h"
 #include "torch/tensor/operands.h"
+#include "torch/version/ops/search.h"
 #include "torch/version/resize.h"
-#include "torch/version/search.h"
 
 namespace graft::binding {
 namespace {

@@ -13,8 +13,8 @@
 #include "torch/dispatch/stubs.h"
 #include "torch/tensor/operands.h"
 #include "torch/tensor/out_argument.h"
-#include "torch/version/counting.h"
-#include "torch/version/reduction.h"
+#include "torch/version/ops/counting.h"
+#include "torch/version/ops/reduction.h"
 #include "torch/version/resize.h"
 
 namespace graft::binding {

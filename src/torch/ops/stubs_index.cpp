@@ -7,7 +7,7 @@
 #include "torch/dispatch/stubs.h"
 #include "torch/dispatch/tensor_iterator.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/index.h"
+#include "torch/version/ops/index.h"
 
 namespace graft::binding {
 namespace {

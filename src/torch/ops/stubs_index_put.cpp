@@ -8,7 +8,7 @@
 #include "kernels/index/index.h"
 #include "torch/dispatch/stubs.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/index.h"
+#include "torch/version/ops/index.h"
 
 namespace graft::binding {
 namespace {

@@ -19,8 +19,8 @@
 #include "torch/tensor/operands.h"
 #include "torch/tensor/view.h"
 #include "torch/version/factories.h"
-#include "torch/version/index.h"
-#include "torch/version/pointwise.h"
+#include "torch/version/ops/index.h"
+#include "torch/version/ops/pointwise.h"
 
 namespace graft::binding {
 namespace {

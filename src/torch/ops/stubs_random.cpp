@@ -15,7 +15,7 @@
 #include "torch/dispatch/tensor_iterator.h"
 #include "torch/tensor/device_assertion.h"
 #include "torch/tensor/operands.h"
-#include "torch/version/pointwise.h"
+#include "torch/version/ops/pointwise.h"
 
 namespace graft::binding {
 namespace {

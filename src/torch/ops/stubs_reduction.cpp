@@ -11,8 +11,8 @@
 #include "torch/dispatch/tensor_iterator.h"
 #include "torch/tensor/operands.h"
 #include "torch/tensor/out_argument.h"
-#include "torch/version/pointwise.h"
-#include "torch/version/reduction.h"
+#include "torch/version/ops/pointwise.h"
+#include "torch/version/ops/reduction.h"
 
 namespace graft::binding {
 namespace {

@@ -5,7 +5,7 @@
 #include "torch/dispatch/guarded.h"
 #include "torch/dispatch/refusal.h"
 #include "torch/dispatch/tensor_iterator.h"
-#include "torch/version/reduction.h"
+#include "torch/version/ops/reduction.h"
 
 namespace graft::binding {
 namespace {

@@ -1,4 +1,4 @@
-// src/torch/version/counting.h: from inside torch: histograms and sorting.
+// src/torch/version/ops/counting.h: from inside torch: histograms and sorting.
 #pragma once
 
 #include <ATen/native/Histogram.h>

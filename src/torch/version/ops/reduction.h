@@ -1,4 +1,4 @@
-// src/torch/version/reduction.h: from inside torch: reductions.
+// src/torch/version/ops/reduction.h: from inside torch: reductions.
 #pragma once
 
 #include <ATen/native/ReduceAllOps.h>

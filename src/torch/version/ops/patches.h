@@ -1,4 +1,4 @@
-// src/torch/version/patches.h: from inside torch: patches of images.
+// src/torch/version/ops/patches.h: from inside torch: patches of images.
 #pragma once
 
 #include <ATen/native/UnfoldBackward.h>

@@ -1,4 +1,4 @@
-// src/torch/version/pointwise.h: from inside torch: elementwise operators.
+// src/torch/version/ops/pointwise.h: from inside torch: elementwise operators.
 #pragma once
 
 #include <ATen/native/Activation.h>

@@ -1,4 +1,4 @@
-// src/torch/version/pooling.h: from inside torch: sizes of pooling.
+// src/torch/version/ops/pooling.h: from inside torch: sizes of pooling.
 #pragma once
 
 #include <ATen/native/FractionalMaxPooling.h>

@@ -1,4 +1,4 @@
-// src/torch/version/layer_norm.h: from inside torch: layer norm.
+// src/torch/version/ops/layer_norm.h: from inside torch: layer norm.
 #pragma once
 
 #include <ATen/native/layer_norm.h>

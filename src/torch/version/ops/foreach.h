@@ -1,4 +1,4 @@
-// src/torch/version/foreach.h: from inside torch: lists of tensors.
+// src/torch/version/ops/foreach.h: from inside torch: lists of tensors.
 #pragma once
 
 #include <ATen/native/ForeachUtils.h>

@@ -1,4 +1,4 @@
-// src/torch/version/nested.h: from inside torch: nested tensors.
+// src/torch/version/ops/nested.h: from inside torch: nested tensors.
 #pragma once
 
 #include <ATen/native/nested/NestedTensorMath.h>

@@ -1,4 +1,4 @@
-// src/torch/version/search.h: from inside torch: searches and repetitions.
+// src/torch/version/ops/search.h: from inside torch: searches and repetitions.
 #pragma once
 
 #include <ATen/native/BucketizationUtils.h>

@@ -1,4 +1,4 @@
-// src/torch/version/convolution.h: from inside torch: sizes of convolutions.
+// src/torch/version/ops/convolution.h: from inside torch: sizes of convolutions.
 #pragma once
 
 #include <ATen/native/ConvUtils.h>

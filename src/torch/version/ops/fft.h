@@ -1,4 +1,4 @@
-// src/torch/version/fft.h: from inside torch: Fourier transforms.
+// src/torch/version/ops/fft.h: from inside torch: Fourier transforms.
 #pragma once
 
 #include <ATen/native/SpectralOpsUtils.h>

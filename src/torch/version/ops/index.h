@@ -1,4 +1,4 @@
-// src/torch/version/index.h: from inside torch: indexing, gathering and searching.
+// src/torch/version/ops/index.h: from inside torch: indexing, gathering and searching.
 #pragma once
 
 #include <ATen/native/IndexKernel.h>

@@ -1,4 +1,4 @@
-// src/torch/version/group_norm.h: from inside torch: group norm.
+// src/torch/version/ops/group_norm.h: from inside torch: group norm.
 #pragma once
 
 #include <ATen/native/group_norm.h>

@@ -1,4 +1,5 @@
-// src/torch/version/quantization.h: from inside torch: quantized tensors and their packed weights.
+// src/torch/version/ops/quantization.h: from inside torch: quantized tensors and their packed
+// weights.
 #pragma once
 
 #include <ATen/native/quantized/AffineQuantizer.h>

@@ -1,4 +1,4 @@
-// src/torch/version/grid_sample.h: from inside torch: sampling on a grid.
+// src/torch/version/ops/grid_sample.h: from inside torch: sampling on a grid.
 #pragma once
 
 #include <ATen/native/GridSamplerUtils.h>

@@ -1,4 +1,4 @@
-// src/torch/version/attention.h: from inside torch: attention.
+// src/torch/version/ops/attention.h: from inside torch: attention.
 #pragma once
 
 #include <ATen/native/transformers/attention.h>

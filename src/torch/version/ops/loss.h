@@ -1,4 +1,4 @@
-// src/torch/version/loss.h: from inside torch: losses of several labels.
+// src/torch/version/ops/loss.h: from inside torch: losses of several labels.
 #pragma once
 
 #include <ATen/native/LossMulti.h>

@@ -1,4 +1,4 @@
-// src/torch/version/linalg.h: from inside torch: linear algebra.
+// src/torch/version/ops/linalg.h: from inside torch: linear algebra.
 #pragma once
 
 #include <ATen/native/BatchLinearAlgebra.h>
