@@ -221,7 +221,7 @@ def test_a_network_that_is_cut_in_the_middle_ends_at_the_timeout(tmp_path: Path)
 def test_tensors_of_the_wrong_device_are_told_with_both_devices(device, engine):
     ranks = run_ranks(2, faults.wrong_devices, GRAFT_HOST_DEVICES="2", GRAFT_COLLECTIVES=engine)
     for mixed, moved, sums in values(ranks):
-        assert f"lie on {device}:1 and {device}:0" in mixed
+        assert f"are on {device}:1 and {device}:0" in mixed
         if moved == "nothing was raised":  # through host memory any device goes
             assert sums == [4, 4, 2, 2]
         else:
