@@ -10,7 +10,6 @@ namespace {
 
 // Between two allocations, so that the address behind one is never the next one's first.
 constexpr uint64_t kGap = 4096;
-constexpr size_t kNothing = 16;  // bytes
 
 class BufferMemory : public Memory {
  public:
@@ -96,7 +95,7 @@ class BufferMemory : public Memory {
     cl_ulong offset = 0;
   };
 
-  cl_mem nothing_ = nullptr;  // for null: NVIDIA's runtime launches no kernel without a buffer
+  cl_mem nothing_ = nullptr;
 
   Place at(graft_address address) const {
     Piece piece;
@@ -111,10 +110,14 @@ class AddressMemory final : public BufferMemory {
   explicit AddressMemory(const MemorySource& source) : BufferMemory(source) {
     set_ = reinterpret_cast<decltype(set_)>(cl().GetExtensionFunctionAddressForPlatform(
         source.listed.platform, "clSetKernelArgDevicePointerEXT"));
+    if (acquire(kNothing, &nowhere_, &nothing_) != CL_SUCCESS) nowhere_ = 0;
+  }
+  ~AddressMemory() override {
+    if (nowhere_ != 0 && !forked()) release(nowhere_, nothing_);
   }
 
   cl_int set_argument(cl_kernel kernel, cl_uint index, graft_address address) override {
-    return set_(kernel, index, address);
+    return set_(kernel, index, address != 0 ? address : nowhere_);
   }
   cl_uint arguments_per_address() const override { return 1; }
   cl_int announce(cl_kernel kernel) override {
@@ -137,6 +140,8 @@ class AddressMemory final : public BufferMemory {
 
  private:
   cl_int(CL_API_CALL* set_)(cl_kernel kernel, cl_uint index, cl_ulong address);
+  graft_address nowhere_ = 0;
+  Piece nothing_;
 };
 
 }  // namespace

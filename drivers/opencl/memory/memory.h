@@ -27,6 +27,9 @@ struct Piece {
   cl_mem buffer = nullptr;  // of the kinds that have one
 };
 
+// Bytes behind an argument that is null: NVIDIA's runtime launches no kernel with a null one.
+constexpr uint64_t kNothing = 16;
+
 // Calls return OpenCL's code. Those that enqueue write *event, which the caller owns. Thread-safe.
 class Memory {
  public:
@@ -51,7 +54,8 @@ class Memory {
   virtual cl_int fill(cl_command_queue queue, graft_address to, uint64_t bytes, const void* pattern,
                       uint32_t width, cl_event* event) = 0;
 
-  // Sets an address as the arguments of a kernel from index on; as many as it takes.
+  // Sets an address, or 0 for what the kernel does not touch, as the arguments of a kernel from
+  // index on; as many as it takes.
   virtual cl_int set_argument(cl_kernel kernel, cl_uint index, graft_address address) = 0;
   virtual cl_uint arguments_per_address() const { return 1; }
 

@@ -18,10 +18,10 @@
 //   sub_groups:N           sub-groups of N work-items (2^n) that exchange values, through local
 //                          memory
 //   parameters:BYTES       CL_DEVICE_MAX_PARAMETER_SIZE; launches with more of them fail
-//   nvidia                 as an H200's runtime: launches with an argument that is not set or a
-//   null
-//                          buffer fail, kernels without local memory have 1 byte of it, groups have
-//                          256 work-items at most
+//   nvidia                 as an H200's runtime: launches with an argument that is not set, or
+//                          with a null buffer, pointer or address, fail, kernels without local
+//                          memory have 1 byte of it, groups have 256 work-items at most; an H200
+//                          is coarse_svm,nvidia
 //   out_of_memory:BYTES    allocations fail when more would be held, which no query tells
 //   fail:FUNCTION:N:CODE   the N-th call (0: each one) returns CODE and does nothing
 //   late:FUNCTION:N:CODE   the event of the N-th call (0: each one) ends with CODE
@@ -89,7 +89,7 @@ void count_command(const char* function, cl_event* event);
 [[noreturn]] void forbidden(const char* function);
 bool hides_svm();
 // An argument that is set without SetKernelArg.
-void note_argument(cl_kernel kernel, cl_uint index, size_t bytes);
+void note_address(cl_kernel kernel, cl_uint index, const void* address);
 
 // Functions of extensions, by name; null for others.
 void* extension_function(const char* name);

@@ -14,7 +14,7 @@ constexpr cl_ulong kNoLocal = 1;
 
 struct Argument {
   size_t bytes = 0;
-  bool null = false;  // a buffer that is none
+  bool null = false;  // a buffer or an address that is none
 };
 
 std::mutex mutex;
@@ -55,7 +55,9 @@ cl_int judge(cl_kernel kernel) {
 
 }  // namespace
 
-void note_argument(cl_kernel kernel, cl_uint index, size_t bytes) { note(kernel, index, {bytes}); }
+void note_address(cl_kernel kernel, cl_uint index, const void* address) {
+  note(kernel, index, {sizeof address, address == nullptr});
+}
 
 cl_int behave(Tag<&Api::SetKernelArg>, cl_kernel kernel, cl_uint index, size_t bytes,
               const void* value) {

@@ -99,14 +99,15 @@ cl_int fill(cl_command_queue queue, void* to, const void* pattern, size_t width,
 
 cl_int set_pointer(cl_kernel kernel, cl_uint index, const void* pointer) {
   if (const cl_int no = refused("clSetKernelArgMemPointerINTEL"); no != CL_SUCCESS) return no;
-  note_argument(kernel, index, sizeof pointer);
+  note_address(kernel, index, pointer);
   return real().SetKernelArgSVMPointer(kernel, index, pointer);
 }
 
 cl_int set_address(cl_kernel kernel, cl_uint index, cl_ulong address) {
   if (const cl_int no = refused("clSetKernelArgDevicePointerEXT"); no != CL_SUCCESS) return no;
-  note_argument(kernel, index, sizeof address);
-  return real().SetKernelArgSVMPointer(kernel, index, reinterpret_cast<void*>(address));
+  void* const pointer = reinterpret_cast<void*>(address);
+  note_address(kernel, index, pointer);
+  return real().SetKernelArgSVMPointer(kernel, index, pointer);
 }
 
 template <class Function>
@@ -221,7 +222,7 @@ cl_int behave(Tag<&Api::EnqueueSVMMemFill>, cl_command_queue queue, void* to, co
 cl_int behave(Tag<&Api::SetKernelArgSVMPointer>, cl_kernel kernel, cl_uint index,
               const void* pointer) {
   if (hides_svm()) forbidden("clSetKernelArgSVMPointer");
-  note_argument(kernel, index, sizeof pointer);
+  note_address(kernel, index, pointer);
   return real().SetKernelArgSVMPointer(kernel, index, pointer);
 }
 

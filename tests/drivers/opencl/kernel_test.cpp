@@ -45,7 +45,7 @@ __kernel void crowd(__global i32* p) {
 TEST(OpenclKernel, LoneItemsShareGroupsOnGpus) {
   std::vector<std::string> settings;
   std::vector<std::string> devices = every_memory();
-  devices.push_back(fake("no_svm,nvidia"));
+  devices.push_back(fake("coarse_svm,nvidia"));
   for (const std::string& device : devices) settings.push_back(device + " GRAFT_OPENCL_CLASS=gpu");
   if (reran(settings)) return;
   Session s;
@@ -90,7 +90,9 @@ TEST(OpenclKernel, TakesAddressesInsideAllocations) {
 
 TEST(OpenclKernel, TakesNullForWhatItDoesNotTouch) {
   std::vector<std::string> devices = every_memory();
-  devices.push_back(fake("no_svm,nvidia"));
+  for (const char* memory : {"coarse_svm", "no_svm", "no_svm,usm", "no_svm,address"}) {
+    devices.push_back(fake(memory + std::string(",nvidia")));
+  }
   if (reran(devices)) return;
   Session s;
   graft_kernel copy = s.kernel("copy_some", R"(

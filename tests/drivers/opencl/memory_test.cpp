@@ -67,12 +67,13 @@ TEST(OpenclMemory, AFullDeviceTakesMoreOnceSomeIsFreed) {
   EXPECT_EQ(allocate(s, 600000), GRAFT_OK);
 }
 
+// The first is the driver's own, for arguments that are null.
 TEST(OpenclMemory, OneFailedAllocationIsOneFailedAllocation) {
-  if (reran({fake("fail:clSVMAlloc:2:-4"), fake("no_svm,fail:clCreateBuffer:3:-4"),
+  if (reran({fake("fail:clSVMAlloc:3:-4"), fake("no_svm,fail:clCreateBuffer:3:-4"),
              fake("no_svm,fail:clCreateBuffer:3:-5"), fake("no_svm,fail:clEnqueueFillBuffer:3:-4"),
-             fake("no_svm,usm,fail:clDeviceMemAllocINTEL:2:-5"),
-             fake("no_svm,address,fail:clGetMemObjectInfo:2:-4"),
-             fake("no_svm,address,fail:clCreateBufferWithProperties:2:-6")})) {
+             fake("no_svm,usm,fail:clDeviceMemAllocINTEL:3:-5"),
+             fake("no_svm,address,fail:clGetMemObjectInfo:3:-4"),
+             fake("no_svm,address,fail:clCreateBufferWithProperties:3:-6")})) {
     return;
   }
   Session s;
