@@ -50,7 +50,7 @@ STEPS: dict[str, list[str]] = {
     "operators": ["-m", "torch_conformance", *OPERATORS, "--aspects", "forward,backward"],
     "driver": ["-c", VENDOR],
     "demos": ["examples/demo.py"],
-    "compile": [*PYTEST, "tests/python", "-k", "compil"],
+    "compile": [*PYTEST, "tests/python/compiler"],
     "ve": [*PYTEST, "tests/python/ve"],
     "torchvision": [*PYTEST, "tests/python/dispatch/test_torchvision_operators.py"],
 }
