@@ -17,6 +17,7 @@ from torch_graft.compiler.host_part import split
 from torch_graft.compiler.partitioning import partition
 from torch_graft.compiler.placing import name_devices, name_traced_devices
 from torch_graft.compiler.refusal import Refusal
+from torch_graft.compiler.size_numbers import compute_on_device
 from torch_graft.compiler.writer import Boundary, GraphText, write
 from torch_graft.ve import NAME as SLOT
 
@@ -81,6 +82,7 @@ def _built(
         _log.debug("%s graph split: PyTorch computes %d numbers in host memory before the device's "
                    "part", part, len(parts.host.graph.find_nodes(op="output")[0].args[0]))  # fmt: skip
         module = parts.device
+    compute_on_device(module)
     try:
         written, refusal = write(module, part, _boundary(part, module, parameters)), None
     except Refusal as error:

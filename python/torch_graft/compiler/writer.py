@@ -124,6 +124,8 @@ class _Writer:
         value = node.meta.get("val")
         if isinstance(value, _NUMBERS) and not isinstance(value, bool):
             return  # written as an expression where it is used
+        if isinstance(value, torch.SymFloat):
+            return  # what takes it is refused
         if node.target is operator.getitem:
             self.item(node)
             return
