@@ -2,17 +2,16 @@
 // devices.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "torch/distributed/collective_builder.h"
-#include "torch/distributed/failure_report.h"
-#include "torch/distributed/native_engine.h"
-#include "torch/distributed/staged_engine.h"
+#include "torch/distributed/call_sequence.h"
+#include "torch/distributed/group_engines.h"
+#include "torch/distributed/group_options.h"
 #include "torch/version/c10d.h"
 
 namespace graft::binding {
@@ -24,16 +23,6 @@ class ProcessGroup final : public c10d::Backend {
   using Tensors = std::vector<at::Tensor>;
   using Lists = std::vector<std::vector<at::Tensor>>;
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
-
-  struct GroupOptions final : c10d::Backend::Options {
-    GroupOptions(std::string name, std::chrono::milliseconds timeout, std::string chosen_engine)
-        : Options(std::move(name), timeout), engine(std::move(chosen_engine)) {}
-
-    // "native": the driver's collectives; "staged": Gloo on host memory; "auto": native where every
-    // rank's driver has them and all ranks are on one machine. All ranks give the same. "mirrored":
-    // this rank is the only one, and the host driver simulates the others: nobody is asked.
-    std::string engine;
-  };
 
   // store: the group's own. host: a backend for CPU tensors of the same ranks, used by this group
   // alone. options: the backend's name, its default timeout and the global ranks.
@@ -51,7 +40,7 @@ class ProcessGroup final : public c10d::Backend {
   void setTimeout(std::chrono::milliseconds timeout) override;
   void setSequenceNumberForGroup() override {}
   // How many collectives were called.
-  uint64_t getSequenceNumberForGroup() override { return sequence_; }
+  uint64_t getSequenceNumberForGroup() override { return calls_.count(); }
   // Remembers the device, and tells on_bound.
   void eagerConnectSingleDevice(at::Device device) override;
   // A group of some ranks of this one, with this engine and these names; null where this rank is
@@ -61,13 +50,13 @@ class ProcessGroup final : public c10d::Backend {
                                           const std::vector<int>& ranks,
                                           const c10::intrusive_ptr<Options>& options) override;
   // What is under way and what comes later fails. Any thread.
-  void abort() override;
+  void abort() override { engines_.abort(); }
   // Waits for what is under way; throws RuntimeError where it failed and nobody was told.
   void shutdown() override;
   c10d::ErrorType getError() override;
   // Between the two, every collective's work is also part of the one that endCoalescing returns.
-  void startCoalescing() override;
-  WorkPtr endCoalescing() override;
+  void startCoalescing() override { calls_.start_coalescing(); }
+  WorkPtr endCoalescing() override { return calls_.end_coalescing(); }
 
   // The collectives, as torch.distributed describes them. They throw RuntimeError for tensors that
   // do not fit, before anything was started; all else becomes an error of the work.
@@ -104,14 +93,6 @@ class ProcessGroup final : public c10d::Backend {
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
 
  private:
-  // What profilers, messages and futures show of a collective.
-  struct Call {
-    c10d::OpType type;
-    const char* title;
-    Tensors inputs;
-    Tensors outputs;
-  };
-
   WorkPtr reduce_all(c10d::OpType type, const char* title, const Tensors& tensors,
                      const c10d::AllreduceOptions& options);
   WorkPtr gather_into(c10d::OpType type, const char* title, const Tensors& outputs,
@@ -120,42 +101,13 @@ class ProcessGroup final : public c10d::Backend {
                        const Tensors& inputs, const c10d::AllgatherOptions& options);
   WorkPtr reduce_scatter_tensors(c10d::OpType type, const char* title, const Tensors& outputs,
                                  const Tensors& inputs, const c10d::ReduceScatterOptions& options);
-  WorkPtr gather_uneven(const Tensors& outputs, const at::Tensor& input,
-                        const c10d::AllgatherOptions& options);
-  WorkPtr reduce_scatter_uneven(const at::Tensor& output, const Tensors& inputs,
-                                const c10d::ReduceScatterOptions& options);
   WorkPtr peer_to_peer(c10d::OpType type, const char* title, Tensors& tensors, int peer, int tag);
-
-  // One work of several collectives, made by each(rank) for every rank.
-  WorkPtr for_every_rank(const std::function<WorkPtr(int rank)>& each);
-
-  // A mark in the current stream of the device.
-  static std::shared_ptr<Event> mark(c10::Device device);
-  c10::intrusive_ptr<CollectiveWork> work_for(const Call& call, CollectiveBuilder& draft);
-  WorkPtr start(const Call& call, CollectiveBuilder& draft);
-  void run(const CollectiveBuilder& draft, const c10::intrusive_ptr<CollectiveWork>& work);
-  WorkPtr noted(WorkPtr work);
-
-  // The engine of collectives. The first call finds out, with all ranks, what they have in common.
-  CollectiveEngine& engine(c10::Device device);
-  bool mirrored() const { return options_->engine == "mirrored"; }
-  std::string offer(Device& device) const;
-  void meet();
-  bool agree(Device& device);
-  void join(Device& device);
   size_t ranks() const { return static_cast<size_t>(getSize()); }
 
   const c10::intrusive_ptr<GroupOptions> options_;
-  const c10::intrusive_ptr<c10d::Store> store_;
-  const std::shared_ptr<FailureReport> roll_call_;
-  const std::shared_ptr<StagedEngine> staged_;
-  std::mutex aborting_;  // orders abort() and the making of native_
-  bool aborted_ = false;
-  std::shared_ptr<NativeEngine> native_;
-  bool agreed_ = false;
+  GroupEngines engines_;
   std::function<void(at::Device)> on_bound_;
-  uint64_t sequence_ = 0;
-  std::optional<std::vector<WorkPtr>> coalescing_;
+  CallSequence calls_;
   std::string split_name_;  // of the last part
   c10::weak_intrusive_ptr<c10d::Backend> split_{c10::intrusive_ptr<c10d::Backend>()};
 };

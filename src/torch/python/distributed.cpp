@@ -14,7 +14,7 @@ namespace graft::binding {
 namespace {
 
 namespace py = pybind11;
-using Options = ProcessGroup::GroupOptions;
+using Options = GroupOptions;
 
 c10::intrusive_ptr<ProcessGroup> make(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                       int size, const c10::intrusive_ptr<c10d::Backend>& host,

@@ -1,4 +1,6 @@
-// src/torch/distributed/process_group_engine.cpp: which engine the ranks of a group have in common.
+// src/torch/distributed/group_engines.cpp: which engine the ranks of a group have in common.
+#include "torch/distributed/group_engines.h"
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -8,10 +10,9 @@
 #include <vector>
 
 #include "runtime/driver/error.h"
+#include "runtime/platform/platform.h"
 #include "runtime/stream/device.h"
-#include "runtime/stream/platform.h"
 #include "torch/device/type.h"
-#include "torch/distributed/process_group.h"
 
 namespace graft::binding {
 namespace {
@@ -38,7 +39,18 @@ std::string place() {
 
 }  // namespace
 
-std::string ProcessGroup::offer(Device& device) const {
+GroupEngines::GroupEngines(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                           c10::intrusive_ptr<c10d::Backend> host,
+                           c10::intrusive_ptr<GroupOptions> options)
+    : rank_(rank),
+      size_(size),
+      options_(std::move(options)),
+      store_(store->clone()),
+      roll_call_(std::make_shared<FailureReport>(store->clone(), rank, size,
+                                                 options_->global_ranks_in_group)),
+      staged_(std::make_shared<StagedEngine>(std::move(host), roll_call_)) {}
+
+std::string GroupEngines::offer(Device& device) const {
   const std::string& wanted = options_->engine;
   if (wanted == kStaged) return kStaged;
   const bool available = CollectiveGroup::available(device);
@@ -50,9 +62,9 @@ std::string ProcessGroup::offer(Device& device) const {
 }
 
 // Stays out, as all ranks do, where the library says that it does not reach all of them.
-void ProcessGroup::join(Device& device) try {
+void GroupEngines::join(Device& device) try {
   Id id{};
-  if (getRank() == 0 || mirrored()) {
+  if (rank_ == 0 || options_->mirrored()) {
     id = CollectiveGroup::make_id(device);
     store_->set(kId, std::vector<uint8_t>(id.begin(), id.end()));
   } else {
@@ -63,7 +75,7 @@ void ProcessGroup::join(Device& device) try {
     std::copy(found.begin(), found.end(), id.begin());
   }
   auto group = std::make_unique<CollectiveGroup>(
-      device, id, static_cast<uint32_t>(getRank()), static_cast<uint32_t>(getSize()),
+      device, id, static_cast<uint32_t>(rank_), static_cast<uint32_t>(size_),
       std::chrono::duration_cast<std::chrono::nanoseconds>(options_->timeout));
   auto made = std::make_shared<NativeEngine>(device, std::move(group), roll_call_);
   const std::lock_guard lock(aborting_);
@@ -74,7 +86,7 @@ void ProcessGroup::join(Device& device) try {
 }
 
 // Waits for all ranks; the store's own message names keys.
-void ProcessGroup::meet() {
+void GroupEngines::meet() {
   std::vector<std::string> keys;
   for (size_t rank = 0; rank < ranks(); ++rank) keys.push_back(key_of(rank));
   try {
@@ -82,7 +94,7 @@ void ProcessGroup::meet() {
   } catch (const std::exception& error) {
     std::vector<int> missing;
     try {
-      for (int rank = 0; rank < getSize(); ++rank) {
+      for (int rank = 0; rank < size_; ++rank) {
         if (!store_->check({keys[static_cast<size_t>(rank)]})) missing.push_back(rank);
       }
     } catch (const std::exception&) {
@@ -98,21 +110,21 @@ void ProcessGroup::meet() {
 }
 
 // Whether all ranks offer the same collectives of their drivers.
-bool ProcessGroup::agree(Device& device) {
-  if (mirrored()) {
+bool GroupEngines::agree(Device& device) {
+  if (options_->mirrored()) {
     TORCH_CHECK(device.driver().name() == kHost, "GRAFT_HOST_SIMULATE simulates ranks of the host ",
                 "driver, but ", device.label(), " is another driver's device");
     return true;
   }
   const std::string own = offer(device);
-  store_->set(key_of(static_cast<size_t>(getRank())), own);
+  store_->set(key_of(static_cast<size_t>(rank_)), own);
   meet();
   bool same = own != kStaged;
   for (size_t rank = 0; rank < ranks(); ++rank) same &= store_->get_to_str(key_of(rank)) == own;
   return same;
 }
 
-CollectiveEngine& ProcessGroup::engine(c10::Device device) {
+CollectiveEngine& GroupEngines::choose(c10::Device device) {
   Device& mine = platform().device(device.index());
   if (!agreed_) {
     if (agree(mine)) join(mine);
@@ -123,6 +135,22 @@ CollectiveEngine& ProcessGroup::engine(c10::Device device) {
               ", the device of its first collective, not on ", mine.label(),
               ": call set_device first, or make another group");
   return *native_;
+}
+
+void GroupEngines::abort() {
+  staged_->abort();
+  const std::lock_guard lock(aborting_);
+  aborted_ = true;
+  if (native_) native_->abort();
+}
+
+void GroupEngines::finish() {
+  std::shared_ptr<NativeEngine> native;
+  {
+    const std::lock_guard lock(aborting_);
+    if (!aborted_) native = native_;
+  }
+  if (native) native->finish();
 }
 
 }  // namespace graft::binding
