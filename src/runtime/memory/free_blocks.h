@@ -22,7 +22,7 @@ struct CachedBlock : Block {
   CachedBlock* next = nullptr;
   uint32_t pending = 0;  // events that must pass before it is free
   State state = State::kFree;
-  bool shared = false;  // other streams use it: see CachingAllocator
+  bool shared = false;  // other streams use it: see BlockUsers
   MemoryContext context;
 };
 

@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "runtime/memory/chosen_pool.h"
 #include "tests/runtime/driver/fake_driver.h"
 
 namespace graft {
