@@ -31,8 +31,8 @@ set(core_batches
   "kernels pointwise/list attention/tiled_key_gradient matmul/tiled_matmul attention/tiled_query_gradient move/transpose move/transpose_tile linalg/triangular_solve matmul/tuned_tiles"
   "kernels pooling/pooling linalg/triangular reduce/two_pass_reduction resample/upsample reduce/variance_program pooling/window_average pooling/window_max convolution/winograd"
   "kernels pooling/planes convolution/winograd_kernels convolution/winograd_tile launch/workspace"
-  "runtime driver/bounded_wait stream/event_handle stream/pending_ops driver/slot_gate"
-  "runtime memory/caching_allocator memory/caching_pools memory/caching_report memory/chosen_pool stream/collective_group stream/command_capture stream/command_list stream/wait_checks"
-  "runtime stream/command_trace stream/device driver/device_name stream/device_numbers driver/device_order memory/direct_allocator driver/library driver/error stream/event"
-  "runtime driver/fork memory/free_blocks memory/ipc_refcounts memory/history memory/statistics driver/op_tag memory/pinned_allocator stream/platform"
-  "runtime driver/op_trace stream/recording memory/shared_memory stream/stream stream/errors stream/waits driver/version memory/write_epochs")
+  "runtime driver/bounded_wait stream/event_handle stream/command_wait wait/pending_ops driver/slot_gate"
+  "runtime memory/block_users memory/cached_segments memory/caching_allocator memory/chosen_pool platform/collective_group stream/command_capture stream/command_list wait/checks"
+  "runtime stream/command_trace stream/device driver/device_name platform/device_numbers driver/device_order memory/direct_allocator driver/library driver/error stream/event"
+  "runtime driver/fork memory/free_blocks memory/ipc_refcounts memory/history memory/statistics driver/op_tag memory/pinned_allocator platform/platform stream/staged_copy"
+  "runtime driver/op_trace stream/recording memory/shared_memory stream/stream stream/late_errors stream/host_callback wait/kept_memory driver/version memory/write_epochs")

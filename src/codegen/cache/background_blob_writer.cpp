@@ -12,7 +12,7 @@
 #include "codegen/cache/compile_progress.h"
 #include "runtime/driver/bounded_wait.h"
 #include "runtime/driver/fork.h"
-#include "runtime/stream/platform.h"
+#include "runtime/platform/platform.h"
 
 namespace graft {
 namespace {

@@ -18,6 +18,8 @@ namespace graft::compiler {
 // all loops. Sizes are int64. Dealt out to lanes, one number stands for the three of rows: the
 // elements of all rows, where nothing reduces, else the rows; sizes of kLanes32 are int32.
 struct GroupKernel {
+  static constexpr int64_t kBriefLine = 48;
+
   std::string key;  // equal for groups that compute the same in the same loops
   GroupLoops loops;
   std::vector<ValueId> numbers;
@@ -25,7 +27,10 @@ struct GroupKernel {
   WorkMapping deal = WorkMapping::kSpans;
 
   // The rows are known to be short.
-  bool brief() const;
+  bool brief() const {
+    const Size& length = loops.sizes[loops.inner()];
+    return length.is_constant() && length.constant_part() <= kBriefLine;
+  }
 
   // kLanes work-items reduce a row together, in local memory, and a group does one row.
   bool shares_rows() const { return loops.reduces && deal != WorkMapping::kSpans; }

@@ -9,8 +9,6 @@ namespace graft::compiler {
 
 namespace {
 
-constexpr int64_t kBriefLine = 48;
-
 // Whether positions stay below 2^31, for certain, when a launch rounds its items up.
 bool is_narrow(const GroupLoops& loops) {
   constexpr int64_t kMost = INT32_MAX - kLanes * kLaneElements;
@@ -33,11 +31,6 @@ bool is_narrow(const GroupLoops& loops) {
 }
 
 }  // namespace
-
-bool GroupKernel::brief() const {
-  const Size& length = loops.sizes[loops.inner()];
-  return length.is_constant() && length.constant_part() <= kBriefLine;
-}
 
 GroupKernel dealt_for(const Device& device, GroupKernel kernel) {
   if (!is_gpu_like(device)) return kernel;

@@ -17,6 +17,7 @@
 #include "kernels/resample/kernel.h"
 #include "kernels/tensor/raw_dtype.h"
 #include "runtime/driver/error.h"
+#include "runtime/stream/host_callback.h"
 
 namespace graft {
 namespace {
@@ -36,7 +37,7 @@ class Upload {
     memory_.emplace(stream, bytes_->size());
     stream.copy(memory_->address(), reinterpret_cast<uint64_t>(bytes_->data()), bytes_->size(),
                 GRAFT_HOST_TO_DEVICE);
-    stream.callback([bytes = bytes_] {});
+    host_callback(stream, [bytes = bytes_] {});
   }
   // Adds the part to the arguments. REQUIRES: send was called.
   void read(Arguments& arguments, size_t part) const {

@@ -3,13 +3,13 @@
 
 #include <utility>
 
+#include "runtime/driver/device_name.h"
 #include "runtime/stream/device.h"
-#include "runtime/stream/platform.h"
 
 namespace graft {
 namespace {
 
-thread_local constinit uint64_t chosen[Platform::kMostDevices] = {};  // by the device's index
+thread_local constinit uint64_t chosen[kMostDevices] = {};  // by the device's index
 
 }  // namespace
 

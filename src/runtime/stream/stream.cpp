@@ -1,38 +1,37 @@
 // src/runtime/stream/stream.cpp: a queue of commands on a device.
 #include "runtime/stream/stream.h"
 
-#include <algorithm>
+#include <chrono>
+#include <cstring>
 #include <memory>
+#include <thread>
+#include <tuple>
+#include <utility>
 
+#include "runtime/driver/bounded_wait.h"
 #include "runtime/driver/fork.h"
-#include "runtime/driver/op_trace.h"
 #include "runtime/memory/write_epochs.h"
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
+#include "runtime/stream/staged_copy.h"
 
 namespace graft {
 namespace {
-
-constexpr uint64_t kStagedBytes = 16 << 20;
 
 // Inlined here, where an exported member could be replaced and is not.
 inline void refuse(const Device& device) {
   if (__builtin_expect(!device.usable() || forked_child(), 0)) device.refuse_unusable();
 }
 
-void run_callback(void* context) {
-  const std::unique_ptr<std::function<void()>> function(
-      static_cast<std::function<void()>*>(context));
-  try {
-    (*function)();
-  } catch (...) {
-  }
-}
-
 }  // namespace
 
 Stream::Stream(Device& device, int64_t id, int priority)
-    : device_(device), id_(id), priority_(priority), table_(device.driver().table()) {
+    : device_(device),
+      id_(id),
+      priority_(priority),
+      table_(device.driver().table()),
+      wait_(device, handle_, ops_),
+      late_(device) {
   device.check(Driver::call(table_.stream_create, device.handle(), priority, &handle_),
                "stream_create");
   if (handle_ == nullptr) {
@@ -40,17 +39,11 @@ Stream::Stream(Device& device, int64_t id, int priority)
   }
 }
 
-Stream::~Stream() {
-  if (forked_child()) {
-    static_cast<void>(idle_mark_.release());
-    return;
-  }
-  close();
-}
+Stream::~Stream() { forked_child() ? wait_.forget() : close(); }
 
 void Stream::close() noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
-  idle_mark_.reset();
+  wait_.close();
   if (handle_ != nullptr) Driver::call(table_.stream_destroy, std::exchange(handle_, nullptr));
 }
 
@@ -71,14 +64,13 @@ void Stream::copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind ki
     if (bytes != 0) recording_->add_copy(to, from, bytes, kind, traced.tag());
     return;
   }
-  if (kind == GRAFT_DEVICE_TO_HOST && kept_) throw_kept(lock);
+  if (kind == GRAFT_DEVICE_TO_HOST && late_.any()) throw_kept(lock);
   if (bytes == 0) return;
   const graft_status status = Driver::call_locked(table_.copy, handle_, to, from, bytes,
                                                   static_cast<uint32_t>(kind), traced.tag());
   if (status != GRAFT_OK) refused(lock, status, "copy");
   ops_.add(traced.tag());
-  count(counts_.copies, 1);
-  count(counts_.copied_bytes, bytes);
+  counts_.add_copy(bytes);
   if (writes_are_watched() && kind != GRAFT_DEVICE_TO_HOST) note_write(device_, to);
   if (CommandCapture* const capture = CommandCapture::current(*this)) {
     if (kind != GRAFT_DEVICE_TO_DEVICE) capture->spoil();
@@ -92,8 +84,7 @@ void Stream::peer_copy(graft_address to, Device& from_device, graft_address from
   if (table_.peer_copy != nullptr && &from_device.driver() == &device_.driver()) {
     const TracedCall traced(*this, current_tag(), {TracedKind::kCopy, bytes});
     command("peer_copy", [&] {
-      count(counts_.copies, 1);
-      count(counts_.copied_bytes, bytes);
+      counts_.add_copy(bytes);
       return Driver::call_locked(table_.peer_copy, handle_, to, from_device.handle(), from, bytes,
                                  traced.tag());
     });
@@ -101,20 +92,7 @@ void Stream::peer_copy(graft_address to, Device& from_device, graft_address from
     return;
   }
   refuse_recording("a copy between devices without peer_copy");
-  synchronize();
-  Stream& other = from_device.stream_from_pool(0);
-  PinnedAllocator& staging = device_.pinned_allocator();
-  for (uint64_t done = 0; done < bytes; done += kStagedBytes) {
-    const uint64_t part = std::min(bytes - done, kStagedBytes);
-    const auto give_back = [&](PinnedBlock* block) { staging.free(block); };
-    std::unique_ptr<PinnedBlock, decltype(give_back)> block(staging.allocate(part), give_back);
-    const auto host = reinterpret_cast<uintptr_t>(block->pointer);
-    staging.record_stream(block.get(), other);  // the wait for it may end early
-    other.copy(host, from + done, part, GRAFT_DEVICE_TO_HOST);
-    other.synchronize();
-    staging.record_stream(block.get(), *this);
-    copy(to + done, host, part, GRAFT_HOST_TO_DEVICE);
-  }
+  staged_copy(*this, to, from_device, from, bytes);
 }
 
 void Stream::fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes) {
@@ -129,22 +107,11 @@ void Stream::fill(graft_address to, uint64_t bytes, const void* pattern, uint32_
       Driver::call_locked(table_.fill, handle_, to, bytes, pattern, pattern_bytes, traced.tag());
   if (status != GRAFT_OK) refused(lock, status, "fill");
   ops_.add(traced.tag());
-  count(counts_.fills, 1);
-  count(counts_.filled_bytes, bytes);
+  counts_.add_fill(bytes);
   if (writes_are_watched()) note_write(device_, to);
   if (CommandCapture* const capture = CommandCapture::current(*this)) {
     capture->commands.add_fill(to, bytes, pattern, pattern_bytes, traced.tag());
   }
-}
-
-void Stream::launch(graft_kernel kernel, uint64_t grid, std::span<const graft_argument> arguments) {
-  graft_launch one{};
-  one.grid[0] = grid;
-  one.grid[1] = one.grid[2] = 1;
-  one.group[0] = one.group[1] = one.group[2] = 1;
-  one.argument_count = static_cast<uint32_t>(arguments.size());
-  one.arguments = arguments.data();
-  launch(kernel, one);
 }
 
 void Stream::launch(graft_kernel kernel, const graft_launch& launch) {
@@ -162,7 +129,7 @@ void Stream::launch(graft_kernel kernel, const graft_launch& launch) {
           : Driver::call_locked(table_.kernel_launch, handle_, kernel, &tagged);
   if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, "kernel_launch");
   ops_.add(tagged.tag);
-  count(counts_.launches, 1);
+  counts_.add_launch();
   if (writes_are_watched()) note_launch(device_, tagged);
   if (CommandCapture* const capture = CommandCapture::current(*this)) {
     capture->commands.add_launch(kernel, tagged);
@@ -181,7 +148,7 @@ void Stream::execute(LibraryCommand command) {
       Driver::call_locked(command.run, handle_, command.plan, &command.execution);
   if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, "plan_execute");
   ops_.add(command.execution.tag);
-  count(counts_.launches, 1);
+  counts_.add_launch();
   if (writes_are_watched()) note_write(device_, command.written);
   if (CommandCapture* const capture = CommandCapture::current(*this)) {
     capture->commands.add_library(std::move(command));
@@ -201,29 +168,136 @@ void Stream::wait(Event& event) {
   if (Stream* other = event.stream()) concerns_.take_over(other->concerns_);
 }
 
-void Stream::callback(std::function<void()> function) {
-  auto owned = std::make_unique<std::function<void()>>(std::move(function));
-  refuse_recording("a host callback");
-  if (table_.host_callback == nullptr) {
-    refuse(device_);
-    settle_or_throw();
-    run_callback(owned.release());
-    return;
-  }
-  command("host_callback", [&] {
-    const graft_status status =
-        Driver::call_locked(table_.host_callback, handle_, &run_callback, owned.get());
-    if (status == GRAFT_OK) static_cast<void>(owned.release());
-    return status;
-  });
-}
-
 bool Stream::native_handle(uint64_t* out_handle) {
   if (table_.stream_native_handle == nullptr) return false;
   distrust_device(device_);
   command("stream_native_handle",
           [&] { return Driver::call_locked(table_.stream_native_handle, handle_, out_handle); });
   return true;
+}
+
+void Stream::wait_and_finish() {
+  const TracedCall traced(*this, current_tag(), {TracedKind::kWait});
+  std::unique_lock<std::mutex> lock(mutex_);
+  refuse_unusable();
+  finish_wait(lock, wait_.wait(lock));
+}
+
+void Stream::synchronize() {
+  refuse_recording("waiting for the device");
+  wait_and_finish();
+}
+
+void Stream::read(void* to, graft_address from, uint64_t bytes) {
+  refuse_recording("reading a number of the device");
+  LandingMemory landing(bytes);
+  const auto host = reinterpret_cast<uintptr_t>(landing.get());
+  try {
+    if (command_trace_state::on.load(std::memory_order_relaxed)) [[unlikely]] {
+      copy(host, from, bytes, GRAFT_DEVICE_TO_HOST);
+      wait_and_finish();
+    } else {  // the same under one lock
+      std::unique_lock<std::mutex> lock(mutex_);
+      refuse(device_);
+      if (late_.any()) throw_kept(lock);
+      const uint32_t tag = current_tag();
+      const graft_status status = Driver::call_locked(table_.copy, handle_, host, from, bytes,
+                                                      uint32_t{GRAFT_DEVICE_TO_HOST}, tag);
+      if (status != GRAFT_OK) refused(lock, status, "copy");
+      ops_.add(tag);
+      counts_.add_copy(bytes);
+      finish_wait(lock, wait_.wait(lock));
+    }
+  } catch (...) {
+    if (given_up()) keep_alive(landing.hand_over());
+    throw;
+  }
+  std::memcpy(to, landing.get(), bytes);
+}
+
+void Stream::settle_or_throw() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (const graft_status status = wait_.wait(lock); status != GRAFT_OK) late_.keep(handle_, status);
+  lock.unlock();
+  kept_memory_.release(ops_, mutex_);
+}
+
+bool Stream::settle() noexcept {
+  if (forked_child() || device_.lost()) return true;
+  if (!device_.usable()) return false;
+  try {
+    settle_or_throw();
+    return true;
+  } catch (const Error&) {  // GRAFT_TIMEOUT: who waits next is told
+  } catch (...) {
+    postpone_interrupt(std::current_exception());
+  }
+  return device_.lost();
+}
+
+bool Stream::drain(Patience& patience) {
+  while (!mutex_.try_lock()) {
+    if (!patience.lasts()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::unique_lock<std::mutex> lock(mutex_, std::adopt_lock);
+  if (given_up()) return wait_.slice(0) != GRAFT_BUSY;
+  try {
+    wait_.wait(lock, &patience);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void Stream::keep_alive(std::shared_ptr<const void> memory) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  kept_memory_.add(ops_.added(), std::move(memory));
+}
+
+bool Stream::query() {
+  refuse_recording("asking whether the device is done");
+  std::unique_lock<std::mutex> lock(mutex_);
+  refuse(device_);
+  if (late_.any()) throw_kept(lock);
+  const graft_status status = wait_.query();
+  if (status == GRAFT_BUSY) return false;
+  finish_wait(lock, status);
+  return true;
+}
+
+void Stream::throw_late(graft_status status) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  late_.keep(handle_, status);
+  throw_kept(lock);
+}
+
+void Stream::keep_late(graft_status status) noexcept {
+  std::lock_guard<std::mutex> lock(mutex_);
+  late_.keep(handle_, status);
+}
+
+void Stream::throw_kept(std::unique_lock<std::mutex>& lock) {
+  const Error error = late_.take_all();
+  lock.unlock();
+  concerns_.ask();  // a command elsewhere that failed says more than what failed because of it
+  throw error;
+}
+
+void Stream::finish_wait(std::unique_lock<std::mutex>& lock, graft_status status) {
+  if (status != GRAFT_OK) late_.keep(handle_, status);
+  if (late_.any()) throw_kept(lock);
+  const Check check = std::exchange(check_, nullptr);
+  void* const context = check_context_;
+  lock.unlock();
+  kept_memory_.release(ops_, mutex_);
+  if (check != nullptr) check(*this, context);
+  concerns_.ask();
+}
+
+std::optional<Error> Stream::take_late() noexcept {
+  const std::lock_guard lock(mutex_);
+  return late_.take_first();
 }
 
 uint64_t Stream::mark(graft_event event) {
@@ -243,6 +317,11 @@ void Stream::arm(Check check, void* context) {
   }
   check_ = check;
   check_context_ = context;
+}
+
+// Each replaces the one before.
+void Stream::arm_last(std::span<const std::pair<Check, void*>> checks) {
+  if (!checks.empty()) std::tie(check_, check_context_) = checks.back();
 }
 
 void Stream::throw_recording(std::string_view what) const {
@@ -293,15 +372,12 @@ void Stream::replay(Recording& recording) {
   const TracedCall traced(*this, current_tag(), {TracedKind::kReplay});
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
-  for (const auto& [check, context] : recording.checks()) {
-    check_ = check;
-    check_context_ = context;
-  }
+  arm_last(recording.checks());
   std::string_view slot;
   const graft_status status = recording.run(table_, *this, &slot);
   if (status != GRAFT_OK) refused(lock, status, slot);
   ops_.add(traced.tag());
-  count(recording.counts());
+  counts_.add(recording.counts());
 }
 
 void Stream::give(CommandList& commands, std::span<const std::pair<Check, void*>> checks) {
@@ -309,34 +385,12 @@ void Stream::give(CommandList& commands, std::span<const std::pair<Check, void*>
   const TracedCall traced(*this, current_tag(), {TracedKind::kReplay});
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
-  for (const auto& [check, context] : checks) {
-    check_ = check;
-    check_context_ = context;
-  }
+  arm_last(checks);
   std::string_view slot;
   const graft_status status = commands.give(table_, device_, handle_, &slot);
   if (status != GRAFT_OK) refused(lock, status, slot);
   ops_.add(traced.tag());
-  count(commands.counts());
-}
-
-void Stream::count(const CommandCounts& more) {
-  count(counts_.launches, more.launches);
-  count(counts_.copies, more.copies);
-  count(counts_.copied_bytes, more.copied_bytes);
-  count(counts_.fills, more.fills);
-  count(counts_.filled_bytes, more.filled_bytes);
-  count(counts_.graphs, more.graphs);
-  count(counts_.in_graphs, more.in_graphs);
-}
-
-CommandCounts Stream::counts() const {
-  const auto read = [](const std::atomic<uint64_t>& counter) {
-    return counter.load(std::memory_order_relaxed);
-  };
-  return {read(counts_.launches),    read(counts_.graphs),       read(counts_.in_graphs),
-          read(counts_.copies),      read(counts_.copied_bytes), read(counts_.fills),
-          read(counts_.filled_bytes)};
+  counts_.add(commands.counts());
 }
 
 }  // namespace graft

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,12 +17,15 @@
 #include "runtime/driver/library.h"
 #include "runtime/driver/op_tag.h"
 #include "runtime/stream/command_capture.h"
+#include "runtime/stream/command_counts.h"
 #include "runtime/stream/command_list.h"
 #include "runtime/stream/command_trace.h"
-#include "runtime/stream/event_handle.h"
-#include "runtime/stream/pending_ops.h"
+#include "runtime/stream/command_wait.h"
+#include "runtime/stream/late_errors.h"
 #include "runtime/stream/recording.h"
-#include "runtime/stream/wait_checks.h"
+#include "runtime/wait/checks.h"
+#include "runtime/wait/kept_memory.h"
+#include "runtime/wait/pending_ops.h"
 
 namespace graft {
 
@@ -71,7 +73,15 @@ class GRAFT_EXPORT Stream {
 
   // Enqueues a kernel over grid work-items, in groups of one (the form of CPU-like devices). The
   // arguments are read during the call. Throws UNSUPPORTED when the driver runs no kernels.
-  void launch(graft_kernel kernel, uint64_t grid, std::span<const graft_argument> arguments);
+  void launch(graft_kernel kernel, uint64_t grid, std::span<const graft_argument> arguments) {
+    graft_launch one{};
+    one.grid[0] = grid;
+    one.grid[1] = one.grid[2] = 1;
+    one.group[0] = one.group[1] = one.group[2] = 1;
+    one.argument_count = static_cast<uint32_t>(arguments.size());
+    one.arguments = arguments.data();
+    launch(kernel, one);
+  }
 
   // As above in full. A tag of 0 is replaced by the calling thread's.
   void launch(graft_kernel kernel, const graft_launch& launch);
@@ -114,7 +124,7 @@ class GRAFT_EXPORT Stream {
   void settle_or_throw();
 
   // Whether the last wait ended early; the commands may be done by now.
-  bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
+  bool given_up() const { return wait_.given_up(); }
 
   // Holds host memory until a wait finds the commands so far done, or for good.
   void keep_alive(std::shared_ptr<const void> memory);
@@ -125,11 +135,6 @@ class GRAFT_EXPORT Stream {
   // Later commands run after the event's mark. Across drivers the call blocks until it is passed.
   void wait(Event& event);
 
-  // Calls function once the commands so far are done; later ones wait for it. It runs on any
-  // thread, must not call into Graft, and what it throws is dropped. Without the driver's
-  // host_callback the call blocks and runs it here.
-  void callback(std::function<void()> function);
-
   // The vendor's own handle; false when the driver offers none.
   bool native_handle(uint64_t* out_handle);
 
@@ -139,8 +144,11 @@ class GRAFT_EXPORT Stream {
   // For a wait for a mark here: so many commands are done; or it ended early; and its Error
   // TIMEOUT.
   void passed(uint64_t commands) noexcept { ops_.done(commands); }
-  void give_up() noexcept { given_up_.store(true, std::memory_order_relaxed); }
-  Error too_long(uint64_t commands) const;
+  void give_up() noexcept { wait_.give_up(); }
+  Error too_long(uint64_t commands) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return wait_.too_long(commands);
+  }
 
   // Runs check(*this, context) once after the next successful synchronize (or idle query), outside
   // the lock; what it throws goes to the caller. Arming again before that replaces it. For records
@@ -199,37 +207,17 @@ class GRAFT_EXPORT Stream {
   void keep_late(graft_status status) noexcept;
 
   // Takes no lock; a moment's figures.
-  CommandCounts counts() const;
+  CommandCounts counts() const { return counts_.read(); }
 
  private:
-  struct AtomicCounts {
-    std::atomic<uint64_t> launches{0}, graphs{0}, in_graphs{0}, copies{0}, copied_bytes{0},
-        fills{0}, filled_bytes{0};
-  };
-
-  // REQUIRES: mutex_ is held, so a plain addition loses nothing.
-  static void count(std::atomic<uint64_t>& counter, uint64_t more) {
-    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
-  }
-
   void refuse_unusable() const;
-  void count(const CommandCounts& more);
   [[noreturn]] void throw_recording(std::string_view what) const;
   void leave_recording();
   [[noreturn]] void refused(std::unique_lock<std::mutex>& lock, graft_status status,
                             std::string_view what);
+  void wait_and_finish();
   // REQUIRES for all below: mutex_ is held.
-  Error late_error(graft_status status);
-  void keep(graft_status status);
-  graft_status wait_here(std::unique_lock<std::mutex>& lock, Patience* patience = nullptr);
-  graft_status first_slice(uint64_t ns);
-  graft_status wait_for_mark(std::unique_lock<std::mutex>& lock, Patience& patience);
-  graft_status error_of_passed(uint64_t commands);
-  graft_status mark_idle();
-  graft_status ask_mark();
-  graft_status ask_idle();
-  void wait_and_finish();       // takes the lock itself
-  void let_go_done() noexcept;  // takes the lock itself
+  void arm_last(std::span<const std::pair<Check, void*>> checks);
   [[noreturn]] void throw_kept(std::unique_lock<std::mutex>& lock);
   void finish_wait(std::unique_lock<std::mutex>& lock, graft_status status);
 
@@ -238,22 +226,18 @@ class GRAFT_EXPORT Stream {
   const int priority_;
   graft_stream handle_ = nullptr;
   const graft_driver_table& table_;
-  AtomicCounts counts_;
+  StreamCounts counts_;
   WaitChecks concerns_;
 
-  mutable std::mutex mutex_;   // orders slot calls; guards what follows
-  std::optional<Error> kept_;  // the first late error that nobody has read
-  uint64_t unread_ = 0;        // late errors after it
+  mutable std::mutex mutex_;  // orders slot calls; guards what follows
+  PendingOps ops_;
+  CommandWait wait_;
+  LateErrors late_;
+  KeptMemory kept_memory_;
   Check check_ = nullptr;
   void* check_context_ = nullptr;
-  std::unique_ptr<EventHandle> idle_mark_;  // for drivers without stream_query
-  PendingOps ops_;
-  std::vector<std::pair<uint64_t, std::shared_ptr<const void>>> kept_alive_;  // by commands before
   std::shared_ptr<Recording> recording_;
   std::atomic<uint64_t> memory_pool_{0};  // of recording_
-
-  std::atomic<bool> given_up_{false};
-  std::atomic<bool> keeps_any_{false};  // whether kept_alive_ holds any
 };
 
 }  // namespace graft

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "runtime/driver/error.h"
+#include "runtime/platform/platform.h"
 #include "runtime/stream/device.h"
-#include "runtime/stream/platform.h"
 #include "torch/device/drivers.h"
 
 namespace graft::binding {

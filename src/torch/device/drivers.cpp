@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-#include "runtime/stream/platform.h"
+#include "runtime/platform/platform.h"
 #include "torch/device/current.h"
 #include "torch/version/autograd.h"
 

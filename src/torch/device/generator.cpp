@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "runtime/driver/fork.h"
-#include "runtime/stream/platform.h"
+#include "runtime/platform/platform.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"
 

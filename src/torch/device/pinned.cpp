@@ -4,8 +4,8 @@
 #include <ATen/core/CachingHostAllocator.h>
 
 #include "runtime/memory/pinned_allocator.h"
+#include "runtime/platform/platform.h"
 #include "runtime/stream/device.h"
-#include "runtime/stream/platform.h"
 #include "torch/device/attach.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"

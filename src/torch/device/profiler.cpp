@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "runtime/driver/op_tag.h"
+#include "runtime/platform/platform.h"
 #include "runtime/stream/command_trace.h"
-#include "runtime/stream/platform.h"
 #include "torch/device/attach.h"
 #include "torch/device/profiler_events.h"
 #include "torch/device/type.h"

@@ -6,9 +6,9 @@
 #include <c10/util/ApproximateClock.h>
 
 #include "runtime/driver/error.h"
+#include "runtime/platform/platform.h"
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
-#include "runtime/stream/platform.h"
 #include "runtime/stream/stream.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"

@@ -3,8 +3,8 @@
 
 #include "runtime/driver/fork.h"
 #include "runtime/memory/allocator.h"
+#include "runtime/platform/platform.h"
 #include "runtime/stream/device.h"
-#include "runtime/stream/platform.h"
 #include "torch/device/attach.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"

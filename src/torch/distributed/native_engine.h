@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/stream/collective_group.h"
+#include "runtime/platform/collective_group.h"
 #include "torch/distributed/exchange.h"
 #include "torch/distributed/failure_report.h"
 #include "torch/distributed/task_queue.h"

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "runtime/driver/error.h"
+#include "runtime/platform/platform.h"
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
-#include "runtime/stream/platform.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"
 #include "torch/device/type.h"

@@ -11,7 +11,7 @@
 #include "runtime/driver/device_name.h"
 #include "runtime/driver/fork.h"
 #include "runtime/driver/version.h"
-#include "runtime/stream/platform.h"
+#include "runtime/platform/platform.h"
 #include "torch/device/attach.h"
 #include "torch/device/fallback_count.h"
 #include "torch/device/type.h"

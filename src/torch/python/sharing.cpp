@@ -7,8 +7,8 @@
 #include <string>
 
 #include "runtime/memory/shared_memory.h"
+#include "runtime/platform/platform.h"
 #include "runtime/stream/device.h"
-#include "runtime/stream/platform.h"
 #include "torch/device/current.h"
 #include "torch/python/python.h"
 #include "torch/tensor/memory.h"

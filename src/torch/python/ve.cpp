@@ -1,7 +1,7 @@
 // src/torch/python/ve.cpp: the slot for Python, as the module _C.ve.
 #include <string>
 
-#include "runtime/stream/platform.h"
+#include "runtime/platform/platform.h"
 #include "torch/device/current.h"
 #include "torch/python/python.h"
 #include "torch/ve/attach.h"

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "runtime/driver/device_properties.h"
+#include "runtime/platform/platform.h"
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
-#include "runtime/stream/platform.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"
 #include "torch/tensor/memory.h"

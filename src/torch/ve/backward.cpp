@@ -6,9 +6,9 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/platform/platform.h"
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
-#include "runtime/stream/platform.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"
 #include "torch/ve/slot.h"

@@ -8,7 +8,7 @@
 #include <array>
 #include <atomic>
 
-#include "runtime/stream/platform.h"
+#include "runtime/platform/platform.h"
 #include "torch/device/current.h"
 #include "torch/device/drivers.h"
 #include "torch/device/errors.h"

@@ -11,7 +11,7 @@
 #include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/memory/allocator.h"
-#include "runtime/stream/platform.h"
+#include "runtime/platform/platform.h"
 #include "tests/kernels/tensor/float16.h"
 
 namespace graft::test {

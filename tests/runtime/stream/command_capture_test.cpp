@@ -9,6 +9,7 @@
 
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
+#include "runtime/stream/host_callback.h"
 #include "tests/runtime/driver/fake_driver.h"
 
 namespace graft {
@@ -116,7 +117,7 @@ TEST_F(CommandCaptureTest, WhatCannotBeRepeatedSpoils) {
       holds([&] { stream_.copy(at, reinterpret_cast<uint64_t>(&host), 4, GRAFT_HOST_TO_DEVICE); }));
   EXPECT_FALSE(holds([&] { other.fill(at, 4, &host, 4); }));
   EXPECT_FALSE(holds([&] { event.record(stream_); }));
-  EXPECT_FALSE(holds([&] { stream_.callback([] {}); }));
+  EXPECT_FALSE(holds([&] { host_callback(stream_, [] {}); }));
   EXPECT_FALSE(holds([&] { const CommandCapture inside(stream_); }));
   EXPECT_FALSE(holds([&] {
     Block* block = device().allocator().allocate(64, other);

@@ -10,6 +10,7 @@
 #include "runtime/memory/direct_allocator.h"
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
+#include "runtime/stream/host_callback.h"
 #include "tests/runtime/driver/fake_driver.h"
 
 namespace graft {
@@ -67,7 +68,7 @@ TEST_F(RecordingTest, WaitingIsRefusedUntilTheEnd) {
     EXPECT_TRUE(has(error_of([&] { stream_.synchronize(); }), "captures a graph"));
     EXPECT_TRUE(has(error_of([&] { stream_.query(); }), "captures a graph"));
     EXPECT_TRUE(has(error_of([&] { number(); }), "captures a graph"));
-    EXPECT_TRUE(has(error_of([&] { stream_.callback([] {}); }), "captures a graph"));
+    EXPECT_TRUE(has(error_of([&] { host_callback(stream_, [] {}); }), "captures a graph"));
     EXPECT_TRUE(has(error_of([&] { device().synchronize(); }), "captures a graph"));
     const auto another = std::make_shared<Recording>(device(), 2);
     EXPECT_TRUE(has(error_of([&] { stream_.begin_recording(another); }), "another capture"));

@@ -7,6 +7,7 @@
 
 #include "runtime/driver/bounded_wait.h"
 #include "runtime/stream/event.h"
+#include "runtime/stream/host_callback.h"
 #include "tests/runtime/driver/fake_driver.h"
 
 namespace graft {
@@ -185,9 +186,9 @@ TEST_F(StreamTest, CallbackRunsAfterTheCommandsWithoutTheSlot) {
   stream.copy(reinterpret_cast<uintptr_t>(&host), reinterpret_cast<uintptr_t>("x"), 1,
               GRAFT_DEVICE_TO_HOST);
   char seen = 0;
-  stream.callback([&] { seen = host; });
+  host_callback(stream, [&] { seen = host; });
   EXPECT_EQ(seen, 'x');
-  EXPECT_NO_THROW(stream.callback([] { throw 1; }));
+  EXPECT_NO_THROW(host_callback(stream, [] { throw 1; }));
 }
 
 TEST_F(StreamTest, WaitWithoutTheSlotWaitsOnTheHost) {

@@ -1,4 +1,4 @@
-// src/runtime/stream/device_numbers.h: which device has which index.
+// src/runtime/platform/device_numbers.h: which device has which index.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class DeviceNumbers {
   using Entry = std::shared_ptr<DeviceEntry>;
 
   static constexpr int kFirstCarried = kFirstCarriedIndex;
-  static constexpr int kMost = 127;  // what torch can count
+  static constexpr int kMost = kMostDevices;
 
   // Give a device the next index, or the next number in the slot; nothing if it has one. False if
   // there is none left.

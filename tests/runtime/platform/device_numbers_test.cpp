@@ -1,5 +1,5 @@
-// tests/runtime/stream/device_numbers_test.cpp: which device has which index.
-#include "runtime/stream/device_numbers.h"
+// tests/runtime/platform/device_numbers_test.cpp: which device has which index.
+#include "runtime/platform/device_numbers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// tests/runtime/stream/platform_test.cpp: the drivers and devices of a process, good and bad
+// tests/runtime/platform/platform_test.cpp: the drivers and devices of a process, good and bad
 // together.
-#include "runtime/stream/platform.h"
+#include "runtime/platform/platform.h"
 
 #include <gtest/gtest.h>
 

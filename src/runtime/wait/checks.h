@@ -1,4 +1,4 @@
-// src/runtime/stream/wait_checks.h: what a stream's commands depend on beyond the stream.
+// src/runtime/wait/checks.h: what a stream's commands depend on beyond the stream.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// src/runtime/stream/platform.cpp: the drivers and devices of this process.
-#include "runtime/stream/platform.h"
+// src/runtime/platform/platform.cpp: the drivers and devices of this process.
+#include "runtime/platform/platform.h"
 
 #include <pthread.h>
 

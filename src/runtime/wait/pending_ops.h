@@ -1,4 +1,4 @@
-// src/runtime/stream/pending_ops.h: which operators a stream may still be working on.
+// src/runtime/wait/pending_ops.h: which operators a stream may still be working on.
 #pragma once
 
 #include <array>

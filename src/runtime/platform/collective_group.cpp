@@ -1,6 +1,6 @@
-// src/runtime/stream/collective_group.cpp: ranks that compute together through a driver's
+// src/runtime/platform/collective_group.cpp: ranks that compute together through a driver's
 // collectives.
-#include "runtime/stream/collective_group.h"
+#include "runtime/platform/collective_group.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-// src/runtime/stream/collective_group.h: ranks that compute together through a driver's
+// src/runtime/platform/collective_group.h: ranks that compute together through a driver's
 // collectives.
 #pragma once
 

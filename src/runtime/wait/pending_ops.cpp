@@ -1,5 +1,5 @@
-// src/runtime/stream/pending_ops.cpp: which operators a stream may still be working on.
-#include "runtime/stream/pending_ops.h"
+// src/runtime/wait/pending_ops.cpp: which operators a stream may still be working on.
+#include "runtime/wait/pending_ops.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// src/runtime/stream/wait_checks.cpp: what a stream's commands depend on beyond the stream.
-#include "runtime/stream/wait_checks.h"
+// src/runtime/wait/checks.cpp: what a stream's commands depend on beyond the stream.
+#include "runtime/wait/checks.h"
 
 #include <algorithm>
 #include <exception>

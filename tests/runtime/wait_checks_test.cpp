@@ -1,5 +1,5 @@
-// tests/runtime/stream/wait_checks_test.cpp: what streams ask after a wait.
-#include "runtime/stream/wait_checks.h"
+// tests/runtime/wait_checks_test.cpp: what streams ask after a wait.
+#include "runtime/wait/checks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// src/runtime/stream/platform.h: the drivers and devices of this process.
+// src/runtime/platform/platform.h: the drivers and devices of this process.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 #include "runtime/driver/export.h"
 #include "runtime/driver/fork.h"
 #include "runtime/driver/library.h"
+#include "runtime/platform/device_numbers.h"
 #include "runtime/stream/device.h"
-#include "runtime/stream/device_numbers.h"
 
 namespace graft {
 

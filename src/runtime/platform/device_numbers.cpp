@@ -1,5 +1,5 @@
-// src/runtime/stream/device_numbers.cpp: which device has which index.
-#include "runtime/stream/device_numbers.h"
+// src/runtime/platform/device_numbers.cpp: which device has which index.
+#include "runtime/platform/device_numbers.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
-// tests/runtime/stream/collective_group_test.cpp: what a group asks of its driver, and two host
+// tests/runtime/platform/collective_group_test.cpp: what a group asks of its driver, and two host
 // ranks.
-#include "runtime/stream/collective_group.h"
+#include "runtime/platform/collective_group.h"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 #include "graft/extensions.h"
 #include "runtime/driver/op_tag.h"
 #include "runtime/stream/device.h"
+#include "runtime/stream/host_callback.h"
 #include "runtime/stream/stream.h"
 #include "tests/runtime/driver/fake_driver.h"
 
@@ -292,7 +293,7 @@ TEST_F(HostGroupTest, AnotherStreamWaitsForTheGroupsCommands) {
   in_ranks([this](CollectiveGroup& group, Stream& stream) {
     Stream& next = device_.stream_from_pool(0);
     const Numbers numbers(stream, 1);
-    stream.callback([] { std::this_thread::sleep_for(milliseconds(30)); });
+    host_callback(stream, [] { std::this_thread::sleep_for(milliseconds(30)); });
     const graft_address at = numbers.block->address;
     group.all_reduce(stream, at, at, 4, GRAFT_FLOAT32, GRAFT_REDUCE_SUM);
     group.all_reduce(next, at, at, 4, GRAFT_FLOAT32, GRAFT_REDUCE_SUM);
