@@ -31,6 +31,7 @@ _ALIAS = re.compile(r"^using (\w+) =", re.MULTILINE)
 _TYPE = re.compile(
     r"^(?:class|struct|enum class)\s+(?:GRAFT_EXPORT\s+)?(\w+)[^;{]*\{", re.MULTILINE
 )
+_MEMBER = re.compile(r"^(?![ #/}])(?:[^=;(){}]*[\s*&])?([A-Z]\w*)::~?[A-Za-z_]\w*\(", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 _FILE = re.compile(r"(?<![\w/.<*\"-])((?:[a-z0-9_]+/)*[a-z0-9_]+\.(?:h|cpp|cmake))\b")
 # Files of an example, of torch, of the next version.
@@ -219,6 +220,20 @@ def one_type_one_name(tree: Files) -> Iterator[Finding]:
             yield Finding(path, 1, f"a second type called {name}: {paths[0]} has one")
 
 
+def one_class_one_file(tree: Files) -> Iterator[Finding]:
+    """The members of a class of src or of one driver are defined in one file."""
+    places: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for source in tree.code:
+        root = re.match(r"(src|drivers/\w+)/", source.path)
+        if root is None or source.is_header:
+            continue
+        for name in set(_MEMBER.findall(source.text)):
+            places[root[1], name].append(source.path)
+    for (_, name), paths in sorted(places.items()):
+        for path in paths[1:]:
+            yield Finding(path, 1, f"defines members of {name}, as {paths[0]} does")
+
+
 def named_files(tree: Files) -> Iterator[Finding]:
     """A file of C that a comment or a page names is there, by its path or by the end of it."""
     ends = {
@@ -261,6 +276,7 @@ def plain_words(tree: Files) -> Iterator[Finding]:
 
 
 HOUSE_RULES = [
-    folder_sizes, folder_order, repeated_names, readmes, mirrored_tests, one_type_one_name, named_files,
+    folder_sizes, folder_order, repeated_names, readmes, mirrored_tests, one_type_one_name, one_class_one_file,
+    named_files,
     dead_links, one_module_one_name, found_modules, programs_in_strings, plain_words,
 ]  # fmt: skip

@@ -277,6 +277,13 @@ BAD = [
             "src/runtime/a.h": "class Same final : public Other {\n};\n",
         },
     ),
+    (
+        house.one_class_one_file,
+        {
+            "src/runtime/a.cpp": "int Same::first() const { return 1; }\n",
+            "src/runtime/b.cpp": "Same::~Same() {}\n",
+        },
+    ),
 ]
 
 
