@@ -1,6 +1,7 @@
 # tests/python/compiler/fuzz/search.py: Hypothesis draws a program by a seed, and makes smaller what fails.
 """No setting depends on time: the machine that is loaded draws and shrinks as the idle one does. Nothing is
-kept between runs: the seed says all."""
+kept between runs: the seed says all, but for the constants of the modules that are loaded, of which Hypothesis
+draws some. So one command draws the same programs each time, and another one perhaps others."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_most_operators_and_every_kind_of_input_are_drawn() -> None:
     inputs = [source for one in several for source in one.sources]
     assert {one.layout for one in inputs} == set(LAYOUTS)
     assert {one.dtype for one in inputs} == {*FLOATS, "int64", "bool"}
-    assert {len(one.shape) for one in inputs} == {0, 1, 2, 3, 4}
+    assert {len(one.shape) for one in inputs} >= {0, 1, 2, 3, 4}
     assert any(0 in one.shape for one in inputs)
     assert {one.learns() for one in several} == {True, False}
 
