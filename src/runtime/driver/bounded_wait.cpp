@@ -3,10 +3,10 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
-#include "runtime/driver/error.h"
 #include "runtime/driver/library.h"
 
 namespace graft {
@@ -96,6 +96,16 @@ graft_status wait_for_event(const graft_driver_table& table, graft_event event,
   if (status != GRAFT_OK || table.event_synchronize == nullptr) return status;
   return Driver::call(table.event_synchronize,
                       event);  // the mark is passed: only its error is left
+}
+
+Error too_long(const std::string& commands, const std::string& device, const std::string& note) {
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g", std::chrono::duration<double>(wait_limit()).count());
+  return {GRAFT_TIMEOUT,
+          commands + " did not end within GRAFT_TIMEOUT=" + seconds + " seconds on " + device +
+              ". The command still runs and keeps its memory; other streams and devices can be "
+              "used. Raise GRAFT_TIMEOUT if the command needs longer, else restart the process." +
+              note};
 }
 
 }  // namespace graft

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <string>
 #include <thread>
 
 #include "graft/driver.h"
+#include "runtime/driver/error.h"
 #include "runtime/driver/export.h"
 
 namespace graft {
@@ -26,6 +28,10 @@ GRAFT_EXPORT void set_wait_limit(std::chrono::nanoseconds limit) noexcept;
 // Throws Error INVALID_ARGUMENT where GRAFT_TIMEOUT is no number of seconds (there is no limit
 // then).
 GRAFT_EXPORT void check_wait_limit();
+
+// The Error TIMEOUT of a wait that the limit ended: what it waited for, on which device, and a note
+// that says where the user called that, or "".
+Error too_long(const std::string& commands, const std::string& device, const std::string& note);
 
 // One wait, cut into slices, each of which is a call of a slot. Belongs to the waiting thread.
 class Patience {

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <string>
 
 #include "runtime/driver/bounded_wait.h"
 #include "runtime/driver/op_trace.h"
@@ -117,14 +115,8 @@ graft_status CommandWait::error_of_passed(uint64_t commands) {
 }
 
 Error CommandWait::too_long(uint64_t commands) const {
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%g", std::chrono::duration<double>(wait_limit()).count());
-  return {GRAFT_TIMEOUT,
-          ops_.text(commands) + " did not end within GRAFT_TIMEOUT=" + seconds + " seconds on " +
-              device_.label() +
-              ". The command still runs and keeps its memory; other streams and devices can be "
-              "used. Raise GRAFT_TIMEOUT if the command needs longer, else restart the process." +
-              op_trace_note(ops_.oldest(commands))};
+  return graft::too_long(ops_.text(commands), device_.label(),
+                         op_trace_note(ops_.oldest(commands)));
 }
 
 }  // namespace graft
