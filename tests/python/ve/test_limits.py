@@ -122,7 +122,7 @@ LIMITS: dict[str, tuple[Callable[[], Any], type[BaseException], str]] = {
         lambda: _clipped(foreach=True), RuntimeError, "can't use the foreach API on ve tensors"),
     'torch.jit.load(map_location="ve")': (
         lambda: _scripted("ve"), RuntimeError, "supported devices include CPU, CUDA, HPU"),
-    "torch.distributed.checkpoint.save while graft has devices, too": (
+    "torch.distributed.checkpoint.save while graft also has devices": (
         _saved, BaseException, "Tensor must be on CPU"),
     'safetensors\' load_file(file, device="ve")': (
         lambda: _loaded("ve"), Exception, "device ve is invalid"),
