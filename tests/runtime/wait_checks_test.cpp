@@ -1,9 +1,8 @@
 // tests/runtime/wait_checks_test.cpp: what streams ask after a wait.
-#include "runtime/wait/checks.h"
-
 #include <gtest/gtest.h>
 
 #include "runtime/stream/event.h"
+#include "runtime/wait/checks.h"
 #include "tests/runtime/driver/fake_driver.h"
 
 namespace graft {
