@@ -180,6 +180,9 @@ NUMBERS: dict[str, Call] = {
     "fill_": lambda d: byte(d).fill_(300),
     "masked_fill": lambda d: byte(d).masked_fill(byte(d) > 0, 300),
     "scatter": lambda d: byte(d).scatter_(0, rows(d, 0).view(1, 1), 300),
+    "multi_margin_loss p": lambda d: torch.ops.aten.multi_margin_loss(
+        ones(d, torch.float32, 2, 3), rows(d, 0, 1), 3
+    ),
 }
 
 
