@@ -61,6 +61,8 @@ NEED := $(if $(WHEEL),wheel,run)
 	$(BIN)/python -m pip install --no-build-isolation --no-deps $(if $(WHEEL),--force-reinstall $(WHEEL),$(NATIVE) .)
 	touch $@
 
+# After a wheel nothing is compiled yet, and the demo starts Python several times.
+demo: export PYTHONDONTWRITEBYTECODE :=
 # DEVICE=opencl: on that driver's devices instead of the default one. DEVICE=ve: on torch.device("ve"), a Vector Engine
 # or the emulated one.
 demo: .venv/graft.stamp $(if $(DEVICE),.venv/test.stamp)
