@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include "memory.h"
-#include "settings.h"
 
 namespace graft::opencl {
 namespace {
@@ -13,13 +12,7 @@ constexpr uint64_t kGap = 4096;
 
 class BufferMemory : public Memory {
  public:
-  explicit BufferMemory(const MemorySource& source) : Memory(source) {
-    Piece piece;
-    if (create(kNothing, nullptr, &piece) == CL_SUCCESS) nothing_ = piece.buffer;
-  }
-  ~BufferMemory() override {
-    if (nothing_ != nullptr && !forked()) cl().ReleaseMemObject(nothing_);
-  }
+  explicit BufferMemory(const MemorySource& source) : Memory(source) {}
 
   cl_int upload(cl_command_queue queue, graft_address to, const void* from, uint64_t bytes,
                 cl_event* event) override {
@@ -45,17 +38,17 @@ class BufferMemory : public Memory {
     return cl().EnqueueFillBuffer(queue, place.buffer, pattern, width, place.offset, bytes, 0,
                                   nullptr, event);
   }
-  cl_int set_argument(cl_kernel kernel, cl_uint index, graft_address address) override {
-    const Place place = address != 0 ? at(address) : Place{nothing_, 0};
+  cl_uint arguments_per_address() const override { return 2; }
+  cl_int announce(cl_kernel) override { return CL_SUCCESS; }
+
+ protected:
+  cl_int set_address(cl_kernel kernel, cl_uint index, graft_address address) override {
+    const Place place = at(address);
     if (place.buffer == nullptr) return CL_INVALID_ARG_VALUE;
     const cl_int code = cl().SetKernelArg(kernel, index, sizeof(cl_mem), &place.buffer);
     if (code != CL_SUCCESS) return code;
     return cl().SetKernelArg(kernel, index + 1, sizeof place.offset, &place.offset);
   }
-  cl_uint arguments_per_address() const override { return 2; }
-  cl_int announce(cl_kernel) override { return CL_SUCCESS; }
-
- protected:
   cl_int acquire(uint64_t bytes, graft_address* out, Piece* piece) override {
     const cl_int code = create(bytes, nullptr, piece);
     if (code != CL_SUCCESS) return code;
@@ -95,8 +88,6 @@ class BufferMemory : public Memory {
     cl_ulong offset = 0;
   };
 
-  cl_mem nothing_ = nullptr;
-
   Place at(graft_address address) const {
     Piece piece;
     uint64_t offset = 0;
@@ -110,21 +101,17 @@ class AddressMemory final : public BufferMemory {
   explicit AddressMemory(const MemorySource& source) : BufferMemory(source) {
     set_ = reinterpret_cast<decltype(set_)>(cl().GetExtensionFunctionAddressForPlatform(
         source.listed.platform, "clSetKernelArgDevicePointerEXT"));
-    if (acquire(kNothing, &nowhere_, &nothing_) != CL_SUCCESS) nowhere_ = 0;
-  }
-  ~AddressMemory() override {
-    if (nowhere_ != 0 && !forked()) release(nowhere_, nothing_);
   }
 
-  cl_int set_argument(cl_kernel kernel, cl_uint index, graft_address address) override {
-    return set_(kernel, index, address != 0 ? address : nowhere_);
-  }
   cl_uint arguments_per_address() const override { return 1; }
   cl_int announce(cl_kernel kernel) override {
     return announce_all(kernel, CL_KERNEL_EXEC_INFO_DEVICE_PTRS_EXT);
   }
 
  protected:
+  cl_int set_address(cl_kernel kernel, cl_uint index, graft_address address) override {
+    return set_(kernel, index, address);
+  }
   cl_int acquire(uint64_t bytes, graft_address* out, Piece* piece) override {
     const cl_mem_properties properties[] = {CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT, CL_TRUE, 0};
     cl_int code = create(bytes, properties, piece);
@@ -140,8 +127,6 @@ class AddressMemory final : public BufferMemory {
 
  private:
   cl_int(CL_API_CALL* set_)(cl_kernel kernel, cl_uint index, cl_ulong address);
-  graft_address nowhere_ = 0;
-  Piece nothing_;
 };
 
 }  // namespace

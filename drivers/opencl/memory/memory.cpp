@@ -11,7 +11,9 @@
 
 namespace graft::opencl {
 
-std::unique_ptr<Memory> Memory::make(const MemorySource& source) {
+namespace {
+
+std::unique_ptr<Memory> of_kind(const MemorySource& source) {
   switch (source.listed.capabilities.memory) {
     case MemoryKind::kFine:
       return make_svm_memory(source, true);
@@ -24,6 +26,31 @@ std::unique_ptr<Memory> Memory::make(const MemorySource& source) {
     default:
       return make_buffer_memory(source);
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Memory> Memory::make(const MemorySource& source) {
+  std::unique_ptr<Memory> memory = of_kind(source);
+  memory->take_nothing();
+  return memory;
+}
+
+// Among the pieces, so that it is found and announced as they are, but no memory that is held.
+void Memory::take_nothing() {
+  Piece piece = {kNothing, nullptr};
+  graft_address address = 0;
+  if (acquire(kNothing, &address, &piece) != CL_SUCCESS || address == 0) return;
+  pieces_[address] = piece;
+  nothing_ = address;
+}
+
+void Memory::close() {
+  const auto found = pieces_.find(nothing_);
+  if (found == pieces_.end()) return;
+  release(found->first, found->second);
+  pieces_.erase(found);
+  nothing_ = 0;
 }
 
 graft_status Memory::allocate(uint64_t bytes, graft_address* out) {

@@ -33,8 +33,12 @@ constexpr uint64_t kNothing = 16;
 // Calls return OpenCL's code. Those that enqueue write *event, which the caller owns. Thread-safe.
 class Memory {
  public:
+  // close() comes before it is destroyed.
   static std::unique_ptr<Memory> make(const MemorySource& source);
   virtual ~Memory() = default;
+
+  // Gives back what make took for arguments that are null.
+  void close();
 
   // Slots memory_allocate and memory_free, and the bytes between both.
   graft_status allocate(uint64_t bytes, graft_address* out);
@@ -56,7 +60,9 @@ class Memory {
 
   // Sets an address, or 0 for what the kernel does not touch, as the arguments of a kernel from
   // index on; as many as it takes.
-  virtual cl_int set_argument(cl_kernel kernel, cl_uint index, graft_address address) = 0;
+  cl_int set_argument(cl_kernel kernel, cl_uint index, graft_address address) {
+    return set_address(kernel, index, address != 0 ? address : nothing_);
+  }
   virtual cl_uint arguments_per_address() const { return 1; }
 
   // Tells that the kernel may load any address from memory. Again whenever generation() changed.
@@ -74,6 +80,7 @@ class Memory {
         queue_(source.queue),
         limits_(source.listed.capabilities.properties) {}
 
+  virtual cl_int set_address(cl_kernel kernel, cl_uint index, graft_address address) = 0;
   virtual cl_int acquire(uint64_t bytes, graft_address* out, Piece* piece) = 0;
   virtual void release(graft_address address, const Piece& piece) = 0;
 
@@ -84,7 +91,10 @@ class Memory {
   const cl_command_queue queue_;
 
  private:
+  void take_nothing();
+
   const graft_device_properties& limits_;
+  graft_address nothing_ = 0;  // 0: the device had no room for it
   mutable std::shared_mutex mutex_;
   std::map<graft_address, Piece> pieces_;  // by their beginnings; guarded by mutex_
   std::atomic<uint64_t> held_{0}, generation_{1};

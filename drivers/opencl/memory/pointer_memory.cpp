@@ -1,7 +1,6 @@
 // drivers/opencl/memory/pointer_memory.cpp: memory whose addresses are pointers: the shared virtual
 // memory of OpenCL 2.0, and the device memory of cl_intel_unified_shared_memory.
 #include "memory.h"
-#include "settings.h"
 
 namespace graft::opencl {
 namespace {
@@ -36,23 +35,14 @@ class PointerMemory : public Memory {
               uint32_t width, cl_event* event) override {
     return call_.fill(queue, pointer(to), pattern, width, bytes, 0, nullptr, event);
   }
-  cl_int set_argument(cl_kernel kernel, cl_uint index, graft_address address) override {
-    return call_.set(kernel, index, pointer(address != 0 ? address : nothing_));
-  }
 
  protected:
-  // For the constructor and the destructor of the class that acquires.
-  void acquire_nothing() {
-    Piece piece;
-    if (acquire(kNothing, &nothing_, &piece) != CL_SUCCESS) nothing_ = 0;
-  }
-  void release_nothing() {
-    if (nothing_ != 0 && !forked()) release(nothing_, {});
+  cl_int set_address(cl_kernel kernel, cl_uint index, graft_address address) override {
+    return call_.set(kernel, index, pointer(address));
   }
 
  private:
   const Functions call_;
-  graft_address nothing_ = 0;
 };
 
 class SvmMemory final : public PointerMemory {
@@ -60,10 +50,7 @@ class SvmMemory final : public PointerMemory {
   SvmMemory(const MemorySource& source, bool fine)
       : PointerMemory(source,
                       {cl().EnqueueSVMMemcpy, cl().EnqueueSVMMemFill, cl().SetKernelArgSVMPointer}),
-        fine_(fine) {
-    acquire_nothing();
-  }
-  ~SvmMemory() override { release_nothing(); }
+        fine_(fine) {}
 
   cl_int announce(cl_kernel kernel) override {
     return announce_all(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS);
@@ -101,10 +88,7 @@ class UnifiedMemory final : public PointerMemory {
                                    source, "clSetKernelArgMemPointerINTEL")}),
         device_(source.listed.device),
         allocate_(extension<clDeviceMemAllocINTEL_fn>(source, "clDeviceMemAllocINTEL")),
-        free_(extension<clMemFreeINTEL_fn>(source, "clMemFreeINTEL")) {
-    acquire_nothing();
-  }
-  ~UnifiedMemory() override { release_nothing(); }
+        free_(extension<clMemFreeINTEL_fn>(source, "clMemFreeINTEL")) {}
 
   cl_int announce(cl_kernel kernel) override {
     if (cl().SetKernelExecInfo == nullptr) return CL_SUCCESS;

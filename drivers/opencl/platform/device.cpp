@@ -11,6 +11,7 @@
 
 graft_device_s::~graft_device_s() {
   using graft::opencl::cl;
+  if (memory != nullptr) memory->close();
   memory.reset();
   if (queue != nullptr) cl().ReleaseCommandQueue(queue);
   for (const cl_context one : {saving, context}) {
