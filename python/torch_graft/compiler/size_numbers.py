@@ -35,7 +35,11 @@ def compute_on_device(module: fx.GraphModule) -> None:
                if node.op == "call_function" and _follows(node)]  # fmt: skip
     if not numbers:
         return
-    made = _Tensors(module.graph, device_of(module.graph))
+    values = (node.meta.get("val") for node in module.graph.nodes)
+    mode = next((one.fake_mode for one in values if isinstance(one, inside.FakeTensor)), None)
+    if mode is None:
+        return
+    made = _Tensors(module.graph, device_of(module.graph), mode)
     for node in numbers:
         for user in list(node.users):
             _give(user, node, made)
@@ -52,8 +56,8 @@ def _follows(node: fx.Node) -> bool:
 class _Tensors:
     """The tensor of each number, made at its first use, behind the number."""
 
-    def __init__(self, graph: fx.Graph, device: torch.device) -> None:
-        self.graph, self.device = graph, device
+    def __init__(self, graph: fx.Graph, device: torch.device, mode: Any) -> None:
+        self.graph, self.device, self.mode = graph, device, mode
         self.known: dict[Any, fx.Node] = {}
 
     def of(self, number: fx.Node) -> fx.Node | None:
@@ -88,9 +92,16 @@ class _Tensors:
     ) -> fx.Node:
         with self.graph.inserting_after(last[0]):
             node = self.graph.call_function(target, given, named)
-        node.meta["val"] = _result(self.graph, target, given, named)
+        node.meta["val"] = self.result(target, given, named)
         last[0] = node
         return node
+
+    def result(self, target: Any, given: tuple[Any, ...], named: dict[str, Any]) -> torch.Tensor:
+        """What the operator makes of fake tensors."""
+        fake = fx.node.map_arg(given, lambda one: one.meta["val"])
+        with self.mode:
+            made: torch.Tensor = target(*fake, **named)
+        return made
 
 
 def _give(user: fx.Node, number: fx.Node, made: _Tensors) -> None:
@@ -106,7 +117,7 @@ def _give(user: fx.Node, number: fx.Node, made: _Tensors) -> None:
     if tensor is None:
         return
     given = tuple(tensor if one is number else one for one in user.args)
-    after = _result(user.graph, target, given, {})
+    after = made.result(target, given, {})
     same = after.dtype, after.size(), after.stride()
     if same == (before.dtype, before.size(), before.stride()):
         user.target, user.args = target, given
@@ -130,15 +141,3 @@ def _taking_tensor(user: fx.Node, position: int) -> Any:
 
 def _types(overload: Any) -> list[str]:
     return [str(one.type) for one in inside.operator_schema(overload).arguments]
-
-
-def _result(
-    graph: fx.Graph, target: Any, given: tuple[Any, ...], named: dict[str, Any]
-) -> torch.Tensor:
-    """What the operator makes of fake tensors."""
-    values = (node.meta.get("val") for node in graph.nodes)
-    mode = next(value.fake_mode for value in values if isinstance(value, inside.FakeTensor))
-    fake = fx.node.map_arg(given, lambda one: one.meta["val"])
-    with mode:
-        result: torch.Tensor = target(*fake, **named)
-    return result

@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,9 @@ import torch
 
 from sandbox import NAME
 
+pytestmark = pytest.mark.usefixtures("fresh")
 graft: Any = torch.get_device_module(NAME)
 accelerator = torch.accelerator
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
 
 
 def whole(function: Callable[..., Any], *inputs: Any) -> Any:

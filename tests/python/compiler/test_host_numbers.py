@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,15 +12,9 @@ import torch
 
 import torch_graft.compiler as graft_compiler
 
+pytestmark = pytest.mark.usefixtures("fresh")
+
 Function = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    graft_compiler.reset_reports()
-    yield
-    torch._dynamo.reset()
 
 
 READS: dict[str, Function] = {

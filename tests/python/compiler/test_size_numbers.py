@@ -5,22 +5,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
 
 import torch_graft.compiler as graft_compiler
 
+pytestmark = pytest.mark.usefixtures("fresh")
+
 Function = Callable[[torch.Tensor], torch.Tensor]
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    graft_compiler.reset_reports()
-    yield
-    torch._dynamo.reset()
 
 
 NUMBERS: dict[str, Function] = {
