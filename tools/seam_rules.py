@@ -1,5 +1,5 @@
 # tools/seam_rules.py: the rules of check_design.py that keep torch's private names in one place per language.
-"""In C++ that is src/torch/version, in Python the file version.py of each package. What is written into
+"""In C++ that is src/torch/version, in Python the file private_names.py of each package. What is written into
 generated code or into another program's text is no use of ours, and is not looked at."""
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Package(NamedTuple):
 
 
 PACKAGES = (
-    Package("torch_graft", "python/", "python/torch_graft/version.py"),
+    Package("torch_graft", "python/", "python/torch_graft/private_names.py"),
     Package("torch_conformance", "conformance/torch_conformance/",
-            "conformance/torch_conformance/version.py"),
+            "conformance/torch_conformance/private_names.py"),
 )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def _names_of(tree: Tree, package: Package) -> Iterator[Finding]:
             if name not in rows and name not in functions:
                 yield Finding(source.path, line, f"{table} has no row '{name}'")
         for line in _otherwise(source, package.name):
-            text = f"take the table by 'from {package.name} import version as {ALIAS}'"
+            text = f"take the table by 'from {package.name} import private_names as {ALIAS}'"
             yield Finding(source.path, line, text)
         used |= {name for _, name in _taken(source)} | _words(source)
     for name, line in rows.items():

@@ -1,6 +1,6 @@
 # tools/torch_uses.py: which names of torch this tree relies on, for tools/torch-audit.
 """Read from where they stand: src/torch/version, the sources that register operators, the op table
-and version.py of each Python package. None is listed here."""
+and private_names.py of each Python package. None is listed here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
 BINDING = ROOT / "src/torch"
 SEAM = BINDING / "version"
 LISTED = SEAM / "operators.json"
-TABLES = (ROOT / "python/torch_graft/version.py", ROOT / "conformance/torch_conformance/version.py")
+TABLES = (
+    ROOT / "python/torch_graft/private_names.py",
+    ROOT / "conformance/torch_conformance/private_names.py",
+)
 
 _USED = re.compile(r"\bat::native::(\w+(?:::\w+)*)")
 _CALLED = re.compile(r"\bat::_ops::(\w+)")

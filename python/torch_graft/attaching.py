@@ -11,7 +11,7 @@ import warnings
 import torch
 
 from torch_graft import drivers, naming
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 
 _FREE = "privateuseone"  # the name of PyTorch's slot for a device type while nobody has it
 _attached: str | None = None

@@ -36,9 +36,9 @@ torch.UntypedStorage.ve = 1
 copy._deepcopy_dispatch[torch.UntypedStorage] = 1
 """
 
-SEAM = "python/torch_graft/version.py"
+SEAM = "python/torch_graft/private_names.py"
 TABLE = 'TORCH: dict[str, str] = {"a": "torch:_a", }\n\ndef module_of(name): ...\n'
-USES = "from torch_graft import version as inside\ninside.a(inside.module_of('a'))\n"
+USES = "from torch_graft import private_names as inside\ninside.a(inside.module_of('a'))\n"
 # Each a use of what is private to torch.
 PRIVATE = [
     "import torch._dynamo\n",
@@ -54,7 +54,7 @@ PRIVATE = [
     "def f(x):\n    return getattr(x, '_cdata', None)\n",
     "NAME = 'torch._inductor.codegen'\n",
     "from torch_graft import version\n",
-    "from torch_graft.version import a\n",
+    "from torch_graft.private_names import a\n",
 ]
 
 # A layer whose folder b may include a.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from torch_conformance import SetupError
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 
 SUITES = ("op", "module", "optim")
 ANY = "any"  # the dtype of a cell whose inputs choose their dtypes themselves
@@ -36,7 +36,7 @@ class Cell(NamedTuple):
 
 
 def from_tests(name: str) -> Any:
-    """What torch's own tests have under this name of version.py; SetupError says what to
+    """What torch's own tests have under this name of private_names.py; SetupError says what to
     install where their needs are missing."""
     try:
         return getattr(inside, name)

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import torch
 
 from torch_conformance import SetupError
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _AUTOCAST = (torch.float16, torch.bfloat16)

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from torch_conformance import SetupError
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 from torch_conformance.device import package
 
 

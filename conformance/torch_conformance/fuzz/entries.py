@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 import torch
 
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 from torch_conformance.cells import cases
 from torch_conformance.suites.checks import seed
 from torch_conformance.tensors import samples

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 from torch_conformance.fuzz.calls import Call
 from torch_conformance.fuzz.values import environment
 from torch_conformance.suites.checks import seed

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 from torch_conformance.fuzz.calls import Call
 from torch_conformance.fuzz.trial import Result
 from torch_conformance.tensors import compare, samples

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from torch_conformance import SetupError
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 from torch_conformance.cells.cases import Cell
 from torch_conformance.cells.expectations import Expectations
 from torch_conformance.cells.outcome import Outcome

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from torch_conformance import SetupError
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 from torch_conformance.cells.cases import Cell
 from torch_conformance.cells.outcome import Outcome
 from torch_conformance.cells.session import Session

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 from torch_conformance.cells.cases import Cell
 from torch_conformance.cells.outcome import Mismatch, NotApplicable
 from torch_conformance.cells.session import Session

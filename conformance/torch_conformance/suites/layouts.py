@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 from torch_conformance.cells import registry
 from torch_conformance.cells.outcome import NotApplicable
 from torch_conformance.device.capabilities import capabilities

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 from torch_conformance.cells.outcome import NotApplicable
 from torch_conformance.suites.case import Case
 from torch_conformance.suites.checks import (

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 
 # Comparison classes of PyTorch whose tolerances are about values, not about a compiler's rewriting.
 VALUE_TESTS = ("TestCommon", "TestUnaryUfuncs", "TestBinaryUfuncs", "TestReductions",

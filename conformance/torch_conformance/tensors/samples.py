@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 from torch_conformance.tensors.compare import leaves, mapped
 
 WHOLE = 1 << 20  # elements of a storage that is carried whole

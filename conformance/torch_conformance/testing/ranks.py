@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from torch_conformance import SetupError
-from torch_conformance import version as inside
+from torch_conformance import private_names as inside
 from torch_conformance.device.lookup import load_plugin
 from torch_conformance.testing import choice
 

@@ -17,7 +17,7 @@ import torch
 
 import torch_graft
 from torch_graft import attaching, drivers, naming, toolchain, ve
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.cli import settings
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torch_graft import _C
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.placing import carrier
 from torch_graft.compiler.report import Report, remember
 from torch_graft.compiler.tracing import Traced

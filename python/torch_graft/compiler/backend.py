@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.assembling import boxed, compiled
 from torch_graft.compiler.placing import of_graft
 from torch_graft.compiler.tracing import Runnable, Traced, backend

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import fx
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.assembling import boxed, compiled
 from torch_graft.compiler.tracing import Traced, backend
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from torch_graft import _C
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.building import Built, build_backend
 from torch_graft.compiler.placing import of_graft
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.literals import float_text, type_text
 from torch_graft.compiler.sizes import Sizes
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 
 _ROW = "one row of the op table; its parts would be several nodes that fusion has to find again"
 _KERNEL = "one kernel of the library with its own order of summation; parts would read memory twice"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.loading import when_loaded
 
 _log = logging.getLogger("torch_graft.compiler")

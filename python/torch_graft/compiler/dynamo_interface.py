@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.loading import when_loaded
 from torch_graft.device.indices import DeviceLike
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 
 
 def _product(op: Any, dtype: torch.dtype, *operands: Any) -> torch.Tensor:

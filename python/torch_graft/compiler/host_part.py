@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.writer import device_of
 
 Runnable = Callable[..., Any]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.refusal import refuse
 
 # The schema does not say that the results share the first operand's memory; they do.

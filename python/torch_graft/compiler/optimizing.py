@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from torch_graft import _C
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 
 _MODES = ("inference", "training")
 _DTYPES = (torch.float16, torch.bfloat16)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.marks import marks_of
 
 

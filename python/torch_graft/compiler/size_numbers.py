@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.writer import device_of
 
 # In other dtypes a number keeps more digits than a tensor of the operand's dtype would.

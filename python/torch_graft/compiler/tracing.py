@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.attaching import attached_name
 from torch_graft.compiler import decompositions
 from torch_graft.compiler.host_part import split

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.compiler.constants import Constants
 from torch_graft.compiler.literals import literal_text, quoted, type_text
 from torch_graft.compiler.marks import Marks, marks_of

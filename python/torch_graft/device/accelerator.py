@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from torch_graft import _C
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.device import amp, fallback, graphs, memory, random, streams
 from torch_graft.device.graphs import (
     Graph,

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 

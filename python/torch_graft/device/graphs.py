@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 
 from torch_graft import _C
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 
 Graph = torch.accelerator.Graph
 Pool = tuple[int, int]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 
 DeviceLike = Any  # int | str | torch.device | None; torch's stubs know no common name
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.process import simulation
 from torch_graft.ve import NAME as SLOT
 

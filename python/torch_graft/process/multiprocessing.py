@@ -13,7 +13,7 @@ import torch
 from torch.multiprocessing import reductions
 
 from torch_graft import _C
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.ve import NAME as SLOT
 
 # A function of rebuilding.py and its arguments.

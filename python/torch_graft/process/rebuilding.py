@@ -13,7 +13,7 @@ import torch
 from torch.multiprocessing.reductions import SharedCache, StorageWeakRef
 
 from torch_graft import _C
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 from torch_graft.ve import NAME as SLOT
 
 # Storages by the names of their memory and by whether they are torch.device("ve")'s.

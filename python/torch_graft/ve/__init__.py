@@ -9,7 +9,7 @@ import warnings
 from importlib.metadata import entry_points
 from typing import Any
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 
 NAME = "ve"
 VARIABLE = "GRAFT_VE"

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 
 # tests/python/ve/test_compiled.py looks for others.
 OPERATORS = (

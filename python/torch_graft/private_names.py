@@ -1,8 +1,8 @@
-# python/torch_graft/version.py: every name that is private to torch and that Python code here uses.
+# python/torch_graft/private_names.py: every name that is private to torch and that Python code here uses.
 """Nothing promises these names: a new version of torch may move them. They are looked up at their
 first use, so that importing this module imports nothing.
 
-    from torch_graft import version as inside
+    from torch_graft import private_names as inside
     inside.privateuse1_name()
 
 TORCH has one row for each: our name, and where torch has it, "module:path". "Class()._name" is an
@@ -177,13 +177,13 @@ def _missing(name: str) -> str:
     return (
         f"torch {getattr(torch, '__version__', '?')} has no {' or '.join(places(name))}, which Graft "
         f"calls {name}: install a version of torch that this torch-graft was made for, or write "
-        "the new place of the name into torch_graft/version.py"
+        "the new place of the name into torch_graft/private_names.py"
     )
 
 
 def __getattr__(name: str) -> Any:
     if name not in TORCH:
-        raise AttributeError(f"torch_graft.version has no row '{name}'")
+        raise AttributeError(f"torch_graft.private_names has no row '{name}'")
     for place in places(name):
         try:
             found = found_at(place)

@@ -1,8 +1,8 @@
-# conformance/torch_conformance/version.py: every name that is private to torch and that this package uses.
+# conformance/torch_conformance/private_names.py: every name that is private to torch and that this package uses.
 """Nothing promises these names: a new version of torch may move them. They are looked up at their
 first use, so that importing this module imports nothing.
 
-    from torch_conformance import version as inside
+    from torch_conformance import private_names as inside
     inside.privateuse1_name()
 
 TORCH has one row for each: our name, and where torch has it, "module:path". "Class()._name" is an

@@ -1,4 +1,4 @@
-# tests/python/attaching/test_inside.py: names that are private to torch, as torch_graft.version finds them.
+# tests/python/attaching/test_private_names.py: how names that are private to torch are found.
 from __future__ import annotations
 
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from torch_graft import version as inside
+from torch_graft import private_names as inside
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def rows(monkeypatch):
 
 def test_importing_the_table_imports_neither_torch_nor_what_it_names():
     text = (
-        "import sys; import torch_graft.version as inside; before = 'torch' in sys.modules;"
+        "import sys; import torch_graft.private_names as inside; before = 'torch' in sys.modules;"
         "import torch; inside.module_of('DeviceInterface'); print(before, [m for m in sys.modules "
         "if m.startswith(('torch._dynamo', 'torch._inductor'))])"
     )
@@ -58,7 +58,7 @@ def test_a_missing_name_says_what_is_missing_and_what_to_do(rows):
     assert f"torch {torch.__version__} has no torch:_gone or torch._gone:more" in text
     assert "calls gone" in text
     assert "install a version of torch" in text
-    assert "torch_graft/version.py" in text
+    assert "torch_graft/private_names.py" in text
 
 
 def test_a_missing_package_of_somebody_else_is_named_as_it_is(rows, tmp_path, monkeypatch):
