@@ -27,7 +27,7 @@ set(core_batches
   "kernels index/index convolution/patch_sums training/recurrent_kernel reduce/geometry resample/kernel scan/cumulative_extremum random/sampling sort/select_rows"
   "kernels norm/layer_norm matmul/kernel pooling/plane_kernel sort/search linalg/singular_values sort/sort sort/key"
   "kernels loss/nll_loss reduce/programs sort/long move/staging launch/strided_loop resample/linear_map tensor/view matmul/thin_matmul"
-  "kernels training/optimizer scan/scan matmul/tile_product matmul/tile_shape tuning/tile_tuning attention/tiled_attention attention/tiled_attention_gradients convolution/tiled_convolution"
+  "kernels training/optimizer scan/scan matmul/tile_product matmul/tile_shape matmul/vendor_tiles tuning/tile_tuning attention/tiled_attention attention/tiled_attention_gradients convolution/tiled_convolution"
   "kernels pointwise/list attention/tiled_key_gradient matmul/tiled_matmul attention/tiled_query_gradient move/transpose move/transpose_tile linalg/triangular_solve matmul/tuned_tiles"
   "kernels pooling/pooling linalg/triangular reduce/two_pass_reduction resample/upsample reduce/variance_program pooling/window_average pooling/window_max convolution/winograd"
   "kernels pooling/planes convolution/winograd_kernels convolution/winograd_tile launch/workspace"

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "codegen/ir/ir.h"
+#include "kernels/matmul/vendor_tiles.h"
 
 namespace graft {
 namespace {

@@ -10,7 +10,7 @@
 namespace graft {
 
 // Memory from the stream's device for as long as the object lives. Freed in stream order: commands
-// that were enqueued before the destructor ran may still use it. Bytes of 0 give address 0.
+// that were queued before the destructor ran may still use it. Bytes of 0 give address 0.
 class Workspace {
  public:
   // Throws Error OUT_OF_MEMORY.

@@ -12,7 +12,7 @@ class Panels {
  public:
   // Packs the lines of a matrix of rank 2, or of a batch of rank 3, which run along dimension
   // depth; the other of the last two dimensions counts them. dtype: float32 or a half type.
-  // Lives as long as the commands of its call are enqueued.
+  // Lives as long as the commands of its call are queued.
   Panels(Stream& stream, const TensorView& matrix, int depth, int64_t width);
 
   graft_address address() const { return workspace_.address(); }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "graft/driver.h"
 #include "runtime/driver/export.h"
@@ -34,13 +33,6 @@ struct TileShape {
 
   bool operator==(const TileShape&) const = default;
 };
-
-// The shape of the table for the device's vendor ("default" for one that is not in it).
-const TileShape& vendor_tile(const graft_device_properties& properties);
-
-// What the tuner tries, the vendor's first; each fits the device and stands once.
-std::vector<TileShape> candidate_tiles(const graft_device_properties& properties,
-                                       uint32_t element_bytes);
 
 // The largest shape like wanted whose group and local memory the device has. element_bytes: of the
 // sums. None where not even the smallest tile fits: no local memory, groups of a few items.

@@ -10,6 +10,7 @@
 
 #include "codegen/cache/blob_store.h"
 #include "codegen/ir/ir.h"
+#include "kernels/matmul/vendor_tiles.h"
 
 namespace graft {
 namespace {

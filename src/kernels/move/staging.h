@@ -10,7 +10,7 @@
 namespace graft {
 
 // The view itself, or a contiguous copy of it when stage is set or dtype is another one than the
-// view's. Lives as long as the commands of its call are enqueued.
+// view's. Lives as long as the commands of its call are queued.
 class StagedInput {
  public:
   StagedInput(Stream& stream, const TensorView& view, bool stage)

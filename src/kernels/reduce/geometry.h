@@ -12,7 +12,7 @@ namespace graft {
 
 // The loops of a reduction over up to three outputs and one input. Strides of the input are
 // operand 0, of output i operand 1 + i. An input or outputs that need more than two loops on either
-// side are staged in contiguous memory. Lives until the call's commands are enqueued.
+// side are staged in contiguous memory. Lives until the call's commands are queued.
 class ReduceGeometry {
  public:
   // ordered: positions in the reduced dimensions matter, so their loops keep row-major order.

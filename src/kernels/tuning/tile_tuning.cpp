@@ -7,6 +7,7 @@
 #include "kernels/convolution/tiled_convolution.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/matmul/tiled_matmul.h"
+#include "kernels/matmul/vendor_tiles.h"
 #include "kernels/move/fill.h"
 #include "runtime/driver/error.h"
 
