@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 const fs::path kBinary = GRAFT_TEST_BINARY_DIR;
 const fs::path kDrivers = GRAFT_TEST_DRIVER_DIR;
-// The host driver's way to let its second copy fail after it was enqueued.
+// The host driver's way to let its second copy fail after it was queued.
 const std::string kHostLateError = " --late-error GRAFT_HOST_FAULTS=copy:2";
 // Collectives move megabytes, which took the thread sanitizer over 30 s on a busy machine.
 const std::string kPatience = " --timeout 120";

@@ -29,7 +29,7 @@ class ExecutionHost {
  public:
   virtual ~ExecutionHost() = default;
 
-  // Memory for one run, given back by release when its commands are enqueued (in stream order).
+  // Memory for one run, given back by release when its commands are queued (in stream order).
   virtual graft_address allocate(uint64_t bytes, Stream& stream) = 0;
   virtual void release(graft_address address, Stream& stream) = 0;
 
@@ -37,14 +37,14 @@ class ExecutionHost {
   virtual graft_address output(size_t index, uint64_t bytes, Stream& stream) = 0;
 
   // Whether the memory of inputs goes back as the run goes along. input_past() is then called when
-  // everything that reads or writes the input is enqueued.
+  // everything that reads or writes the input is queued.
   virtual bool gives_inputs() const { return false; }
   virtual void input_past(size_t) {}
 
   // The tensor of an external constant, row-major or as the graph has it.
   virtual TensorView constant(const GraphValue& value) = 0;
 
-  // Enqueues a node: reads the operands, writes every element of the results. Random nodes take
+  // Queues a node: reads the operands, writes every element of the results. Random nodes take
   // their own numbers of the generator, in the order of the calls.
   virtual void run(const ExternalCall& call, Stream& stream) = 0;
 

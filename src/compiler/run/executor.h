@@ -27,9 +27,9 @@ class GRAFT_EXPORT Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Enqueues the graph. results: by the graph's outputs; integers and undefined ones are left
+  // Queues the graph. results: by the graph's outputs; integers and undefined ones are left
   // alone. Throws Error INVALID_ARGUMENT, naming the input, when dtype, sizes or strides differ
-  // from the graph's or a symbol leaves its range; nothing is enqueued then.
+  // from the graph's or a symbol leaves its range; nothing is queued then.
   void run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
            std::span<TensorView> results);
 

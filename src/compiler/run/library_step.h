@@ -30,11 +30,11 @@ class LibraryStep {
   void prepare(const Graph& graph, std::span<const TensorView> views, Stream& stream,
                const std::function<int64_t(const Size&)>& at);
 
-  // Enqueues it. views: by value, with addresses; that of the product inside is set.
+  // Queues it. views: by value, with addresses; that of the product inside is set.
   void run(ExecutionHost& host, Stream& stream, std::span<TensorView> views,
            std::span<const Scalar> numbers);
 
-  // Commands that run() enqueues for it: 1, or 2 with a kernel behind the product.
+  // Commands that run() queues for it: 1, or 2 with a kernel behind the product.
   size_t launches() const { return plan_ != nullptr || !rest_ ? 1 : 2; }
 
   bool takes_numbers() const { return launch_ && launch_->takes_numbers(); }

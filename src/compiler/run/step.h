@@ -1,4 +1,4 @@
-// src/compiler/run/step.h: what an executor enqueues at once: a kernel, a library call or a node.
+// src/compiler/run/step.h: what an executor queues at once: a kernel, a library call or a node.
 #pragma once
 
 #include <functional>

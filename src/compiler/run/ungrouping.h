@@ -19,7 +19,7 @@ void take_apart(const Effects& effects, Graph* graph);
 // where they may fall back; the host is told why. Throws what get_kernel throws of other failures.
 void take_apart_on(Stream& stream, const Effects& effects, Graph* graph, ExecutionHost& host);
 
-// Thrown where a device turns out to lack what a group needs, before anything was enqueued.
+// Thrown where a device turns out to lack what a group needs, before anything was queued.
 struct LackingGroup {
   std::vector<NodeId> nodes;
 };

@@ -21,7 +21,7 @@ class Stream;
 
 // One rank of a group, by the extension graft.collectives of its device's driver. Every method but
 // abort() belongs to one thread at a time, and every rank makes the same calls in the same order;
-// the stream's commands are enqueued and fail as late errors of the stream (INVALID_ARGUMENT where
+// the stream's commands are queued and fail as late errors of the stream (INVALID_ARGUMENT where
 // the ranks' commands differ, TIMEOUT where a rank died or did not come; then every later command
 // of the group fails). What the driver refuses at the call throws Error, as does a stream that
 // records: a graph holds no collectives. Another stream than the last one waits for the group's
@@ -72,7 +72,7 @@ class GRAFT_EXPORT CollectiveGroup {
                uint32_t peer);
 
   // The sends and receives that transfers makes, on one stream, are one command in which none waits
-  // for another. What transfers throws passes on, after those before it were enqueued.
+  // for another. What transfers throws passes on, after those before it were queued.
   void batch(const std::function<void()>& transfers);
 
   // Commands under way and later ones fail, on all ranks. Any thread; does nothing in a forked

@@ -6,7 +6,7 @@
 
 namespace graft {
 
-// What was enqueued so far on a stream, or on all streams of a device; what a recording enqueues.
+// What was queued so far on a stream, or on all streams of a device; what a recording queues.
 struct CommandCounts {
   uint64_t launches = 0;  // kernels and library calls, given one by one
   uint64_t graphs = 0;

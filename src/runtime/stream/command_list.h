@@ -49,7 +49,7 @@ class GRAFT_EXPORT CommandList {
   void append(CommandList&& more);
 
   size_t size() const { return commands_.size(); }
-  // Of what give() enqueues.
+  // Of what give() queues.
   const CommandCounts& counts() const { return counts_; }
   graft_argument& argument(size_t place) { return arguments_[place]; }
 

@@ -55,11 +55,11 @@ class GRAFT_EXPORT Stream {
   int64_t id() const { return id_; }
   int priority() const { return priority_; }
 
-  // Enqueues a copy of bytes; from and to are device addresses or host pointers, as kind says. Host
+  // Queues a copy of bytes; from and to are device addresses or host pointers, as kind says. Host
   // memory stays valid, and unchanged, until the command is done.
   void copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind kind);
 
-  // Enqueues a copy from memory of another device. REQUIRES: this stream waits for what wrote it.
+  // Queues a copy from memory of another device. REQUIRES: this stream waits for what wrote it.
   // Without the driver's peer_copy the bytes go through pinned host memory, and the call blocks
   // until they have left the other device.
   void peer_copy(graft_address to, Device& from_device, graft_address from, uint64_t bytes);
@@ -68,10 +68,10 @@ class GRAFT_EXPORT Stream {
   // to may be on the stack: it is written only while the call lasts, however the wait ends.
   void read(void* to, graft_address from, uint64_t bytes);
 
-  // Enqueues a fill of bytes with a pattern of 1, 2, 4, 8 or 16 bytes, read during the call.
+  // Queues a fill of bytes with a pattern of 1, 2, 4, 8 or 16 bytes, read during the call.
   void fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes);
 
-  // Enqueues a kernel over grid work-items, in groups of one (the form of CPU-like devices). The
+  // Queues a kernel over grid work-items, in groups of one (the form of CPU-like devices). The
   // arguments are read during the call. Throws UNSUPPORTED when the driver runs no kernels.
   void launch(graft_kernel kernel, uint64_t grid, std::span<const graft_argument> arguments) {
     graft_launch one{};
@@ -86,7 +86,7 @@ class GRAFT_EXPORT Stream {
   // As above in full. A tag of 0 is replaced by the calling thread's.
   void launch(graft_kernel kernel, const graft_launch& launch);
 
-  // Enqueues a call of a plan, with the tag of what the thread works on.
+  // Queues a call of a plan, with the tag of what the thread works on.
   void execute(LibraryCommand command);
 
   // Calls slot() under the stream's lock and throws Error with what unless it returns OK. For
@@ -186,12 +186,12 @@ class GRAFT_EXPORT Stream {
     CommandCapture::spoil_current();
   }
 
-  // Enqueues a recording's commands, with fresh random numbers. Those before one that the driver
-  // refuses (which throws Error) are enqueued. REQUIRES: recorded on this device, and ended.
+  // Queues a recording's commands, with fresh random numbers. Those before one that the driver
+  // refuses (which throws Error) are queued. REQUIRES: recorded on this device, and ended.
   void replay(Recording& recording);
 
-  // Enqueues the commands of a list, and arms the checks, as the calls that they come from did.
-  // Those before one that the driver refuses (which throws Error) are enqueued.
+  // Queues the commands of a list, and arms the checks, as the calls that they come from did.
+  // Those before one that the driver refuses (which throws Error) are queued.
   void give(CommandList& commands, std::span<const std::pair<Check, void*>> checks);
 
   // For process exit, when no command is taken: waits as long as patience lasts and drops what

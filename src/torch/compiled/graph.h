@@ -38,14 +38,14 @@ class CompiledGraph {
                 std::map<std::string, at::Tensor> externals);
   ~CompiledGraph();
 
-  // Enqueues the graph on the current stream of its device. inputs: tensors and integers in the
+  // Queues the graph on the current stream of its device. inputs: tensors and integers in the
   // order of the call. Throws Error INVALID_ARGUMENT, naming the input, for tensors other than the
   // graph was compiled for; nothing has run then. results: becomes what the graph gives. After the
   // first call nothing is taken from the heap but for the results, and by nodes that PyTorch runs.
   void run(std::span<const CallValue> inputs, std::vector<CallValue>* results);
 
   // The same, but empties inputs. Where much of them is in nobody else's hands, its memory goes
-  // back while the graph is enqueued, as soon as nothing in it needs it.
+  // back while the graph is queued, as soon as nothing in it needs it.
   void run_and_give(std::vector<CallValue>* inputs, std::vector<CallValue>* results);
 
   GraphCounts counts();

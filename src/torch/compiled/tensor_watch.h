@@ -19,7 +19,7 @@ class TensorWatch {
   explicit TensorWatch(std::vector<at::Tensor> tensors);
 
   // True when every tensor has the memory, sizes and strides of the last look(), and no command
-  // that writes that memory was enqueued since; never before the first look(). Always false while
+  // that writes that memory was queued since; never before the first look(). Always false while
   // the memory of one can be written behind Graft's back: see trusted(). A few ns per tensor.
   bool unchanged() const;
 

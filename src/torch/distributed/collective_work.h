@@ -28,7 +28,7 @@ class StreamScope {
   Stream* const stream_before_;
 };
 
-// Done as soon as all its commands are enqueued: wait() blocks the host until then and makes the
+// Done as soon as all its commands are queued: wait() blocks the host until then and makes the
 // current stream wait for the rest; synchronize() does the second alone; the future's tensors are
 // ordered the same way. Keeps the memory of the collective until then. Thread-safe, but keep and
 // finally, which come first.
@@ -39,7 +39,7 @@ class CollectiveWork final : public c10d::Work {
                  const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs,
                  c10::Device device, uint64_t sequence);
 
-  // Holds a tensor until the commands are enqueued.
+  // Holds a tensor until the commands are queued.
   void keep(const at::Tensor& tensor) { kept_.push_back(tensor); }
   const std::vector<at::Tensor>& kept() const { return kept_; }
 

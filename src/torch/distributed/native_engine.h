@@ -16,7 +16,7 @@
 
 namespace graft::binding {
 
-// Every exchange is enqueued by run itself: its work is complete at once, and the device does the
+// Every exchange is queued by run itself: its work is complete at once, and the device does the
 // rest. Asynchronous ones go to a stream of the engine, the others to the caller's. One that fails
 // later breaks the engine: its work and later calls throw, and so does the next wait for the device
 // on a stream that waited for it. run comes from one thread at a time.

@@ -16,7 +16,7 @@
 
 namespace graft::binding {
 
-// One rank's side of a group. Collectives only enqueue; see CollectiveWork for what wait() means.
+// One rank's side of a group. Collectives only queue; see CollectiveWork for what wait() means.
 // As with every backend, all ranks call the same collectives in the same order, from one thread.
 class ProcessGroup final : public c10d::Backend {
  public:

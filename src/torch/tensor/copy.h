@@ -10,9 +10,9 @@
 namespace graft::binding {
 
 // to = from: casts, broadcasts from to to's sizes, resolves lazy conjugate and negative bits. At
-// least one of them lies on a device of ours. Between devices and inside one it only enqueues.
+// least one of them lies on a device of ours. Between devices and inside one it only queues.
 // From pageable memory it returns when that may be reused; from and to pinned memory, with
-// non_blocking and no change of layout or dtype, it only enqueues. To the host it otherwise waits,
+// non_blocking and no change of layout or dtype, it only queues. To the host it otherwise waits,
 // and throws the stream's late errors. Throws Error.
 void copy(const at::Tensor& to, const at::Tensor& from, bool non_blocking = false);
 

@@ -16,7 +16,7 @@ TensorView flat_view(const at::Tensor& tensor);
 // Gathers the flat views of tensors that are worked on element by element. Where the members of one
 // add() are dense in one common order they are taken as they are; otherwise row-major copies stand
 // for them, and finish() copies back those that were written. Owns the copies; use once, on one
-// thread, with finish() after the kernels that write were enqueued.
+// thread, with finish() after the kernels that write were queued.
 class DenseList {
  public:
   struct Member {

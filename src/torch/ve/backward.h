@@ -6,11 +6,11 @@
 namespace graft::binding::ve {
 
 // Makes the stream current on which the node's forward ran, for a thread of autograd's engine.
-// What the backward passes of that thread had enqueued comes before; when the pass ends, all
+// What the backward passes of that thread had queued comes before; when the pass ends, all
 // streams that it used go on behind its last one. Does nothing for nodes of other device types.
 void enter_node(const torch::autograd::Node& node);
 
-// Called before a command of the slot is enqueued: PyTorch's engine follows the streams of the
+// Called before a command of the slot is queued: PyTorch's engine follows the streams of the
 // accelerator's device type alone.
 inline void follow_backward() {
   if (const auto node = torch::autograd::get_current_node()) [[unlikely]]

@@ -59,7 +59,7 @@ class Session {
   std::vector<uint8_t> download(graft_stream stream, graft_address from, uint64_t count) const;
 
   // Holds the stream back for about milliseconds: by host_callback where the driver has it, else
-  // by enough copies of big memory. What is enqueued next finds the stream busy.
+  // by enough copies of big memory. What is queued next finds the stream busy.
   void delay(graft_stream stream, int milliseconds) const;
 
   graft_driver_query_function query = nullptr;  // for cases that ask for other tables

@@ -28,7 +28,7 @@ struct Lone : Rank {
     driver().event_destroy(end);
   }
 
-  // Simulated nanoseconds of what calls enqueues.
+  // Simulated nanoseconds of what calls() queues.
   template <class Calls>
   double time_of(const Calls& calls) {
     int64_t ns = -1;

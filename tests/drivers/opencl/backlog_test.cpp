@@ -110,7 +110,7 @@ TEST(OpenclBacklog, StreamsEndWithTheirCommands) {
   EXPECT_EQ(s.get(x, 1), std::vector<int>{200});
 }
 
-// Whoever has the handle enqueues behind the driver's back, so nothing may be left behind.
+// Whoever has the handle queues behind the driver's back, so nothing may be left behind.
 TEST(OpenclBacklog, HandingOutTheQueueEndsIt) {
   if (reran({fake("fail:clEnqueueNDRangeKernel:3:-5")})) return;
   Session s;

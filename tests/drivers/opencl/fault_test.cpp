@@ -11,7 +11,7 @@ namespace {
 
 using host_test::reran;
 
-// The second upload of a session fails after it was enqueued.
+// The second upload of a session fails after it was queued.
 std::vector<std::string> late_second_upload() {
   return {fake("late:clEnqueueSVMMemcpy:2:-5"), fake("no_svm,late:clEnqueueWriteBuffer:2:-5"),
           fake("no_svm,usm,late:clEnqueueMemcpyINTEL:2:-5"),

@@ -43,7 +43,7 @@ graft_status note(const char* slot, Numbers... numbers) {
   return static_cast<graft_status>(controls().fail_now.exchange(0));
 }
 
-// A slot of a command that is enqueued on the fake stream, so that it can fail late.
+// A slot of a command that is queued on the fake stream, so that it can fail late.
 template <class... Numbers>
 graft_status command(const char* slot, graft_stream stream, uint32_t tag, Numbers... numbers) {
   const graft_status status = note(slot, numbers...);
