@@ -16,7 +16,7 @@ from torch_conformance.fuzz import entries
 from torch_conformance.fuzz.calls import Call, Plan, subject, subjects
 from torch_conformance.fuzz.trial import perform
 from torch_conformance.fuzz.values import environment as names
-from torch_conformance.suites.checks import seed
+from torch_conformance.suites.sample_loop import seed
 from torch_conformance.tensors import compare
 from vendor_file import DEVICES
 

@@ -17,7 +17,7 @@ import torch
 
 from torch_conformance import private_names as inside
 from torch_conformance.cells import cases
-from torch_conformance.suites.checks import seed
+from torch_conformance.suites.sample_loop import seed
 from torch_conformance.tensors import samples
 from torch_conformance.tensors.compare import leaves
 

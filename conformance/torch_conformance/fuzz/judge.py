@@ -24,7 +24,7 @@ from torch_conformance.fuzz import entries, undefined
 from torch_conformance.fuzz.calls import DRAWS, SUITE, Call, Entry, Overload, Plan, Subject, subject
 from torch_conformance.fuzz.findings import Finding, FuzzOutcome
 from torch_conformance.fuzz.trial import HOME, Elsewhere, Result, perform
-from torch_conformance.suites.checks import is_random, one_line
+from torch_conformance.suites.sample_loop import is_random, one_line
 from torch_conformance.tensors import compare, samples, ties
 
 CPU_SECONDS = 3  # of processor time, then the process ends: the CPU itself hangs

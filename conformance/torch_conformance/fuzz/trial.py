@@ -8,7 +8,7 @@ import torch
 from torch_conformance import private_names as inside
 from torch_conformance.fuzz.calls import Call
 from torch_conformance.fuzz.values import environment
-from torch_conformance.suites.checks import seed
+from torch_conformance.suites.sample_loop import seed
 from torch_conformance.tensors import compare
 
 HOME = torch.device("cpu")

@@ -11,7 +11,7 @@ from torch_conformance import SetupError
 from torch_conformance.cells import cases
 from torch_conformance.cells.cases import Cell
 from torch_conformance.cells.expectations import Expectations
-from torch_conformance.report import results, schema
+from torch_conformance.report import journal, results, schema
 from torch_conformance.run import proving
 from torch_conformance.run.pool import Pool
 from torch_conformance.run.progress import Progress
@@ -88,7 +88,7 @@ def _earlier_device(folder: Path) -> dict[str, Any]:
 def summarize(found: dict[str, Any], folder: Path) -> None:
     red = [c for c in found["cells"] if c["status"] in schema.BAD]
     for cell in red[:SHOWN]:
-        name = " ".join(results.key(cell))
+        name = " ".join(journal.key(cell))
         print(f"{cell['status']:5} {name}: {' '.join(cell['message'].split())[:200]}")
     if len(red) > SHOWN:
         print(f"... and {len(red) - SHOWN} more")

@@ -10,7 +10,7 @@ from typing import Any
 from torch_conformance import SetupError
 from torch_conformance.cells.cases import Cell
 from torch_conformance.report import results, schema
-from torch_conformance.report.results import Journal
+from torch_conformance.report.journal import Journal, complete_before, seconds_before
 from torch_conformance.run.worker import Settings
 
 
@@ -48,7 +48,7 @@ class Run:
         if self.options.resume and self.journal.path.exists():
             self.journal.read()
             header = self._resumed(header)
-        elif not self.options.restart and not results.complete_before(self.folder):
+        elif not self.options.restart and not complete_before(self.folder):
             raise SetupError(
                 f"{self.folder} holds a run that did not come to its end: --resume goes on with "
                 "it, --restart begins anew, --out names another folder"
@@ -76,7 +76,7 @@ class Run:
                 f"{self.folder} holds a run with {name} = {before}, not {after}: resume it with the "
                 "same options, or name another folder with --out"
             )
-        self.spent = results.seconds_before(self.folder)
+        self.spent = seconds_before(self.folder)
         return header | {"started": old.get("started", header["started"])}
 
     def settings(self) -> Settings:

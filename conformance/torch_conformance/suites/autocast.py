@@ -11,7 +11,14 @@ import torch
 from torch_conformance.cells import registry
 from torch_conformance.cells.outcome import Mismatch
 from torch_conformance.suites.case import Case, arguments
-from torch_conformance.suites.checks import Home, Place, all_samples, at_home, is_random, require
+from torch_conformance.suites.sample_loop import (
+    Home,
+    Place,
+    all_samples,
+    at_home,
+    is_random,
+    require,
+)
 from torch_conformance.tensors import compare
 from torch_conformance.tensors.samples import Carrier
 

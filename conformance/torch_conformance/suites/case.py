@@ -12,7 +12,7 @@ import torch
 from torch_conformance.cells.cases import Cell
 from torch_conformance.cells.outcome import NotApplicable
 from torch_conformance.cells.session import Session
-from torch_conformance.suites.checks import Home, Place, at_home, is_random, seed
+from torch_conformance.suites.sample_loop import Home, Place, at_home, is_random, seed
 from torch_conformance.tensors import compare, samples, ties
 from torch_conformance.tensors.samples import Carrier
 

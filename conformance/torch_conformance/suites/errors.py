@@ -16,7 +16,7 @@ from torch_conformance.cells.cases import Cell
 from torch_conformance.cells.outcome import NotApplicable
 from torch_conformance.cells.session import Session
 from torch_conformance.suites.case import Case
-from torch_conformance.suites.checks import Place, all_samples, one_line, require
+from torch_conformance.suites.sample_loop import Place, all_samples, one_line, require
 from torch_conformance.tensors.samples import Carrier
 
 

@@ -15,7 +15,7 @@ from torch_conformance.cells.outcome import NotApplicable
 from torch_conformance.device.capabilities import capabilities
 from torch_conformance.suites import variants
 from torch_conformance.suites.case import Case, outs
-from torch_conformance.suites.checks import Place
+from torch_conformance.suites.sample_loop import Place
 from torch_conformance.suites.variants import Gradients, Variant, Written, chosen, varied
 from torch_conformance.tensors import compare
 from torch_conformance.tensors.samples import channels_last, is_strided, upcast

@@ -14,7 +14,8 @@ from torch_conformance.cells.cases import Cell
 from torch_conformance.cells.outcome import NotApplicable
 from torch_conformance.cells.session import Session
 from torch_conformance.suites import autocast, errors
-from torch_conformance.suites.checks import (
+from torch_conformance.suites.operators import gradients
+from torch_conformance.suites.sample_loop import (
     Home,
     Place,
     all_samples,
@@ -23,7 +24,6 @@ from torch_conformance.suites.checks import (
     require,
     seed,
 )
-from torch_conformance.suites.operators import gradients
 from torch_conformance.tensors import compare, samples
 from torch_conformance.tensors.samples import Carrier
 

@@ -14,7 +14,7 @@ from torch_conformance.cells.cases import Cell
 from torch_conformance.cells.outcome import NotApplicable
 from torch_conformance.cells.session import Session
 from torch_conformance.suites.case import HOME, Case, arguments, outs
-from torch_conformance.suites.checks import (
+from torch_conformance.suites.sample_loop import (
     SEED,
     Place,
     all_samples,

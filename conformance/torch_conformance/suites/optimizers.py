@@ -12,7 +12,7 @@ from torch_conformance.cells.cases import Cell
 from torch_conformance.cells.outcome import NotApplicable
 from torch_conformance.cells.session import Session
 from torch_conformance.suites import errors
-from torch_conformance.suites.checks import SEED, Place, all_samples, at_home, require, seed
+from torch_conformance.suites.sample_loop import SEED, Place, all_samples, at_home, require, seed
 from torch_conformance.tensors import compare
 from torch_conformance.tensors.samples import Carrier
 

@@ -13,7 +13,7 @@ from torch_conformance.cells import registry
 from torch_conformance.device.capabilities import capabilities
 from torch_conformance.suites import layouts, variants
 from torch_conformance.suites.case import Case
-from torch_conformance.suites.checks import Place
+from torch_conformance.suites.sample_loop import Place
 from torch_conformance.suites.variants import Variant, chosen, varied
 from torch_conformance.tensors import compare
 from torch_conformance.tensors.samples import is_strided

@@ -18,7 +18,7 @@ import torch
 from torch_conformance import private_names as inside
 from torch_conformance.cells.outcome import NotApplicable
 from torch_conformance.suites.case import Case
-from torch_conformance.suites.checks import (
+from torch_conformance.suites.sample_loop import (
     SEED,
     DeviceError,
     Place,

@@ -1,4 +1,4 @@
-# conformance/torch_conformance/suites/checks.py: runs a check over all samples of a cell and gathers what failed.
+# conformance/torch_conformance/suites/sample_loop.py: runs a check over all samples of a cell and gathers what failed.
 """A check is called with a place (the device, or home: the CPU) and a sample.
 
 What fails on the device is tried at home: where the CPU does the same, the device is right to.
