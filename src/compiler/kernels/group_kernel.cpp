@@ -11,9 +11,11 @@
 
 #include "codegen/ir/builder.h"
 #include "codegen/ir/local_array.h"
+#include "codegen/math/math.h"
 #include "compiler/analysis/operators.h"
 #include "compiler/analysis/reduction.h"
 #include "compiler/kernels/group_description.h"
+#include "runtime/driver/dtype.h"
 
 namespace graft::compiler {
 
@@ -190,6 +192,16 @@ class Writer {
     return made;
   }
 
+  // A node that decides (a comparison, a cast to integers) gets the number that memory would hold:
+  // what is kept in float32 may differ from it where another kernel stored it.
+  Value operand(const Node& node, ValueId given, Value i, Memo* memo) {
+    const Value value = evaluate(given, i, memo);
+    const graft_dtype dtype = graph_.values[given].type.dtype;
+    const bool decides = !is_float(ir::compute_type(graph_.values[node.results[0]].type.dtype));
+    return decides && is_half(dtype) && maker_.contains(given) ? ir::rounded_to(dtype, value)
+                                                               : value;
+  }
+
   Value compute(const Node& node, Value i, Memo* memo) {
     OpRowBinding use;
     row_use(graph_, node, &use);
@@ -200,7 +212,7 @@ class Writer {
       double given = 0;
       const bool plain = number_of(use.inputs[k], &given);
       inputs.push_back(plain ? cast_number(wanted, given)
-                             : cast(wanted, evaluate(use.inputs[k].value, i, memo)));
+                             : cast(wanted, operand(node, use.inputs[k].value, i, memo)));
     }
     for (double scalar : use.scalars) scalars.push_back(cast_number(type, scalar));
     const Results results = use.row->formula(inputs, scalars);

@@ -116,3 +116,31 @@ def test_images_of_any_size_train(device: str) -> None:
         grads = [torch.autograd.grad(one.square().sum(), list(net.parameters()))
                  for one, net in ((result, other), (wanted, model))]  # fmt: skip
         close(list(grads[0]), list(grads[1]), str(size))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", ["amax", "amin"])
+def test_the_gradient_of_an_extremum_of_rounded_values(
+    name: str, dtype: torch.dtype, device: str
+) -> None:
+    """It compares values with the stored extremum, which a half type has rounded."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return getattr(torch, name)(x.cos(), (1,))
+
+    on_cpu = torch.linspace(-1.5, 1.5, 111).reshape(3, 37).to(dtype).requires_grad_()
+    x = on_cpu.detach().to(device).requires_grad_()
+    torch.compile(function, fullgraph=True)(x).sum().backward()
+    function(on_cpu).sum().backward()
+    torch.testing.assert_close(x.grad.cpu(), on_cpu.grad)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_what_decides_sees_rounded_values(dtype: torch.dtype, device: str) -> None:
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return (x * 1.0009765625) == x, (x * 3.0009765625).to(torch.int32)
+
+    x = torch.linspace(1, 60, 500).to(dtype).to(device)
+    got = torch.compile(function, fullgraph=True)(x)
+    for one, expected in zip(got, function(x), strict=True):
+        assert torch.equal(one, expected)
