@@ -106,6 +106,9 @@ class _Tensors:
 
 def _give(user: fx.Node, number: fx.Node, made: _Tensors) -> None:
     before = user.meta.get("val")
+    if user.target is _aten.scalar_tensor.default:
+        _cast(user, number, made)
+        return
     if not isinstance(before, torch.Tensor) or user.kwargs or number not in user.args:
         return
     operands = [one.meta["val"] for one in user.all_input_nodes if one is not number]
@@ -121,6 +124,15 @@ def _give(user: fx.Node, number: fx.Node, made: _Tensors) -> None:
     same = after.dtype, after.size(), after.stride()
     if same == (before.dtype, before.size(), before.stride()):
         user.target, user.args = target, given
+
+
+def _cast(user: fx.Node, number: fx.Node, made: _Tensors) -> None:
+    """A tensor of the number is the number's tensor in another dtype."""
+    wanted = user.meta["val"]
+    tensor = made.of(number) if wanted.device == made.device else None
+    if tensor is not None:
+        user.target, user.args = inside.to_copy.default, (tensor,)
+        user.kwargs = {"dtype": wanted.dtype}
 
 
 def _taking_tensor(user: fx.Node, position: int) -> Any:

@@ -26,6 +26,7 @@ NUMBERS: dict[str, Function] = {
     "power": lambda a: (a.abs() + 1) ** (1.0 / a.size(-1)),
     "number minus tensor": lambda a: 1 / a.size(0) - a,
     "of a product of sizes": lambda a: a.sum() / float(a.size(0) * a.size(1)),
+    "tensor of a number": lambda a: a + torch.scalar_tensor(1.0 / a.size(1), device=a.device),
     "float64": lambda a: a.double() * (1.0 / a.size(1)),
     "float16": lambda a: a.half() * (1.0 / a.size(1)),
 }
