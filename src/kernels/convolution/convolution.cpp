@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "kernels/convolution/kernel.h"
+#include "kernels/convolution/direct_kernel.h"
 #include "kernels/launch/library.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/pointwise/pointwise.h"

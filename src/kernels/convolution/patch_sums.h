@@ -2,7 +2,7 @@
 // groups.
 #pragma once
 
-#include "kernels/convolution/patch_product.h"
+#include "kernels/convolution/patch_geometry.h"
 #include "runtime/stream/stream.h"
 
 namespace graft {

@@ -1,12 +1,12 @@
-// src/kernels/convolution/kernel.cpp: the generated direct convolutions, for cases without a
+// src/kernels/convolution/direct_kernel.cpp: the generated direct convolutions, for cases without a
 // library.
-#include "kernels/convolution/kernel.h"
+#include "kernels/convolution/direct_kernel.h"
 
 #include <algorithm>
 
 #include "codegen/cache/program_cache.h"
-#include "kernels/convolution/patch_panels.h"
-#include "kernels/convolution/products.h"
+#include "kernels/convolution/blocked_convolution.h"
+#include "kernels/convolution/direct_convolution.h"
 #include "kernels/convolution/tiled_convolution.h"
 #include "kernels/convolution/winograd.h"
 #include "kernels/launch/arguments.h"

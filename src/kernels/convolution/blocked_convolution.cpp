@@ -1,6 +1,6 @@
-// src/kernels/convolution/patch_panels.cpp: convolutions as register-blocked products of packed
-// patches.
-#include "kernels/convolution/patch_panels.h"
+// src/kernels/convolution/blocked_convolution.cpp: convolutions as register-blocked products of
+// packed patches.
+#include "kernels/convolution/blocked_convolution.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-// src/kernels/convolution/patch_product.h: what a convolution or its gradient sums: patches of a
+// src/kernels/convolution/patch_geometry.h: what a convolution or its gradient sums: patches of a
 // tensor.
 #pragma once
 

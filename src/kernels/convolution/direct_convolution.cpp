@@ -1,6 +1,6 @@
-// src/kernels/convolution/products.cpp: the kinds of convolution as direct sums over patches, for
-// CPU-like devices.
-#include "kernels/convolution/products.h"
+// src/kernels/convolution/direct_convolution.cpp: the kinds of convolution as direct sums over
+// patches, for CPU-like devices.
+#include "kernels/convolution/direct_convolution.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,6 +1,6 @@
-// src/kernels/convolution/patch_product.cpp: what a convolution or its gradient sums: patches of a
+// src/kernels/convolution/patch_geometry.cpp: what a convolution or its gradient sums: patches of a
 // tensor.
-#include "kernels/convolution/patch_product.h"
+#include "kernels/convolution/patch_geometry.h"
 
 namespace graft {
 TensorView with_three_dimensions(const TensorView& view) {

@@ -1,8 +1,8 @@
-// src/kernels/convolution/patch_panels.h: convolutions as register-blocked products of packed
-// patches.
+// src/kernels/convolution/blocked_convolution.h: convolutions as register-blocked products of
+// packed patches.
 #pragma once
 
-#include "kernels/convolution/kernel.h"
+#include "kernels/convolution/direct_kernel.h"
 
 namespace graft {
 

@@ -1,4 +1,5 @@
-// src/kernels/convolution/kernel.h: the generated direct convolutions, for cases without a library.
+// src/kernels/convolution/direct_kernel.h: the generated direct convolutions, for cases without a
+// library.
 #pragma once
 
 #include "graft/extensions.h"

@@ -1,8 +1,8 @@
-// src/kernels/convolution/products.h: the kinds of convolution as direct sums over patches, for
-// CPU-like devices.
+// src/kernels/convolution/direct_convolution.h: the kinds of convolution as direct sums over
+// patches, for CPU-like devices.
 #pragma once
 
-#include "kernels/convolution/kernel.h"
+#include "kernels/convolution/direct_kernel.h"
 
 namespace graft {
 
