@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -31,3 +32,20 @@ class Mismatch(Exception):
 
 class NotApplicable(Exception):
     """The cell has nothing to compare; the text says why."""
+
+
+def outcome_of(check: Callable[[], Outcome | None], samples: Callable[[], int]) -> Outcome:
+    """What a check comes to, by what it returns or raises; samples: how many it has seen."""
+    try:
+        outcome = check()
+    except NotApplicable as reason:
+        return Outcome("skip", reason=f"not applicable: {reason}")
+    except Mismatch as mismatch:
+        return Outcome("fail", message=str(mismatch)[:2000])
+    except Exception as error:  # an exception of the device is a result
+        return Outcome("error", message=f"{type(error).__name__}: {error}"[:2000])
+    if outcome is not None:
+        return outcome
+    if samples() == 0:
+        return Outcome("skip", reason="not applicable: no sample of this kind")
+    return Outcome("pass")

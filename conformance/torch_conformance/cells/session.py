@@ -15,7 +15,7 @@ import torch
 from torch_conformance.cells import registry
 from torch_conformance.cells.cases import Cell
 from torch_conformance.cells.expectations import Expectations
-from torch_conformance.cells.outcome import Mismatch, NotApplicable, Outcome
+from torch_conformance.cells.outcome import Outcome, outcome_of
 from torch_conformance.tensors import compare
 
 FALLBACK_POLICIES = {"allow": "off", "warn": "warn", "forbid": "forbid"}
@@ -65,7 +65,8 @@ class Session:
         self.notes, self.samples, start = set(), 0, time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            outcome = self._run(cell)
+            check = registry.runner(cell.suite)
+            outcome = outcome_of(lambda: check(self, cell), lambda: self.samples)
         outcome.samples = self.samples
         outcome.seconds = round(time.perf_counter() - start, 6)
         if self.counter is not None:
@@ -73,22 +74,6 @@ class Session:
         if self.notes:
             outcome.reason = "; ".join(filter(None, [outcome.reason, *sorted(self.notes)]))
         return self.expectations.judged(cell, outcome, upstream=self.upstream)
-
-    def _run(self, cell: Cell) -> Outcome:
-        run = registry.runner(cell.suite)
-        try:
-            outcome: Outcome | None = run(self, cell)
-        except NotApplicable as reason:
-            return Outcome("skip", reason=f"not applicable: {reason}")
-        except Mismatch as mismatch:
-            return Outcome("fail", message=str(mismatch)[:2000])
-        except Exception as error:  # an exception of the device is a result
-            return Outcome("error", message=f"{type(error).__name__}: {error}"[:2000])
-        if outcome is not None:
-            return outcome
-        if self.samples == 0:
-            return Outcome("skip", reason="not applicable: no sample of this kind")
-        return Outcome("pass")
 
     def expects(self, expected: Any, inputs: Any) -> None:
         """Told by checks before they compare: whether a result must be computed is seen from it."""
