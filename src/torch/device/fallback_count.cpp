@@ -1,9 +1,8 @@
-// src/torch/device/fallback_count.cpp: counts fallbacks and applies their policy.
+// src/torch/device/fallback_count.cpp: what fell back to the CPU, one counter for each operator.
 #include "torch/device/fallback_count.h"
 
 #include <c10/util/Exception.h>
 
-#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -27,64 +26,9 @@ Counters& counters() {
   return *counters;
 }
 
-struct PolicyName {
-  FallbackPolicy policy;
-  const char* name;
-};
-constexpr PolicyName kPolicies[] = {{FallbackPolicy::kOff, "off"},
-                                    {FallbackPolicy::kWarn, "warn"},
-                                    {FallbackPolicy::kForbid, "forbid"}};
-
-FallbackPolicy policy_of_environment() {
-  const char* wanted = std::getenv("GRAFT_FALLBACK");
-  if (wanted == nullptr || *wanted == '\0') return FallbackPolicy::kWarn;
-  for (const PolicyName& one : kPolicies) {
-    if (one.name == std::string(wanted)) return one.policy;
-  }
-  TORCH_WARN("GRAFT_FALLBACK=", wanted,
-             " is unknown: give off, warn or forbid. Graft uses 'warn'.");
-  return FallbackPolicy::kWarn;
-}
-
-std::atomic<FallbackPolicy>& policy() {
-  static std::atomic<FallbackPolicy> policy{policy_of_environment()};
-  return policy;
-}
-
 }  // namespace
 
-FallbackPolicy fallback_policy() { return policy(); }
-void set_fallback_policy(FallbackPolicy wanted) { policy() = wanted; }
-
-std::string policy_name(FallbackPolicy wanted) {
-  for (const PolicyName& one : kPolicies) {
-    if (one.policy == wanted) return one.name;
-  }
-  return "unknown";
-}
-
-FallbackPolicy policy_named(const std::string& name) {
-  for (const PolicyName& one : kPolicies) {
-    if (one.name == name) return one.policy;
-  }
-  TORCH_CHECK(false, "there is no fallback policy '", name, "': give off, warn or forbid");
-}
-
-void FallbackCounter::announce() {
-  const FallbackPolicy now = fallback_policy();
-  const std::string device = device_name();
-  TORCH_CHECK(now != FallbackPolicy::kForbid, op_, " has no kernel for these arguments on device '",
-              device, "', and running it on the CPU is forbidden (GRAFT_FALLBACK=forbid or torch.",
-              device,
-              ".fallback.forbid()). Allow it with GRAFT_FALLBACK=warn, or move the tensors "
-              "to the CPU yourself.");
-  if (now == FallbackPolicy::kWarn && !warned_.exchange(true)) {
-    TORCH_WARN(op_, " has no kernel for these arguments on device '", device,
-               "' and runs on the CPU, counted in torch.", device,
-               ".fallback; silence this with GRAFT_FALLBACK=off, forbid it with "
-               "GRAFT_FALLBACK=forbid.");
-  }
-}
+void FallbackCounter::announce() { apply_fallback_policy(op_, &warned_); }
 
 void FallbackCounter::add(uint64_t bytes, double seconds) {
   const std::lock_guard lock(mutex_);

@@ -10,21 +10,9 @@
 #include <string>
 
 #include "runtime/driver/error.h"
+#include "torch/device/fallback_policy.h"
 
 namespace graft::binding {
-
-// What becomes of an operator without a kernel. GRAFT_FALLBACK=off|warn|forbid sets it at start.
-enum class FallbackPolicy {
-  kOff,    // counted, silent
-  kWarn,   // counted, one warning for each operator
-  kForbid  // an error that names the operator
-};
-FallbackPolicy fallback_policy();
-void set_fallback_policy(FallbackPolicy policy);
-
-// The policy's name as in GRAFT_FALLBACK, and back; throws RuntimeError for an unknown name.
-std::string policy_name(FallbackPolicy policy);
-FallbackPolicy policy_named(const std::string& name);
 
 // What fell back since the last reset, by the operator's name ("aten::add.Tensor").
 struct FallbackCount {
