@@ -19,9 +19,10 @@ import tomllib
 
 sys.path.insert(0, str(Path(__file__).parent))
 from house_rules import HOUSE_RULES
+from patch_rules import PATCH_RULES
 from seam_rules import native_names, python_names
 from setting_rules import SETTING_RULES
-from source_scan import Finding, Source, read_sources
+from source_scan import Finding, Source, read_sources, root_name
 
 FILE_LINES = 400
 FUNCTION_LINES = 60
@@ -55,20 +56,11 @@ CODE_FOLDERS = (
     "conftest.py",
 )
 TESTS = ("tests/", "conformance/tests/", "conftest.py")
-SHIPPED_PYTHON = ("python/", "conformance/torch_conformance/")
 ANY_DEVICE = "conformance/"  # knows no device's package, so it names none but in its README
 VAGUE = re.compile(r"(^|[_\-])(utils?|helpers?|misc|common|managers?)([_\-]|$)", re.IGNORECASE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 GRAFT = re.compile(r"torch[_-]graft|\bgraft\b|\bGRAFT_", re.IGNORECASE)
 MACHINE_PATH = re.compile(r"(?<![\w.$}/])/(?:root|work|home/\w+|Users/\w+)/")
-PATCHED_ROOTS = ("torch", "copy")
-# Each may be written once, by this file. torch has no registration function for them: its maker of
-# storage methods and its copier make memory by UntypedStorage(n, device=...), which has a fixed list
-# of device types.
-PATCHES = {
-    ("python/torch_graft/ve/__init__.py", "torch.UntypedStorage.ve"),
-    ("python/torch_graft/ve/__init__.py", "copy._deepcopy_dispatch[torch.UntypedStorage]"),
-}
 APPLIER = "conftest.py"  # turns the rows of tests/expectations.toml into marks
 PY_SKIPS = {"skip", "skipif", "skipIf", "skipUnless", "SkipTest", "xfail", "importorskip"}
 
@@ -208,68 +200,6 @@ def vague_names(tree: Tree) -> Iterator[Finding]:
                 )
 
 
-def monkeypatches(tree: Tree) -> Iterator[Finding]:
-    """Writes into a module of torch or into copy's table: assignments, deletions, setattr, sys.modules."""
-    for source in tree.code:
-        if source.path.startswith(SHIPPED_PYTHON) and source.is_python:
-            missing = {target for path, target in PATCHES if path == source.path}
-            names = _patched_names(source.tree)
-            for node in ast.walk(source.tree):
-                for target in _written(node):
-                    text = ast.unparse(target)
-                    if _root(target) not in names:
-                        continue
-                    if text in missing:
-                        missing.remove(text)
-                        continue
-                    text = f"writes {text}: use a registration function of torch"
-                    yield Finding(source.path, getattr(node, "lineno", 1), text)
-            for text in sorted(missing):
-                yield Finding(source.path, 1, f"no longer writes {text}: take it out of PATCHES")
-
-
-def _patched_names(tree: ast.Module) -> set[str]:
-    names = {"torch"}  # sys.modules reaches it without an import
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for one in node.names:
-                root = one.name.split(".")[0]
-                if root in PATCHED_ROOTS:
-                    names.add(one.asname or root)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            root = (node.module or "").split(".")[0]
-            names.update(a.asname or a.name for a in node.names if root in PATCHED_ROOTS)
-    return names
-
-
-def _written(node: ast.AST) -> list[ast.expr]:
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign | ast.Delete):
-        targets = list(node.targets)
-    elif isinstance(node, ast.AugAssign | ast.AnnAssign):
-        targets = [node.target]
-    elif isinstance(node, ast.Call):
-        name = ast.unparse(node.func)
-        if name in ("setattr", "delattr", "object.__setattr__", "type.__setattr__") and node.args:
-            return [node.args[0]]
-        if name.endswith(".__dict__.update"):
-            return [node.func]
-    found = []
-    for target in targets:
-        found += list(target.elts) if isinstance(target, ast.Tuple | ast.List) else [target]
-    return [t for t in found if not isinstance(t, ast.Name)]
-
-
-def _root(node: ast.expr) -> str:
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
-        key = node.slice
-        text = key.value if isinstance(key, ast.Constant) else ast.unparse(key)
-        return str(text).split(".")[0]
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 def driver_lists(tree: Tree) -> Iterator[Finding]:
     """A central file that names two drivers is a list kept beside the folders."""
     central = ("src/", "include/", "python/", "cmake/")
@@ -345,7 +275,7 @@ def _skips(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def _is_pytest(node: ast.Attribute) -> bool:
-    return _root(node) in ("pytest", "unittest")
+    return root_name(node) in ("pytest", "unittest")
 
 
 def one_package_s_names(tree: Tree) -> Iterator[Finding]:
@@ -368,8 +298,8 @@ def machine_paths(tree: Tree) -> Iterator[Finding]:
 
 RULES = [
     file_sizes, function_sizes, special_sizes, include_direction, comment_shares, first_lines,
-    vague_names, monkeypatches, driver_lists, language_share, listed_skips, machine_paths,
-    one_package_s_names, native_names, python_names, *HOUSE_RULES, *SETTING_RULES,
+    vague_names, driver_lists, language_share, listed_skips, machine_paths,
+    one_package_s_names, native_names, python_names, *PATCH_RULES, *HOUSE_RULES, *SETTING_RULES,
 ]  # fmt: skip
 
 

@@ -219,8 +219,8 @@ def _otherwise(source: Source, package: str) -> Iterator[int]:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom):
             whole = [(f"{node.module}.{one.name}", one.asname) for one in node.names]
-            if node.module == f"{package}.version" or any(
-                name == f"{package}.version" and alias != ALIAS for name, alias in whole
+            if node.module == f"{package}.private_names" or any(
+                name == f"{package}.private_names" and alias != ALIAS for name, alias in whole
             ):
                 yield node.lineno
 

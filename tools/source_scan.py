@@ -1,4 +1,4 @@
-# tools/source_scan.py: finds comments and functions in source text, for check_design.py.
+# tools/source_scan.py: finds comments, functions and names in source text, for check_design.py.
 from __future__ import annotations
 
 import ast
@@ -205,3 +205,14 @@ def read_sources(root: Path, paths: list[str]) -> list[Source]:
         except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
             continue
     return sources
+
+
+def root_name(node: ast.expr) -> str:
+    """The name that an expression begins with; of an entry of sys.modules, the module's package."""
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
+        key = node.slice
+        text = key.value if isinstance(key, ast.Constant) else ast.unparse(key)
+        return str(text).split(".")[0]
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""

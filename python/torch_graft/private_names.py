@@ -47,6 +47,7 @@ TORCH: dict[str, Place] = {
     "int8_product": "torch:_int_mm",
     "nested_from_buffer": "torch:_nested_view_from_buffer_copy",
     "neg_view": "torch:_neg_view",
+    "to_copy": "torch:ops.aten._to_copy",
     "storage_address": "torch:UntypedStorage()._cdata",
     "storage_if_alive": "torch:UntypedStorage._new_with_weak_ptr",
     "module_buffers": "torch.nn:Module()._buffers",
@@ -88,7 +89,6 @@ TORCH: dict[str, Place] = {
     "TracingContext": "torch._guards:TracingContext",
     "aot_autograd": "torch._dynamo.backends.common:aot_autograd",
     "functorch_config": "torch._functorch.config",
-    "decompositions": "torch._decomp.decompositions",
     "core_aten_decompositions": "torch._decomp:core_aten_decompositions",
     "min_cut_partition": "torch._functorch.partitioners:min_cut_rematerialization_partition",
     "make_boxed_func": f"{_AOT}.utils:make_boxed_func",
@@ -170,6 +170,11 @@ def found_at(place: str) -> Any:
     for part in owner.split(".") if owner else ():
         found = getattr(found, part)
     return operator.attrgetter(attribute) if of_instances else found
+
+
+def compile_events() -> list[str]:
+    """What PyTorch calls its first compilations where it logs the use of its API."""
+    return ["torch.compile", "torch._dynamo.optimize", "torch._dynamo.export"]
 
 
 def _missing(name: str) -> str:

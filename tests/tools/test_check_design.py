@@ -9,6 +9,7 @@ import pytest
 
 import check_design as design
 import house_rules as house
+import patch_rules as patches
 import setting_rules as settings
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
@@ -53,7 +54,7 @@ PRIVATE = [
     "def f(tensor):\n    return tensor.a()._version\n",
     "def f(x):\n    return getattr(x, '_cdata', None)\n",
     "NAME = 'torch._inductor.codegen'\n",
-    "from torch_graft import version\n",
+    "from torch_graft import private_names\n",
     "from torch_graft.private_names import a\n",
 ]
 
@@ -139,17 +140,26 @@ BAD = [
     (design.vague_names, {"src/runtime/string_utils.cpp": ""}),
     (design.vague_names, {"src/common/a.h": ""}),
     (design.vague_names, {"python/device_manager.py": ""}),
-    (design.monkeypatches, {"python/a.py": "import torch\ntorch.nn.Linear.forward = None\n"}),
-    (design.monkeypatches, {"python/a.py": "from torch import nn as n\nn.Linear.x += 1\n"}),
-    (design.monkeypatches, {"python/a.py": "import torch\nsetattr(torch, 'a', 1)\n"}),
-    (design.monkeypatches, {"python/a.py": "import sys\nsys.modules['torch.graft'] = None\n"}),
-    (design.monkeypatches, {"python/a.py": "import torch\na, torch.b = 1, 2\n"}),
-    (design.monkeypatches, {"python/a.py": "import torch\ndel torch.cuda\n"}),
-    (design.monkeypatches, {"python/a.py": "import copy\ncopy._deepcopy_dispatch[int] = None\n"}),
-    (design.monkeypatches, {"python/a.py": SLOT_PATCHES}),
-    (design.monkeypatches, {SLOT: SLOT_PATCHES + "torch.UntypedStorage.ve = 2\n"}),
-    (design.monkeypatches, {SLOT: SLOT_PATCHES + "torch.UntypedStorage.cuda = 2\n"}),
-    (design.monkeypatches, {SLOT: "import torch\ntorch.UntypedStorage.ve = 1\n"}),
+    (patches.monkeypatches, {"python/a.py": "import torch\ntorch.nn.Linear.forward = None\n"}),
+    (patches.monkeypatches, {"python/a.py": "from torch import nn as n\nn.Linear.x += 1\n"}),
+    (patches.monkeypatches, {"python/a.py": "import torch\nsetattr(torch, 'a', 1)\n"}),
+    (patches.monkeypatches, {"python/a.py": "import sys\nsys.modules['torch.graft'] = None\n"}),
+    (patches.monkeypatches, {"python/a.py": "import torch\na, torch.b = 1, 2\n"}),
+    (patches.monkeypatches, {"python/a.py": "import torch\ndel torch.cuda\n"}),
+    (patches.monkeypatches, {"python/a.py": "import copy\ncopy._deepcopy_dispatch[int] = None\n"}),
+    (patches.monkeypatches, {"python/a.py": SLOT_PATCHES}),
+    (patches.monkeypatches, {SLOT: SLOT_PATCHES + "torch.UntypedStorage.ve = 2\n"}),
+    (patches.monkeypatches, {SLOT: SLOT_PATCHES + "torch.UntypedStorage.cuda = 2\n"}),
+    (patches.monkeypatches, {SLOT: "import torch\ntorch.UntypedStorage.ve = 1\n"}),
+    (patches.import_hooks, {"python/a.py": "import sys\nsys.meta_path.insert(0, None)\n"}),
+    (patches.import_hooks, {"python/a.py": "from sys import path_hooks\n"}),
+    (patches.import_hooks, {"python/a.py": "import builtins\nbuiltins.__import__ = print\n"}),
+    (
+        patches.import_hooks,
+        {
+            "python/a.py": "from importlib import abc\n\n\nclass A(abc.MetaPathFinder):\n    pass\n",
+        },
+    ),
     (
         design.driver_lists,
         {

@@ -1,18 +1,17 @@
 # python/torch_graft/compiler/default_backend.py: torch.compile without a backend means "graft".
-"""Makes the setting as soon as there is a place for it."""
+"""Made before the first compilation, which reads it."""
 
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from torch_graft import private_names as inside
-from torch_graft.compiler.loading import when_loaded
+from torch_graft.compiler.first_compile import before_first_compile
 
 _log = logging.getLogger("torch_graft.compiler")
 
 
-def _set_default(_registry: Any) -> None:
+def _set_default() -> None:
     before = inside.default_backend()
     if before == "inductor":
         inside.set_default_backend("graft")
@@ -22,4 +21,4 @@ def _set_default(_registry: Any) -> None:
 
 def register() -> None:
     """Called once, by attach."""
-    when_loaded(inside.module_of("default_backend"), _set_default)
+    before_first_compile(_set_default)

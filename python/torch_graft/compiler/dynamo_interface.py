@@ -1,7 +1,8 @@
 # python/torch_graft/compiler/dynamo_interface.py: what Dynamo and Inductor are told about the device.
 """Makes a device module's functions mean in compiled functions what torch.cuda's mean there.
 
-Dynamo is not loaded by this: each part is registered when PyTorch loads the module that keeps it.
+Neither is loaded by this: Dynamo's part is registered before the first compilation, Inductor's when
+it asks for code generators.
 """
 
 from __future__ import annotations
@@ -12,34 +13,24 @@ from typing import Any
 import torch
 
 from torch_graft import private_names as inside
-from torch_graft.compiler.loading import when_loaded
+from torch_graft.compiler import inductor
+from torch_graft.compiler.first_compile import before_first_compile
 from torch_graft.device.indices import DeviceLike
-
-_BACKEND = "graft"  # whatever the device type is named
 
 
 def register(name: str, module: ModuleType) -> None:
     """For the device type of this name, whose functions module has. Called once for each, by attach."""
 
-    def interface(_module: Any) -> None:
+    def settings() -> None:
         made = _interface(inside.DeviceInterface, module)
         inside.register_interface_for_device(name, made)
-
-    def context(_module: Any) -> None:
         variable = _device_variable(inside.GenericDeviceVariable, name, module)
         inside.register_device_context_manager(module.device, variable)
-
-    def constants(_module: Any) -> None:
         for function in (module._properties, module.is_available):
             inside.assume_constant_result(function)
 
-    def inductor(_module: Any) -> None:
-        _refuse_inductor(name)
-
-    when_loaded(inside.module_of("DeviceInterface"), interface)
-    when_loaded(inside.module_of("GenericDeviceVariable"), context)
-    when_loaded(inside.module_of("assume_constant_result"), constants)
-    when_loaded(inside.module_of("register_backend_for_device"), inductor)
+    before_first_compile(settings)
+    inductor.devices.append(name)
 
 
 def _interface(base: Any, module: ModuleType) -> Any:
@@ -113,23 +104,3 @@ def _device_variable(base: Any, name: str, module: ModuleType) -> Any:
             return module.device
 
     return DeviceVariable
-
-
-def _refuse_inductor(name: str) -> None:
-    class Refusal(inside.CustomGraphModulePass):
-        def __call__(self, gm: torch.fx.GraphModule) -> None:
-            raise RuntimeError(
-                f"Inductor and AOTInductor write no code for device '{name}'. Call torch.compile "
-                f'without a backend or with backend="{_BACKEND}"; to keep a program, save it with '
-                "torch.export.save and compile it after torch.export.load."
-            )
-
-        def uuid(self) -> str:
-            return "graft"
-
-    class Unreached:
-        """In the place of what writes code: Refusal comes before it."""
-
-        supports_caching = False
-
-    inside.register_backend_for_device(name, Unreached, Unreached, device_custom_pass=Refusal())

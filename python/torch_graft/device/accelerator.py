@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from types import SimpleNamespace, TracebackType
 from typing import Any, NamedTuple
@@ -296,7 +297,16 @@ def _get_generator(device: torch.device) -> torch.Generator:
     return _C.default_generator(device_index(device, optional=True))
 
 
+def _inductor_backend_init() -> None:
+    """Inductor calls it when it first compiles; before 2.15 it looks for Scheduling then."""
+    from torch_graft.compiler import inductor
+
+    inductor.refuse()
+
+
 def __getattr__(name: str) -> Any:
+    if name == "Scheduling" and inside.module_of("register_backend_for_device") in sys.modules:
+        _inductor_backend_init()
     # Both change while the process runs: a driver may be loaded, a device opened.
     if name == "default_generators":
         return tuple(_C.default_generator(i) for i in range(device_count()))

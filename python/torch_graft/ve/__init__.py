@@ -45,7 +45,6 @@ def attach() -> None:
         )
         return
     from torch_graft.compiler import dynamo_interface
-    from torch_graft.compiler.loading import when_loaded
     from torch_graft.device import module as device_module
     from torch_graft.ve import autograd_other, module
 
@@ -55,7 +54,7 @@ def attach() -> None:
     device_module.load_parts(made)
     _add_methods()
     dynamo_interface.register(NAME, module)
-    when_loaded(inside.module_of("decompositions"), autograd_other.settle)
+    autograd_other.settle()
     torch.serialization.register_package(_PRIORITY, _tag, _restore)
     _attached = True
     _log.info("torch.device('%s') attached", NAME)
@@ -77,7 +76,7 @@ def _add_methods() -> None:
 
 def _replace_storage_methods() -> None:
     """The storage's method that PyTorch makes, and the copier of deepcopy, ask for memory by
-    UntypedStorage(bytes, device=...), which knows no ve devices. tools/check_design.py names both."""
+    UntypedStorage(bytes, device=...), which knows no ve devices. tools/patch_rules.py names both."""
     import copy
 
     import torch

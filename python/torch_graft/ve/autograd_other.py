@@ -18,8 +18,8 @@ OPERATORS = (
 )  # fmt: skip
 
 
-def settle(_decompositions: Any) -> None:
-    """Called once, when torch's decompositions are loaded, which has Python's ways."""
+def settle() -> None:
+    """Called once, by attach. REQUIRES: torch's decompositions are loaded, as by `import torch`."""
     keys = inside.DispatchKey
     for name in OPERATORS:
         operator: Any = getattr(torch.ops.aten, name).default

@@ -79,4 +79,5 @@ PYBIND11_MODULE(_C, module) {
   bind_optimize(module);
   bind_compiled_graphs(module);
   bind_ve(module);
+  bind_first_compile(module);
 }

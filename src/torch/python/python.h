@@ -19,6 +19,7 @@ void bind_compiler(pybind11::module& module);
 void bind_optimize(pybind11::module& module);
 void bind_compiled_graphs(pybind11::module& module);
 void bind_ve(pybind11::module& module);
+void bind_first_compile(pybind11::module& module);
 
 // Defines module.name as f, a function without captures: called without Python's lock, its errors
 // and warnings become Python's.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
@@ -199,16 +200,62 @@ def test_inductor_by_name_says_what_to_use(device: str, tmp_path: Path) -> None:
 
 
 _LAZY = """
-import sys, torch
+import sys
+import torch
 torch.ones(2, device=NAME)
 assert not [name for name in sys.modules if name.startswith(("torch._dynamo", "torch._inductor"))]
+FIRST
 from torch._dynamo.device_interface import get_interface_for_device
-print(get_interface_for_device(NAME).Stream)
+print(get_interface_for_device(NAME).Stream, torch.compiler.get_default_backend())
 """
 
+FIRST = {
+    "compile": "torch.compile(abs)",
+    "decorator": "@torch.compile\ndef f(x):\n    return x",
+    "method": "torch.nn.Linear(1, 1).compile()",
+    "Dynamo loaded before": "import torch._dynamo; torch.compile(abs)",
+    "optimize": "import torch._dynamo; torch._dynamo.optimize('eager')",
+    "export": "import torch._dynamo; torch._dynamo.export(lambda x: x + 1)(torch.ones(1))",
+}
 
-def test_nothing_of_it_loads_dynamo(device: str) -> None:
-    done = subprocess.run([sys.executable, "-c", f"NAME = '{device}'{_LAZY}"], capture_output=True,
-                          text=True)  # fmt: skip
+
+@pytest.mark.parametrize("first", FIRST)
+def test_the_settings_are_made_before_the_first_compilation(first: str, device: str) -> None:
+    program = f"NAME = '{device}'{_LAZY.replace('FIRST', FIRST[first])}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "Stream" in done.stdout
+    assert done.stdout.endswith("graft\n")
+
+
+def test_the_hooks_of_imports_are_as_without_graft() -> None:
+    program = "import sys, torch; print([type(one) for one in (*sys.meta_path, *sys.path_hooks)])"
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": autoload},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for autoload in "01"
+    }  # fmt: skip
+    assert len(said) == 1
+
+
+def test_what_pytorch_logs_of_its_use_is_still_printed(device: str) -> None:
+    program = "import torch; torch.compile(abs)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          env={**os.environ, "PYTORCH_API_USAGE_STDERR": "1"})  # fmt: skip
+    assert "PYTORCH_API_USAGE torch.compile\n" in done.stderr
+
+
+def test_a_setting_that_fails_is_reported_and_the_compilation_goes_on() -> None:
+    program = """
+import torch
+from torch_graft.compiler import first_compile
+def fails():
+    raise RuntimeError("no such setting")
+first_compile.before_first_compile(fails)
+print(torch.compile(lambda x: x + 1)(torch.ones(1)).item())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "2.0\n"
+    assert "no such setting" in done.stderr

@@ -142,7 +142,7 @@ def test_a_graph_that_is_not_compiled(records: Callable[[str], list[str]]) -> No
 
 
 def test_the_default_backend(python: Interpret) -> None:
-    lines = asked(python, "import torch._dynamo")
+    lines = asked(python, "import torch; torch.compile(abs)")
     said = "DEBUG torch_graft.compiler: the default backend of torch.compile "
     assert f"{said}was 'inductor' and is 'graft'" in lines
 
