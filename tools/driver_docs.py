@@ -1,8 +1,8 @@
-# tools/driver_docs.py: writes docs/generated/driver-abi.md from the lists in include/graft/driver.h.
-"""Turns the rules, statuses, element types and slots of driver.h into one page.
+# tools/driver_docs.py: writes docs/generated/driver-abi.md from the lists in include/graft's headers.
+"""Turns the rules, statuses, element types and slots of driver.h and extensions.h into one page.
 
 Usage: tools/driver_docs.py [--check]. With --check nothing is written; the exit code is 1 when the
-page differs from what the header says.
+page differs from what the headers say.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = ROOT / "include" / "graft" / "driver.h"
+EXTENSIONS = ROOT / "include" / "graft" / "extensions.h"
 PAGE = ROOT / "docs/generated/driver-abi.md"
 
 
@@ -24,10 +25,22 @@ class Slot(NamedTuple):
     contract: str
 
 
+class Extension(NamedTuple):
+    name: str
+    version: str
+    contract: str
+    slots: list[Slot]
+
+
 def plain(comment: str) -> str:
     """The words of a comment, on one line."""
     words = re.sub(r"^\s*\*", "", comment, flags=re.MULTILINE).split()
     return " ".join(words)
+
+
+def paragraphs(comment: str) -> str:
+    """The same, with the empty lines between its paragraphs."""
+    return "\n\n".join(plain(part) for part in re.split(r"\n\s*\*\s*\n", comment))
 
 
 def list_body(text: str, macro: str) -> str:
@@ -42,8 +55,8 @@ def list_body(text: str, macro: str) -> str:
     return "\n".join(body)
 
 
-def read_slots(text: str) -> list[Slot]:
-    body = list_body(text, "GRAFT_DRIVER_SLOTS")
+def read_slots(text: str, macro: str = "GRAFT_DRIVER_SLOTS") -> list[Slot]:
+    body = list_body(text, macro)
     pattern = re.compile(
         r"(?:/\*(.*?)\*/\s*)?SLOT\((\w+),\s*(\w+),\s*\((.*?)\)\)(?=\s*(?:/\*|SLOT|$))", re.S
     )
@@ -52,8 +65,24 @@ def read_slots(text: str) -> list[Slot]:
         tidy = re.sub(r"\s*\*\s*", "* ", " ".join(parameters.split()))
         slots.append(Slot(presence == "REQUIRED", name, tidy, plain(comment)))
     if len(slots) != body.count("SLOT("):
-        raise SystemExit(f"{HEADER.name}: {body.count('SLOT(')} slots, {len(slots)} understood")
+        raise SystemExit(f"{macro}: {body.count('SLOT(')} slots, {len(slots)} understood")
     return slots
+
+
+def read_extensions(text: str) -> list[Extension]:
+    extensions = []
+    for _, (name, version, macro) in read_rows(text, "GRAFT_EXTENSIONS", "EXTENSION", 3):
+        above = text[: text.index(f"#define {macro}(")].rstrip()
+        contract = paragraphs(above[above.rindex("/*") + 2 : -2])
+        contract = contract.removeprefix(f"Extension graft.{name}").lstrip(".: ")
+        extensions.append(Extension(f"graft.{name}", version, contract, read_slots(text, macro)))
+    return extensions
+
+
+def read_opening(text: str) -> str:
+    """What the comment at a header's top says behind its first line."""
+    opening = text[: text.index("*/")]
+    return paragraphs(opening[opening.index("\n *\n") + 3 :])
 
 
 def read_rules(text: str) -> str:
@@ -88,7 +117,23 @@ def slot_lines(slots: list[Slot]) -> list[str]:
     return lines
 
 
-def page(text: str) -> str:
+def extension_lines(text: str) -> list[str]:
+    lines = ["## Extensions", "", read_opening(text), ""]
+    for extension in read_extensions(text):
+        needed = sum(slot.required for slot in extension.slots)
+        lines += [
+            f"## Extension {extension.name}, version {extension.version}",
+            "",
+            extension.contract[0].upper() + extension.contract[1:],
+            "",
+            f"{len(extension.slots)} slots; {needed} are required.",
+            "",
+            *slot_lines(extension.slots),
+        ]
+    return lines
+
+
+def page(text: str, extensions: str) -> str:
     versions = dict(re.findall(r"#define GRAFT_ABI_(MAJOR|MINOR) (\d+)u", text))
     slots = read_slots(text)
     required = [slot for slot in slots if slot.required]
@@ -96,7 +141,7 @@ def page(text: str) -> str:
     lines = [
         f"# The driver ABI, version {versions['MAJOR']}.{versions['MINOR']}",
         "",
-        "Made from `include/graft/driver.h` by `tools/driver_docs.py`; edit the header, not this page.",
+        "Made from `include/graft/driver.h` and `extensions.h` by `tools/driver_docs.py`; edit the headers, not this page.",
         "",
         f"A driver exports `graft_driver_query`, which fills a table of {len(slots)} slots: "
         f"{len(required)} are required, {len(optional)} may be left out.",
@@ -112,6 +157,7 @@ def page(text: str) -> str:
         "## Optional slots",
         "",
         *slot_lines(optional),
+        *extension_lines(extensions),
         "## Statuses",
         "",
         "| number | name | meaning |",
@@ -131,7 +177,7 @@ def page(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    made = page(HEADER.read_text())
+    made = page(HEADER.read_text(), EXTENSIONS.read_text())
     if arguments == ["--check"]:
         if PAGE.exists() and PAGE.read_text() == made:
             return 0

@@ -342,10 +342,10 @@ typedef struct graft_driver_table {
   const char* name; /* short and unique, such as "host"; names the driver in GRAFT_DEVICES */
   GRAFT_DRIVER_SLOTS(GRAFT_DECLARE_SLOT)
 } graft_driver_table;
-#undef GRAFT_DECLARE_SLOT
 
 #define GRAFT_COUNT_SLOT(presence, name, parameters) +1u
-#define GRAFT_SLOT_COUNT (0u GRAFT_DRIVER_SLOTS(GRAFT_COUNT_SLOT))
+#define GRAFT_COUNT_SLOTS(SLOTS) (0u SLOTS(GRAFT_COUNT_SLOT))
+#define GRAFT_SLOT_COUNT GRAFT_COUNT_SLOTS(GRAFT_DRIVER_SLOTS)
 #define GRAFT_TABLE_PRELUDE_BYTES offsetof(graft_driver_table, device_count)
 
 GRAFT_STATIC_ASSERT(sizeof(void (*)(void)) == 8, "the ABI is for 64-bit machines");

@@ -1,9 +1,16 @@
 /* include/graft/extensions.h: tables by which a driver offers its vendor's libraries.
  *
- * Only a driver that offers such a library includes this header; each extension is optional. Graft
- * asks for a table through the slot "extension", by name and version. The rules of graft/driver.h
- * hold. A descriptor makes a plan (slow, may compile); plan_execute queues the plan's work and
- * allocates nothing. Several threads may execute one plan at once. plan_destroy ends a plan. */
+ * Only a driver that offers such a library includes graft/extensions.h; each extension is optional.
+ * Graft asks for a table through the slot "extension", by name and version. The rules of
+ * graft/driver.h hold, and the lists of slots read as the one there. A descriptor makes a plan
+ * (slow, may compile); plan_execute queues the plan's work and allocates nothing. Several threads
+ * may execute one plan at once. plan_destroy ends a plan.
+ *
+ * Graft asks once for each table and copies the slots that both sides know. An OPTIONAL slot may be
+ * NULL or beyond slot_count. Graft refuses a table that lacks a REQUIRED slot, is not aligned to 8
+ * bytes or claims more than GRAFT_MAX_EXTENSION_SLOTS slots, and a slot "extension" that fails: one
+ * line on standard error names the driver, the extension and the fault. Then Graft works as if the
+ * driver lacked the extension. */
 #ifndef GRAFT_EXTENSIONS_H_
 #define GRAFT_EXTENSIONS_H_
 
@@ -111,29 +118,29 @@ typedef struct graft_execution {
   graft_address workspace;
 } graft_execution;
 
-/* Extension "graft.blas", version 1. */
-typedef struct graft_blas_table {
-  uint32_t slot_count; /* 3 */
-  uint32_t unused;
-  /* Makes a plan. UNSUPPORTED if the library cannot compute it: Graft then uses its kernels. */
-  graft_status (*matmul_plan)(graft_device device, const graft_matmul* matmul,
-                              graft_plan_needs* out_needs, graft_plan* out_plan);
-  graft_status (*plan_execute)(graft_stream stream, graft_plan plan,
-                               const graft_execution* execution);
-  graft_status (*plan_destroy)(graft_plan plan);
-} graft_blas_table;
+/* Extension graft.blas. Without it Graft multiplies by its kernels. */
+#define GRAFT_BLAS_SLOTS(SLOT)                                                                   \
+  /* Makes a plan. UNSUPPORTED if the library cannot compute it: Graft then uses its kernels. */ \
+  SLOT(REQUIRED, matmul_plan,                                                                    \
+       (graft_device device, const graft_matmul* matmul, graft_plan_needs* out_needs,            \
+        graft_plan* out_plan))                                                                   \
+  /* Queues the plan's work. */                                                                  \
+  SLOT(REQUIRED, plan_execute,                                                                   \
+       (graft_stream stream, graft_plan plan, const graft_execution* execution))                 \
+  /* Ends a plan. */                                                                             \
+  SLOT(REQUIRED, plan_destroy, (graft_plan plan))
 
-/* Extension "graft.dnn", version 1. */
-typedef struct graft_dnn_table {
-  uint32_t slot_count; /* 3 */
-  uint32_t unused;
-  /* As matmul_plan. */
-  graft_status (*convolution_plan)(graft_device device, const graft_convolution* convolution,
-                                   graft_plan_needs* out_needs, graft_plan* out_plan);
-  graft_status (*plan_execute)(graft_stream stream, graft_plan plan,
-                               const graft_execution* execution);
-  graft_status (*plan_destroy)(graft_plan plan);
-} graft_dnn_table;
+/* Extension graft.dnn. Without it Graft convolves by its kernels. */
+#define GRAFT_DNN_SLOTS(SLOT)                                                                   \
+  /* As matmul_plan. */                                                                         \
+  SLOT(REQUIRED, convolution_plan,                                                              \
+       (graft_device device, const graft_convolution* convolution, graft_plan_needs* out_needs, \
+        graft_plan* out_plan))                                                                  \
+  /* As in graft.blas. */                                                                       \
+  SLOT(REQUIRED, plan_execute,                                                                  \
+       (graft_stream stream, graft_plan plan, const graft_execution* execution))                \
+  /* As in graft.blas. */                                                                       \
+  SLOT(REQUIRED, plan_destroy, (graft_plan plan))
 
 /* The device's work for one command, or for a part of one. The driver sets struct_size. */
 typedef struct graft_trace_event {
@@ -147,28 +154,24 @@ typedef struct graft_trace_event {
 /* Takes count events, which emit reads during the call. On any thread; calls no slot. */
 typedef void (*graft_emit_trace)(void* context, const graft_trace_event* events, uint64_t count);
 
-/* Extension "graft.profiler", version 1. Without it Graft times commands by events. */
-typedef struct graft_profiler_table {
-  uint32_t slot_count; /* 2 */
-  uint32_t unused;
-  /* After this call the driver reports every finished copy, fill, launch and plan of the device
-   * through emit, before stream_synchronize returns. BUSY if the device is already traced. */
-  graft_status (*trace_start)(graft_device device, graft_emit_trace emit, void* context);
-  /* Ends the trace: no call of emit follows. Unfinished commands are not reported. */
-  graft_status (*trace_stop)(graft_device device);
-} graft_profiler_table;
+/* Extension graft.profiler. Without it Graft times commands by events. */
+#define GRAFT_PROFILER_SLOTS(SLOT)                                                               \
+  /* After this call the driver reports every finished copy, fill, launch and plan of the device \
+   * through emit, before stream_synchronize returns. BUSY if the device is already traced. */   \
+  SLOT(REQUIRED, trace_start, (graft_device device, graft_emit_trace emit, void* context))       \
+  /* Ends the trace: no call of emit follows. Unfinished commands are not reported. */           \
+  SLOT(REQUIRED, trace_stop, (graft_device device))
 
-/* Extension "graft.programs", version 1: for a blob that takes longer to make than its program. */
-typedef struct graft_programs_table {
-  uint32_t slot_count; /* 2 */
-  uint32_t unused;
-  /* Makes a program that can run, as program_compile and program_load do, with their errors. */
-  graft_status (*program_build)(graft_device device, const char* source, size_t source_bytes,
-                                const char* options, graft_program* out_program);
-  /* Writes the blob of program_build's program, for program_load. Slow: any thread may call this
-   * while others use the device and the program. Graft does not unload the program meanwhile. */
-  graft_status (*program_save)(graft_program program, graft_sink blob);
-} graft_programs_table;
+/* Extension graft.programs: for a blob that takes longer to make than its program. Without it Graft
+ * calls program_compile and program_load. */
+#define GRAFT_PROGRAMS_SLOTS(SLOT)                                                                \
+  /* Makes a program that can run, as program_compile and program_load do, with their errors. */  \
+  SLOT(REQUIRED, program_build,                                                                   \
+       (graft_device device, const char* source, size_t source_bytes, const char* options,        \
+        graft_program* out_program))                                                              \
+  /* Writes the blob of program_build's program, for program_load. Slow: any thread may call this \
+   * while others use the device and the program. Graft does not unload the program meanwhile. */ \
+  SLOT(REQUIRED, program_save, (graft_program program, graft_sink blob))
 
 /* A device address of a graph: the launch's base number `base`, plus offset. */
 typedef struct graft_place {
@@ -207,20 +210,19 @@ typedef struct graft_command {
 
 typedef struct graft_graph_s* graft_graph;
 
-/* Extension "graft.graphs", version 1: many commands in one call. Without it, or if graph_create
- * returns UNSUPPORTED, Graft queues the commands one by one. */
-typedef struct graft_graphs_table {
-  uint32_t slot_count; /* 3 */
-  uint32_t unused;
-  graft_status (*graph_create)(graft_device device, const graft_command* commands, uint32_t count,
-                               graft_graph* out_graph);
-  /* Queues the commands in their order. Several launches of one graph may run at once. If a command
-   * is refused, the commands before it stay queued. */
-  graft_status (*graph_launch)(graft_stream stream, graft_graph graph, const graft_address* bases,
-                               uint32_t base_count);
-  /* Earlier launches still run to their end. */
-  graft_status (*graph_destroy)(graft_graph graph);
-} graft_graphs_table;
+/* Extension graft.graphs: many commands in one call. Without it, or if graph_create returns
+ * UNSUPPORTED, Graft queues the commands one by one. */
+#define GRAFT_GRAPHS_SLOTS(SLOT)                                                                  \
+  /* Makes a graph of count commands, in their order. */                                          \
+  SLOT(REQUIRED, graph_create,                                                                    \
+       (graft_device device, const graft_command* commands, uint32_t count,                       \
+        graft_graph* out_graph))                                                                  \
+  /* Queues the commands in their order. Several launches of one graph may run at once. If one is \
+   * refused, the commands before it stay queued. */                                              \
+  SLOT(REQUIRED, graph_launch,                                                                    \
+       (graft_stream stream, graft_graph graph, const graft_address* bases, uint32_t base_count)) \
+  /* Ends a graph. Earlier launches still run to their end. */                                    \
+  SLOT(REQUIRED, graph_destroy, (graft_graph graph))
 
 /* Processes (or devices of one process) that compute together, each as a rank of the group. */
 typedef struct graft_group_s* graft_group;
@@ -240,7 +242,7 @@ typedef enum graft_reduction {
   GRAFT_REDUCE_BIT_XOR = 7
 } graft_reduction;
 
-/* Extension "graft.collectives", version 1.
+/* Extension graft.collectives. Without it Graft stages tensors through host memory.
  *
  * A slot queues its command and does not wait. Every rank queues the same commands in the same
  * order (sends and receives: those between the same two ranks). A group serves one stream at a
@@ -254,52 +256,94 @@ typedef enum graft_reduction {
  * root): the text names both. TIMEOUT if a rank died, left, aborted or was too late: the text names
  * the rank. After a late error every command of the group fails. At the call, on all ranks alike:
  * UNSUPPORTED if the library cannot take the dtype or reduction. */
-typedef struct graft_collectives_table {
-  uint32_t slot_count; /* 13 */
-  uint32_t unused;
-  /* Writes a fresh id, GRAFT_GROUP_ID_BYTES, on rank 0; Graft passes it to the other ranks. */
-  graft_status (*group_id)(graft_device device, uint8_t* out_id);
-  /* Waits until all ranks have called it. TIMEOUT if timeout_ns ends first: last_message names the
-   * missing ranks. timeout_ns also bounds each later command, from the start of its run.
-   * UNSUPPORTED if the library cannot reach all ranks. */
-  graft_status (*group_create)(graft_device device, const uint8_t* id, uint32_t rank, uint32_t size,
-                               int64_t timeout_ns, graft_group* out_group);
-  /* Any thread. Running and later commands of the group fail late, on all ranks. */
-  graft_status (*group_abort)(graft_group group);
-  /* Destroys a group that no unfinished command of this rank uses. */
-  graft_status (*group_destroy)(graft_group group);
-  /* receive = the reduction of every rank's send. */
-  graft_status (*all_reduce)(graft_stream stream, graft_group group, graft_address send,
-                             graft_address receive, uint64_t count, uint32_t dtype,
-                             uint32_t reduction, uint32_t tag);
-  /* As all_reduce, but writes only root's receive. */
-  graft_status (*reduce)(graft_stream stream, graft_group group, graft_address send,
-                         graft_address receive, uint64_t count, uint32_t dtype, uint32_t reduction,
-                         uint32_t root, uint32_t tag);
-  /* receive = root's send, on every rank; reads only root's send. */
-  graft_status (*broadcast)(graft_stream stream, graft_group group, graft_address send,
-                            graft_address receive, uint64_t count, uint32_t dtype, uint32_t root,
-                            uint32_t tag);
-  /* receive (size * count elements) = every rank's send, in the order of the ranks. */
-  graft_status (*all_gather)(graft_stream stream, graft_group group, graft_address send,
-                             graft_address receive, uint64_t count, uint32_t dtype, uint32_t tag);
-  /* receive = the rank's part of the reduction of every rank's send (size * count elements). */
-  graft_status (*reduce_scatter)(graft_stream stream, graft_group group, graft_address send,
-                                 graft_address receive, uint64_t count, uint32_t dtype,
-                                 uint32_t reduction, uint32_t tag);
-  /* peer receives the same count and dtype. A rank may send to itself in a batch only. */
-  graft_status (*send)(graft_stream stream, graft_group group, graft_address address,
-                       uint64_t count, uint32_t dtype, uint32_t peer, uint32_t tag);
-  graft_status (*receive)(graft_stream stream, graft_group group, graft_address address,
-                          uint64_t count, uint32_t dtype, uint32_t peer, uint32_t tag);
-  /* The thread's sends and receives until batch_end, on one stream, become one command with the
-   * first one's tag; none of them waits for another. The group takes no other command meanwhile.
-   * batch_end counts as a call on that stream (rule 4). */
-  graft_status (*batch_begin)(graft_group group);
-  graft_status (*batch_end)(graft_group group);
-} graft_collectives_table;
+#define GRAFT_COLLECTIVES_SLOTS(SLOT)                                                             \
+  /* Writes a fresh id, GRAFT_GROUP_ID_BYTES, on rank 0; Graft passes it to the other ranks. */   \
+  SLOT(REQUIRED, group_id, (graft_device device, uint8_t * out_id))                               \
+  /* Waits until all ranks have called it. TIMEOUT if timeout_ns ends first: last_message names   \
+   * the missing ranks. timeout_ns also bounds each later command, from the start of its run.     \
+   * UNSUPPORTED if the library cannot reach all ranks. */                                        \
+  SLOT(REQUIRED, group_create,                                                                    \
+       (graft_device device, const uint8_t* id, uint32_t rank, uint32_t size, int64_t timeout_ns, \
+        graft_group* out_group))                                                                  \
+  /* Any thread. Running and later commands of the group fail late, on all ranks. */              \
+  SLOT(REQUIRED, group_abort, (graft_group group))                                                \
+  /* Destroys a group that no unfinished command of this rank uses. */                            \
+  SLOT(REQUIRED, group_destroy, (graft_group group))                                              \
+  /* receive = the reduction of every rank's send. */                                             \
+  SLOT(REQUIRED, all_reduce,                                                                      \
+       (graft_stream stream, graft_group group, graft_address send, graft_address receive,        \
+        uint64_t count, uint32_t dtype, uint32_t reduction, uint32_t tag))                        \
+  /* As all_reduce, but writes only root's receive. */                                            \
+  SLOT(REQUIRED, reduce,                                                                          \
+       (graft_stream stream, graft_group group, graft_address send, graft_address receive,        \
+        uint64_t count, uint32_t dtype, uint32_t reduction, uint32_t root, uint32_t tag))         \
+  /* receive = root's send, on every rank; reads only root's send. */                             \
+  SLOT(REQUIRED, broadcast,                                                                       \
+       (graft_stream stream, graft_group group, graft_address send, graft_address receive,        \
+        uint64_t count, uint32_t dtype, uint32_t root, uint32_t tag))                             \
+  /* receive (size * count elements) = every rank's send, in the order of the ranks. */           \
+  SLOT(REQUIRED, all_gather,                                                                      \
+       (graft_stream stream, graft_group group, graft_address send, graft_address receive,        \
+        uint64_t count, uint32_t dtype, uint32_t tag))                                            \
+  /* receive = the rank's part of the reduction of every rank's send (size * count elements). */  \
+  SLOT(REQUIRED, reduce_scatter,                                                                  \
+       (graft_stream stream, graft_group group, graft_address send, graft_address receive,        \
+        uint64_t count, uint32_t dtype, uint32_t reduction, uint32_t tag))                        \
+  /* peer receives the same count and dtype. A rank may send to itself in a batch only. */        \
+  SLOT(REQUIRED, send,                                                                            \
+       (graft_stream stream, graft_group group, graft_address address, uint64_t count,            \
+        uint32_t dtype, uint32_t peer, uint32_t tag))                                             \
+  /* peer sends the same count and dtype. */                                                      \
+  SLOT(REQUIRED, receive,                                                                         \
+       (graft_stream stream, graft_group group, graft_address address, uint64_t count,            \
+        uint32_t dtype, uint32_t peer, uint32_t tag))                                             \
+  /* The thread's sends and receives until batch_end, on one stream, become one command with      \
+   * the first one's tag; none of them waits for another. The group takes no other command        \
+   * meanwhile. */                                                                                \
+  SLOT(REQUIRED, batch_begin, (graft_group group))                                                \
+  /* Ends the batch. Counts as a call on that stream (rule 4). */                                 \
+  SLOT(REQUIRED, batch_end, (graft_group group))
 
-GRAFT_STATIC_ASSERT(sizeof(graft_collectives_table) == 8 + 8 * 13, "slots are dense");
+/* The extensions. EXTENSION(name, version, slots): Graft asks for "graft.name" of that version and
+ * gets a graft_name_table. A list grows at its end, by OPTIONAL slots. */
+#define GRAFT_EXTENSIONS(EXTENSION)            \
+  EXTENSION(blas, 1, GRAFT_BLAS_SLOTS)         \
+  EXTENSION(dnn, 1, GRAFT_DNN_SLOTS)           \
+  EXTENSION(profiler, 1, GRAFT_PROFILER_SLOTS) \
+  EXTENSION(programs, 1, GRAFT_PROGRAMS_SLOTS) \
+  EXTENSION(graphs, 1, GRAFT_GRAPHS_SLOTS)     \
+  EXTENSION(collectives, 1, GRAFT_COLLECTIVES_SLOTS)
+
+/* The tables. slot_count: the slots that the driver's header has. */
+#define GRAFT_DECLARE_TABLE(name, version, SLOTS)                                       \
+  typedef struct graft_##name##_table {                                                 \
+    uint32_t slot_count;                                                                \
+    uint32_t unused;                                                                    \
+    SLOTS(GRAFT_DECLARE_SLOT)                                                           \
+  } graft_##name##_table;                                                               \
+  GRAFT_STATIC_ASSERT(sizeof(graft_##name##_table) == 8 + 8 * GRAFT_COUNT_SLOTS(SLOTS), \
+                      "slots are dense");
+GRAFT_EXTENSIONS(GRAFT_DECLARE_TABLE)
+#undef GRAFT_DECLARE_TABLE
+
+/* The prelude of each table. First fields of a driver's table: static const graft_dnn_table t = {
+ * GRAFT_EXTENSION_PRELUDE(GRAFT_DNN_SLOTS), convolution_plan, plan_execute, plan_destroy}; */
+#define GRAFT_EXTENSION_PRELUDE(SLOTS) GRAFT_COUNT_SLOTS(SLOTS), 0u
+#define GRAFT_EXTENSION_PRELUDE_BYTES offsetof(graft_blas_table, matmul_plan)
+
+/* Most slots that Graft believes a table to have. */
+#define GRAFT_MAX_EXTENSION_SLOTS 256u
+
+GRAFT_STATIC_ASSERT(GRAFT_EXTENSION_PRELUDE_BYTES == 8, "the tables' prelude is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_tensor) == 136, "the tensor's layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_epilogue) == 16, "the epilogue's layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_matmul) == 488, "the matmul's layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_convolution) == 576, "the convolution's layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_plan_needs) == 16, "the needs' layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_execution) == 72, "the execution's layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_trace_event) == 40, "the trace event's layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_place) == 16, "the place's layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_command) == 80, "the command's layout is frozen");
 
 #ifdef __cplusplus
 }

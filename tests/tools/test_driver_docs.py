@@ -47,7 +47,24 @@ def test_changed_contract_changes_the_page() -> None:
     text = driver_docs.HEADER.read_text()
     changed = text.replace("Number of devices.", "0 is the usual answer.")
     assert changed != text
-    assert "0 is the usual answer" in driver_docs.page(changed)
+    extensions = driver_docs.EXTENSIONS.read_text()
+    assert "0 is the usual answer" in driver_docs.page(changed, extensions)
+    changed = extensions.replace("Ends the trace:", "The trace has an end:")
+    assert changed != extensions
+    assert "The trace has an end:" in driver_docs.page(text, changed)
+
+
+def test_every_extension_stands_on_the_page() -> None:
+    text = driver_docs.EXTENSIONS.read_text()
+    extensions = driver_docs.read_extensions(text)
+    lists = re.findall(r"#define (GRAFT_\w+_SLOTS)\(SLOT\)", text)
+    assert len(extensions) == len(lists) > 5
+    for extension in extensions:
+        assert "ithout it" in extension.contract, extension.name
+        assert extension.slots
+        for slot in extension.slots:
+            assert slot.contract.endswith("."), slot.name
+            assert slot.required or "Default:" in slot.contract, slot.name
 
 
 def changelog() -> dict[str, str]:
@@ -74,5 +91,7 @@ def test_the_changelog_has_every_minor_and_every_slot() -> None:
         since = re.search(r"Since (0\.\d+)\.", slot.contract)
         if since:
             assert named[slot.name] == since[1], slot.name
+    for extension in driver_docs.read_extensions(driver_docs.EXTENSIONS.read_text()):
+        assert any(f"`{extension.name}`" in text for text in sections.values()), extension.name
     first = [slot for slot in slots if named[slot.name] == "0.1"]
     assert f"{len(first)} slots, of which {sum(slot.required for slot in first)} are required" in sections["0.1"]  # fmt: skip
