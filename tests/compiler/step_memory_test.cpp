@@ -77,8 +77,7 @@ TEST(StepMemory, StretchesAreGivenAgain) {
   run_passes(graph, inference_passes());
   GivingHost host;
   Executor executor(graph, host, stream());
-  const bool graphs =
-      graft::test::device().driver().extension<graft_graphs_table>("graft.graphs", 1) != nullptr;
+  const bool graphs = graft::test::device().driver().extension<graft_graphs_table>() != nullptr;
   std::vector<std::unique_ptr<Given>> calls;
   uint64_t commands = 0;  // of the first run, which gives them one by one
   for (uint64_t round = 0; round < 5; ++round) {

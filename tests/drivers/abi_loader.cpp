@@ -27,6 +27,19 @@ bool reads_properties(const graft::Driver& driver) {
   return room.properties.compute_units == 3;
 }
 
+// Prints each slot of an extension's table with what it returns.
+template <class Table>
+void print_table(const graft::Driver& driver) {
+  const auto* table = driver.extension<Table>();
+  if (table == nullptr) return;
+  const graft::TableFacts& facts = graft::table_facts<Table>;
+  for (size_t i = 0; i < facts.slots.size(); ++i) {
+    graft_status (*slot)() = nullptr;
+    std::memcpy(&slot, reinterpret_cast<const char*>(table + 1) - (facts.slots.size() - i) * 8, 8);
+    std::printf("%s %s %d\n", facts.name, facts.slots[i].name, slot == nullptr ? 0 : slot());
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -51,6 +64,8 @@ int main(int count, char** words) {
 #define GRAFT_LOOK(presence, name, parameters) \
   if (table.name == nullptr) std::printf("empty " #name "\n");
   GRAFT_DRIVER_SLOTS(GRAFT_LOOK)
+#define GRAFT_PRINT(name, version, SLOTS) print_table<graft_##name##_table>(*driver);
+  GRAFT_EXTENSIONS(GRAFT_PRINT)
   if (std::memcmp(sent, got, sizeof sent) != 0 || !reads_properties(*driver)) return 1;
   std::puts("round trip ok");
   return 0;

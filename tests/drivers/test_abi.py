@@ -3,16 +3,29 @@
 import itertools
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = ROOT / "include/graft/driver.h"
+EXTENSIONS = ROOT / "include/graft/extensions.h"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
 # Slots more, or fewer, than this minor has: 0.2 had three fewer, 0.3 one.
 VARIANTS = {"0.2": -3, "0.3": -1, "current": 0, "newer": 2}
 MINORS = {-3: -2, -1: -1, 0: 0, 2: 1}
+BY_HAND = "by hand"  # a driver of 0.4, whose tables of extensions no list made
+# The slots of extensions in 0.4: drivers that were built then rely on their order.
+TABLES = {
+    "graft.blas": "matmul_plan plan_execute plan_destroy",
+    "graft.dnn": "convolution_plan plan_execute plan_destroy",
+    "graft.profiler": "trace_start trace_stop",
+    "graft.programs": "program_build program_save",
+    "graft.graphs": "graph_create graph_launch graph_destroy",
+    "graft.collectives": "group_id group_create group_abort group_destroy all_reduce reduce "
+    "broadcast all_gather reduce_scatter send receive batch_begin batch_end",
+}
 
 
 def run(*command: object) -> str:
@@ -76,29 +89,42 @@ def header_with_slots(change: int) -> str:
     return re.sub(r"GRAFT_ABI_MINOR \d+u", f"GRAFT_ABI_MINOR {minor}u", text)
 
 
+def extensions_with_slots(change: int) -> str:
+    """extensions.h as a minor that adds so many slots to each list has it."""
+
+    def grown(found: re.Match[str]) -> str:
+        later = [f"SLOT(OPTIONAL, later_{i}, (uint32_t unused))" for i in range(change)]
+        return " \\\n  ".join([found[0], *later])
+
+    text, count = re.subn(
+        r"#define GRAFT_\w+_SLOTS\(SLOT\).*?(?=\n\n)", grown, EXTENSIONS.read_text(), flags=re.S
+    )
+    assert count == len(TABLES)
+    return text
+
+
+def build_driver(folder: pathlib.Path, name: str, source: str, *options: str) -> pathlib.Path:
+    driver = folder / f"{name}.so"
+    c = ROOT / "tests/drivers" / source
+    run("gcc", "-std=c11", "-shared", "-fPIC", "-I", folder, *options, c, "-o", driver)
+    return driver
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], pathlib.Path]:
-    """For each variant of the header: a loader program (Graft's own) and a driver (tiny.c)."""
+    """For each variant of the headers: a loader program (Graft's own) and the drivers tiny.c and
+    extended.c."""
     out: dict[tuple[str, str], pathlib.Path] = {}
     for name, change in VARIANTS.items():
         folder = tmp_path_factory.mktemp(name)
         (folder / "graft").mkdir()
         (folder / "graft/driver.h").write_text(header_with_slots(change))
-        (folder / "graft/extensions.h").write_text(
-            (ROOT / "include/graft/extensions.h").read_text()
-        )
-        driver = folder / "tiny.so"
-        run(
-            "gcc",
-            "-std=c11",
-            "-shared",
-            "-fPIC",
-            "-I",
-            folder,
-            ROOT / "tests/drivers/tiny.c",
-            "-o",
-            driver,
-        )
+        (folder / "graft/extensions.h").write_text(extensions_with_slots(max(change, 0)))
+        shutil.copy(ROOT / "include/graft/driver_table.h", folder / "graft")
+        out[name, "driver"] = build_driver(folder, "tiny", "tiny.c")
+        out[name, "extended"] = build_driver(folder, "extended", "extended.c", "-DBY_LIST")
+        if change == 0:
+            out[BY_HAND, "extended"] = build_driver(folder, "by_hand", "extended.c")
         loader = folder / "loader"
         sources = [ROOT / "tests/drivers/abi_loader.cpp", *LOADER_SOURCES]
         run(
@@ -114,7 +140,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], pat
             "-ldl",
             "-pthread",
         )
-        out[name, "driver"], out[name, "loader"] = driver, loader
+        out[name, "loader"] = loader
     return out
 
 
@@ -133,3 +159,21 @@ def test_every_pair_of_minors(
     The properties that a driver does not know are 0, and those that Graft does not know stay unwritten.
     """
     assert "round trip ok" in run(built[graft, "loader"], built[driver, "driver"])
+
+
+@pytest.mark.parametrize(
+    ("graft", "driver"), list(itertools.product(VARIANTS, [*VARIANTS, BY_HAND]))
+)
+def test_every_pair_of_extension_tables(
+    built: dict[tuple[str, str], pathlib.Path], graft: str, driver: str
+) -> None:
+    """Each slot of each table is the one that the driver's binary has there; what either side lacks is null."""
+    later = {name: max(change, 0) for name, change in VARIANTS.items()} | {BY_HAND: 0}
+    wanted = []
+    for table, names in TABLES.items():
+        slots = names.split()
+        known = len(slots) + later[driver]
+        slots += [f"later_{i}" for i in range(later[graft])]
+        wanted += [f"{table} {slot} {1000 + n if n < known else 0}" for n, slot in enumerate(slots)]
+    told = run(built[graft, "loader"], built[driver, "extended"]).splitlines()
+    assert [line for line in told if line.startswith("graft.")] == wanted

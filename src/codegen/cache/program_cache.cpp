@@ -118,7 +118,7 @@ class Entry {
       const std::optional<std::string> kept = blob_store().read(file);
       if (kept && load(device, *kept, program.name) == GRAFT_OK) return;
     }
-    const auto* programs = device.driver().extension<graft_programs_table>("graft.programs", 1);
+    const auto* programs = device.driver().extension<graft_programs_table>();
     if (programs != nullptr) {
       build(device, *programs, program);
       if (keeps) keep_later(device, *programs, program_, file);

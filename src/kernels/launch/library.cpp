@@ -12,7 +12,7 @@ namespace graft {
 namespace {
 
 template <class Table>
-Library<Table>& library_of(Device& device, const char* name) {
+Library<Table>& library_of(Device& device) {
   static std::mutex mutex;
   // Never destroyed: plans must not outlive their driver's own statics at exit.
   static auto& libraries = *new std::map<Device*, std::unique_ptr<Library<Table>>>();
@@ -20,18 +20,16 @@ Library<Table>& library_of(Device& device, const char* name) {
   auto& library = libraries[&device];
   if (library == nullptr) {
     library = std::make_unique<Library<Table>>();
-    library->table = device.driver().template extension<Table>(name, 1);
+    library->table = device.driver().template extension<Table>();
   }
   return *library;
 }
 
 }  // namespace
 
-BlasLibrary& blas_library(Device& device) {
-  return library_of<graft_blas_table>(device, "graft.blas");
-}
+BlasLibrary& blas_library(Device& device) { return library_of<graft_blas_table>(device); }
 
-DnnLibrary& dnn_library(Device& device) { return library_of<graft_dnn_table>(device, "graft.dnn"); }
+DnnLibrary& dnn_library(Device& device) { return library_of<graft_dnn_table>(device); }
 
 graft_tensor describe(const TensorView& view) {
   graft_tensor tensor{};

@@ -4,9 +4,10 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <iterator>
 #include <vector>
 
 #include "runtime/driver/error.h"
@@ -67,34 +68,13 @@ graft_driver_query_function find_query(const std::string& path) {
   return reinterpret_cast<graft_driver_query_function>(symbol);
 }
 
-const char* kSlotNames[] = {
-#define GRAFT_NAME(presence, name, parameters) #name,
-    GRAFT_DRIVER_SLOTS(GRAFT_NAME)
-#undef GRAFT_NAME
-};
-
-constexpr bool kRequired[] = {
-#define REQUIRED true
-#define OPTIONAL false
-#define GRAFT_PRESENCE(presence, name, parameters) presence,
-    GRAFT_DRIVER_SLOTS(GRAFT_PRESENCE)
-#undef GRAFT_PRESENCE
-#undef OPTIONAL
-#undef REQUIRED
-};
-
 // The table with room behind it, so that a driver that writes too far is found out.
 struct Offer {
   graft_driver_table table;
   void* beyond[64];
 };
 
-using AnySlot = void (*)();
-
-AnySlot& slot_at(graft_driver_table& table, uint32_t index) {
-  char* slots = reinterpret_cast<char*>(&table) + GRAFT_TABLE_PRELUDE_BYTES;
-  return *reinterpret_cast<AnySlot*>(slots + index * sizeof(AnySlot));
-}
+constexpr size_t kSlotBytes = sizeof(void (*)());
 
 void check_version(const std::string& path, graft_status status, const graft_driver_table& table) {
   const std::string ours = version_text(GRAFT_ABI_MAJOR, GRAFT_ABI_MINOR);
@@ -119,13 +99,11 @@ void check_slots(const std::string& path, graft_driver_table& table) {
            "the driver claims " + std::to_string(table.slot_count) + " slots, but Graft offered " +
                std::to_string(GRAFT_SLOT_COUNT) + ". Fill the table with graft_driver_fill.");
   }
-  for (uint32_t i = table.slot_count; i < GRAFT_SLOT_COUNT; ++i) slot_at(table, i) = nullptr;
-  std::string missing;
-  for (uint32_t i = 0; i < GRAFT_SLOT_COUNT; ++i) {
-    if (kRequired[i] && slot_at(table, i) == nullptr) {
-      missing += (missing.empty() ? "" : ", ") + std::string(kSlotNames[i]);
-    }
-  }
+  char* const slots = reinterpret_cast<char*>(&table) + GRAFT_TABLE_PRELUDE_BYTES;
+  std::memset(slots + table.slot_count * kSlotBytes, 0,
+              (GRAFT_SLOT_COUNT - table.slot_count) * kSlotBytes);
+  std::string missing =
+      missing_slots(table_facts<graft_driver_table>.slots, slots, table.slot_count);
 #define GRAFT_NEEDS(given, needed)                                                            \
   if (table.given != nullptr && table.needed == nullptr) {                                    \
     missing += (missing.empty() ? "" : ", ") + std::string(#needed " (" #given " is given)"); \
@@ -239,13 +217,41 @@ void Driver::fail(graft_status status, std::string_view what, std::string_view d
   throw Error(status, text + says);
 }
 
-const void* Driver::find_extension(const char* name, uint32_t version) const {
-  if (table_.extension == nullptr) return nullptr;
+const Driver::Extension& Driver::find_extension(const TableFacts& facts) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = extensions_.find(facts.name);
+  if (found != extensions_.end()) return found->second;
+  Extension extension;
+  const std::string problem = take_extension(facts, &extension);
+  if (!problem.empty()) {
+    extension.refusal = "its driver's " + std::string(facts.name) + " is refused: " + problem;
+    std::fprintf(stderr,
+                 "graft: warning: the driver '%s' (%s) works without its extension %s: %s. Ask "
+                 "its vendor for a repaired driver.\n",
+                 name_.c_str(), path_.c_str(), facts.name, problem.c_str());
+  }
+  return extensions_.emplace(facts.name, std::move(extension)).first->second;
+}
+
+// Copies what both sides know of the driver's table, or says what is wrong with it.
+std::string Driver::take_extension(const TableFacts& facts, Extension* out) const {
   const void* table = nullptr;
-  const graft_status status = call_locked(table_.extension, name, version, &table);
-  if (status == GRAFT_NOT_FOUND || status == GRAFT_UNSUPPORTED) return nullptr;
-  check(status, "extension");
-  return table;
+  const graft_status status =
+      table_.extension == nullptr
+          ? GRAFT_NOT_FOUND
+          : call_locked(table_.extension, facts.name, facts.version, &table);
+  if (status == GRAFT_NOT_FOUND || status == GRAFT_UNSUPPORTED) return "";
+  if (status != GRAFT_OK) {
+    return std::string("extension returned ") + status_name(status) + " (" + message(status) + ")";
+  }
+  std::string fault = fault_of(facts, table);
+  if (!fault.empty()) return fault;
+  const auto ours = static_cast<uint32_t>(facts.slots.size());
+  const uint32_t known = std::min(ours, *static_cast<const uint32_t*>(table));
+  out->table = std::make_unique<std::byte[]>(GRAFT_EXTENSION_PRELUDE_BYTES + ours * kSlotBytes);
+  std::memcpy(out->table.get(), table, GRAFT_EXTENSION_PRELUDE_BYTES + known * kSlotBytes);
+  std::memcpy(out->table.get(), &known, sizeof known);
+  return "";
 }
 
 }  // namespace graft

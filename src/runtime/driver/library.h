@@ -1,12 +1,16 @@
 // src/runtime/driver/library.h: one loaded driver: its library, its name and its table of slots.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "graft/driver.h"
+#include "graft/driver_table.h"
 #include "runtime/driver/export.h"
 #include "runtime/driver/slot_gate.h"
 
@@ -69,23 +73,40 @@ class GRAFT_EXPORT Driver {
   // What last_message says to the calling thread; "" if it says nothing.
   std::string last_words() const;
 
-  // The table of an extension, null when the driver has none of this name and version. It lives as
-  // long as the driver. REQUIRES: Table belongs to the name.
+  // Graft's copy of an extension's table: every slot of this Graft, null where the driver's table
+  // ends before it. Null if the driver lacks the extension or its table is refused, for which the
+  // process prints one warning (graft/extensions.h). Asks the driver once; the copy lives as long
+  // as this.
   template <class Table>
-  const Table* extension(const char* name, uint32_t version) const {
-    return static_cast<const Table*>(find_extension(name, version));
+  const Table* extension() const {
+    return reinterpret_cast<const Table*>(find_extension(table_facts<Table>).table.get());
+  }
+
+  // Why extension<Table>() is null: "its driver lacks graft.blas", or the refusal. REQUIRES: it is.
+  template <class Table>
+  std::string lack_of() const {
+    const std::string& refusal = find_extension(table_facts<Table>).refusal;
+    return refusal.empty() ? std::string("its driver lacks ") + table_facts<Table>.name : refusal;
   }
 
  private:
+  struct Extension {
+    std::unique_ptr<std::byte[]> table;  // null: the driver lacks it, or it is refused
+    std::string refusal;
+  };
+
   Driver(std::string path, const graft_driver_table& table);
 
   static graft_status caught() noexcept;
   static std::string current_op();
-  const void* find_extension(const char* name, uint32_t version) const;
+  const Extension& find_extension(const TableFacts& facts) const;
+  std::string take_extension(const TableFacts& facts, Extension* out) const;
 
   std::string name_;
   std::string path_;
   graft_driver_table table_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string_view, Extension> extensions_;  // asked for; guarded by mutex_
 };
 
 }  // namespace graft

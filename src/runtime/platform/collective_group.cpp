@@ -18,26 +18,21 @@
 namespace graft {
 namespace {
 
-constexpr uint32_t kSlots = 13;
-
-const graft_collectives_table* find_table(Device& device) {
-  const auto* table = device.driver().extension<graft_collectives_table>("graft.collectives", 1);
-  return table != nullptr && table->slot_count >= kSlots ? table : nullptr;
-}
-
 const graft_collectives_table& require_table(Device& device) {
   device.refuse_unusable();
-  const graft_collectives_table* table = find_table(device);
+  const auto* table = device.driver().extension<graft_collectives_table>();
   if (table == nullptr) {
-    throw Error(GRAFT_UNSUPPORTED,
-                device.label() + " has no collectives: its driver lacks graft.collectives.");
+    throw Error(GRAFT_UNSUPPORTED, device.label() + " has no collectives: " +
+                                       device.driver().lack_of<graft_collectives_table>() + ".");
   }
   return *table;
 }
 
 }  // namespace
 
-bool CollectiveGroup::available(Device& device) { return find_table(device) != nullptr; }
+bool CollectiveGroup::available(Device& device) {
+  return device.driver().extension<graft_collectives_table>() != nullptr;
+}
 
 CollectiveGroup::Id CollectiveGroup::make_id(Device& device) {
   Id id{};

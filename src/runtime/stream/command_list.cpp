@@ -155,7 +155,7 @@ graft_command CommandList::described(const Command& command, graft_launch* launc
 }
 
 void CommandList::make_graph(const Device& device) {
-  graphs_ = device.driver().extension<graft_graphs_table>("graft.graphs", 1);
+  graphs_ = device.driver().extension<graft_graphs_table>();
   if (graphs_ == nullptr || commands_.size() < 2) return;
   const std::vector<graft_place> all = places();
   std::vector<graft_launch> launches(commands_.size());

@@ -141,7 +141,7 @@ void set_base(Clock& clock) {
 std::shared_ptr<Clock> start_clock(Device& device) {
   auto clock = std::make_shared<Clock>();
   clock->device = &device;
-  const auto* table = device.driver().extension<graft_profiler_table>("graft.profiler", 1);
+  const auto* table = device.driver().extension<graft_profiler_table>();
   if (table != nullptr &&
       Driver::call(table->trace_start, device.handle(), &emit, clock.get()) == GRAFT_OK) {
     clock->profiler = table;

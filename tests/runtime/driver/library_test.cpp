@@ -30,7 +30,7 @@ TEST_F(DriverLibraryTest, LoadsAGoodOne) {
   EXPECT_EQ(driver->name(), "nice");
   EXPECT_EQ(driver->path(), path);
   EXPECT_EQ(driver->table().kernel_launch, nullptr);
-  EXPECT_EQ(driver->extension<int>("graft.blas", 1), nullptr);
+  EXPECT_EQ(driver->extension<graft_blas_table>(), nullptr);
 }
 
 TEST_F(DriverLibraryTest, RefusesPathsThatNameNoLibrary) {
@@ -123,19 +123,6 @@ TEST_F(DriverLibraryTest, CheckNamesOpSlotDriverStatusAndMessage) {
   EXPECT_EQ(
       error_of([&] { fake.driver().check(GRAFT_IO, "program_load"); }),
       "aten::load failed (driver 'fake'): program_load: IO: reading or writing a file failed");
-}
-
-TEST_F(DriverLibraryTest, ExtensionsComeByNameAndVersion) {
-  fake::Fake fake;
-  fake::table().extension = [](const char* name, uint32_t version, const void** out) {
-    static const int table = 42;
-    if (std::string(name) != "graft.blas" || version != 1) return GRAFT_NOT_FOUND;
-    return *out = &table, GRAFT_OK;
-  };
-  fake.open();
-  EXPECT_EQ(*fake.driver().extension<int>("graft.blas", 1), 42);
-  EXPECT_EQ(fake.driver().extension<int>("graft.blas", 2), nullptr);
-  EXPECT_EQ(fake.driver().extension<int>("graft.dnn", 1), nullptr);
 }
 
 }  // namespace

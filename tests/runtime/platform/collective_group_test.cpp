@@ -159,6 +159,22 @@ TEST_F(CollectiveGroupTest, NeedsADriverWithCollectives) {
   EXPECT_EQ(status, GRAFT_UNSUPPORTED);
 }
 
+TEST_F(CollectiveGroupTest, ATableThatIsRefusedIsNone) {
+  fake::table().extension = [](const char*, uint32_t, const void** out) {
+    static graft_collectives_table table = fake_collectives();
+    table.batch_end = nullptr;
+    return *out = &table, GRAFT_OK;
+  };
+  Device& device = fake_.open();
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(CollectiveGroup::available(device));
+  EXPECT_TRUE(has(error_of([&] { CollectiveGroup::make_id(device); }),
+                  "graft:0 (driver 'fake') has no collectives: its driver's graft.collectives is "
+                  "refused: its table of 13 slots lacks required slots: batch_end."));
+  EXPECT_TRUE(has(testing::internal::GetCapturedStderr(), "works without its extension"));
+  device.default_stream().synchronize();
+}
+
 TEST_F(CollectiveGroupTest, ThrowsWhatTheDriverRefuses) {
   Device& device = fake_.open();
   controls().message = "rank 0 is missing";

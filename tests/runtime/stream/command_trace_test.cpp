@@ -181,6 +181,23 @@ TEST_F(CommandTraceTest, ADriverThatRefusesIsTimedByEvents) {
   EXPECT_NE(found[0].start_ns, 0);
 }
 
+TEST_F(CommandTraceTest, ADriverWithHalfATableIsTimedByEvents) {
+  fake::table().extension = [](const char*, uint32_t, const void** out) {
+    static graft_profiler_table half = kProfiler;
+    half.slot_count = 1;
+    return *out = &half, GRAFT_OK;
+  };
+  testing::internal::CaptureStderr();
+  Stream& stream = open();
+  trace_commands();
+  stream.launch(kernel(), 1, {});
+  const auto found = take_traced_commands();
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("trace_stop"), std::string::npos);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].start_ns, 0);
+  EXPECT_EQ(profiler.started + profiler.stopped, 0);
+}
+
 TEST_F(CommandTraceTest, WithoutAnyClockTheCallsAreKept) {
   fake::table().event_elapsed = nullptr;
   Stream& stream = open();
