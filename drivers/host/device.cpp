@@ -66,14 +66,14 @@ graft_status check_device(graft_device device) {
   return GRAFT_OK;
 }
 
-graft_status device_count(uint32_t* out_count) {
+graft_status DeviceSlots::device_count(uint32_t* out_count) {
   if (out_count == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_count: no out pointer given");
   *out_count = settings().devices;
   return GRAFT_OK;
 }
 
-graft_status device_properties(uint32_t ordinal, graft_device_properties* properties) {
+graft_status DeviceSlots::device_properties(uint32_t ordinal, graft_device_properties* properties) {
   if (properties == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_properties: no out pointer given");
   if (ordinal >= settings().devices) {
@@ -88,7 +88,7 @@ graft_status device_properties(uint32_t ordinal, graft_device_properties* proper
   return GRAFT_OK;
 }
 
-graft_status device_open(uint32_t ordinal, graft_device* out_device) {
+graft_status DeviceSlots::device_open(uint32_t ordinal, graft_device* out_device) {
   if (out_device == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_open: no out pointer given");
   if (ordinal >= settings().devices)
@@ -102,13 +102,13 @@ graft_status device_open(uint32_t ordinal, graft_device* out_device) {
   return GRAFT_OK;
 }
 
-graft_status device_close(graft_device device) {
+graft_status DeviceSlots::device_close(graft_device device) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_close: no device given");
   delete device;
   return GRAFT_OK;
 }
 
-graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out) {
+graft_status DeviceSlots::memory_allocate(graft_device device, uint64_t bytes, graft_address* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == 0 || out == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "memory_allocate: 0 bytes or no out pointer given");
@@ -117,21 +117,22 @@ graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address*
   return device->arena->allocate(device->ordinal, bytes, out);
 }
 
-graft_status memory_free(graft_device device, graft_address address) {
+graft_status DeviceSlots::memory_free(graft_device device, graft_address address) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "memory_free: no device given");
   if ((detours.load(std::memory_order_relaxed) & kDetourForked) != 0) return GRAFT_OK;
   return device->arena->free(device->ordinal, address);
 }
 
-graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_total) {
+graft_status DeviceSlots::memory_info(graft_device device, uint64_t* out_free,
+                                      uint64_t* out_total) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   *out_total = settings().memory_bytes;
   *out_free = *out_total - device->arena->held(device->ordinal);
   return GRAFT_OK;
 }
 
-graft_status memory_host_view(graft_device device, graft_address address, uint64_t bytes,
-                              void** out_pointer) {
+graft_status DeviceSlots::memory_host_view(graft_device device, graft_address address,
+                                           uint64_t bytes, void** out_pointer) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   Arena::Known known;
   if (!device->arena->owns(device->ordinal, address, bytes, &known)) {
@@ -141,7 +142,7 @@ graft_status memory_host_view(graft_device device, graft_address address, uint64
   return GRAFT_OK;
 }
 
-graft_status host_allocate(graft_device device, uint64_t bytes, void** out_pointer) {
+graft_status DeviceSlots::host_allocate(graft_device device, uint64_t bytes, void** out_pointer) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == 0 || out_pointer == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "host_allocate: 0 bytes or no out pointer given");
@@ -155,7 +156,7 @@ graft_status host_allocate(graft_device device, uint64_t bytes, void** out_point
   return GRAFT_OK;
 }
 
-graft_status host_free(graft_device device, void* pointer) {
+graft_status DeviceSlots::host_free(graft_device device, void* pointer) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "host_free: no device given");
   PinnedBlocks& blocks = pinned_blocks();
   std::lock_guard lock(blocks.mutex);

@@ -25,17 +25,19 @@ namespace graft::host {
 graft_status check_device(graft_device device);
 
 // Slots of the table, see driver.h.
-graft_status device_count(uint32_t* out_count);
-graft_status device_properties(uint32_t ordinal, graft_device_properties* properties);
-graft_status device_open(uint32_t ordinal, graft_device* out_device);
-graft_status device_close(graft_device device);
-graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out);
-graft_status memory_free(graft_device device, graft_address address);
-graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_total);
-graft_status memory_host_view(graft_device device, graft_address address, uint64_t bytes,
-                              void** out_pointer);
-graft_status host_allocate(graft_device device, uint64_t bytes, void** out_pointer);
-graft_status host_free(graft_device device, void* pointer);
+struct DeviceSlots {
+  static graft_status device_count(uint32_t* out_count);
+  static graft_status device_properties(uint32_t ordinal, graft_device_properties* properties);
+  static graft_status device_open(uint32_t ordinal, graft_device* out_device);
+  static graft_status device_close(graft_device device);
+  static graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out);
+  static graft_status memory_free(graft_device device, graft_address address);
+  static graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_total);
+  static graft_status memory_host_view(graft_device device, graft_address address, uint64_t bytes,
+                                       void** out_pointer);
+  static graft_status host_allocate(graft_device device, uint64_t bytes, void** out_pointer);
+  static graft_status host_free(graft_device device, void* pointer);
+};
 
 }  // namespace graft::host
 

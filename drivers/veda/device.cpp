@@ -96,7 +96,7 @@ graft_status check_device(graft_device device) {
                                      " is lost (" + device->reason() + "): restart the process");
 }
 
-graft_status device_count(uint32_t* out_count) {
+graft_status DeviceSlots::device_count(uint32_t* out_count) {
   if (out_count == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_count: no out pointer given");
   const Catalog& known = catalog();
@@ -105,7 +105,7 @@ graft_status device_count(uint32_t* out_count) {
   return known.devices.empty() ? fail(GRAFT_OK, known.problem) : GRAFT_OK;
 }
 
-graft_status device_properties(uint32_t ordinal, graft_device_properties* properties) {
+graft_status DeviceSlots::device_properties(uint32_t ordinal, graft_device_properties* properties) {
   if (properties == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "device_properties: no out pointer given");
   }
@@ -116,7 +116,7 @@ graft_status device_properties(uint32_t ordinal, graft_device_properties* proper
   return GRAFT_OK;
 }
 
-graft_status device_open(uint32_t ordinal, graft_device* out_device) {
+graft_status DeviceSlots::device_open(uint32_t ordinal, graft_device* out_device) {
   if (out_device == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_open: no out pointer given");
   if (graft_status status = check_forked(); status != GRAFT_OK) return status;
@@ -140,7 +140,7 @@ graft_status device_open(uint32_t ordinal, graft_device* out_device) {
           (taken ? ": the device has a context of another mode; set GRAFT_VE_MODE=omp" : ""));
 }
 
-graft_status device_close(graft_device device) {
+graft_status DeviceSlots::device_close(graft_device device) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_close: no device given");
   if (forked()) return GRAFT_OK;
   if (device->is_borrowed && !device->is_lost()) {

@@ -42,11 +42,16 @@ namespace graft::veda {
 // OK, or why no call on the device can work: it is lost, or this is a forked child.
 graft_status check_device(graft_device device);
 
-graft_status device_count(uint32_t* out_count);
-graft_status device_properties(uint32_t ordinal, graft_device_properties* properties);
-graft_status device_open(uint32_t ordinal, graft_device* out_device);
-graft_status device_close(graft_device device);
-graft_status device_sensor(graft_device device, uint32_t sensor, int64_t* out_value);
+// Slots of the table, see driver.h.
+struct DeviceSlots {
+  static graft_status device_count(uint32_t* out_count);
+  static graft_status device_properties(uint32_t ordinal, graft_device_properties* properties);
+  static graft_status device_open(uint32_t ordinal, graft_device* out_device);
+  static graft_status device_close(graft_device device);
+};
+struct SensorSlots {
+  static graft_status device_sensor(graft_device device, uint32_t sensor, int64_t* out_value);
+};
 
 }  // namespace graft::veda
 

@@ -20,20 +20,20 @@ graft_status check_event(graft_event event) {
 
 }  // namespace
 
-graft_status event_create(graft_device device, uint32_t, graft_event* out) {
+graft_status EventSlots::event_create(graft_device device, uint32_t, graft_event* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "event_create: no out pointer given");
   *out = new graft_event_s{device, {}, {}};
   return GRAFT_OK;
 }
 
-graft_status event_destroy(graft_event event) {
+graft_status EventSlots::event_destroy(graft_event event) {
   if (event == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "event_destroy: no event given");
   delete event;
   return GRAFT_OK;
 }
 
-graft_status event_record(graft_event event, graft_stream stream) {
+graft_status EventSlots::event_record(graft_event event, graft_stream stream) {
   if (graft_status status = check_event(event); status != GRAFT_OK) return status;
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (event->device != stream->device) {
@@ -48,17 +48,17 @@ graft_status event_record(graft_event event, graft_stream stream) {
   return GRAFT_OK;
 }
 
-graft_status event_query(graft_event event) {
+graft_status EventSlots::event_query(graft_event event) {
   if (graft_status status = check_event(event); status != GRAFT_OK) return status;
   const std::shared_ptr<Mark> mark = current_mark(event);
   return mark == nullptr || mark->is_passed() ? GRAFT_OK : GRAFT_BUSY;
 }
 
-graft_status event_synchronize(graft_event event) {
+graft_status EventSlots::event_synchronize(graft_event event) {
   return event_synchronize_within(event, kForever);
 }
 
-graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns) {
+graft_status EventSlots::event_synchronize_within(graft_event event, uint64_t timeout_ns) {
   if (event == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "event_synchronize: no event given");
   if (forked()) return check_device(event->device);
   const std::shared_ptr<Mark> mark = current_mark(event);
@@ -69,7 +69,7 @@ graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns) {
   return status != GRAFT_OK ? status : check_device(event->device);
 }
 
-graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns) {
+graft_status EventSlots::event_elapsed(graft_event start, graft_event end, int64_t* out_ns) {
   if (start == nullptr || end == nullptr || out_ns == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "event_elapsed: an event or the out pointer is missing");
   }
@@ -83,7 +83,7 @@ graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns) 
   return GRAFT_OK;
 }
 
-graft_status stream_wait_event(graft_stream stream, graft_event event) {
+graft_status EventSlots::stream_wait_event(graft_stream stream, graft_event event) {
   if (event == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_wait_event: no event given");
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   const std::shared_ptr<Mark> mark = current_mark(event);

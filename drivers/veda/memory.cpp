@@ -73,7 +73,7 @@ Called allocate(uint64_t bytes, VEDAdeviceptr* out) {
 }  // namespace
 
 // VEDA allocates late and reports no lack of memory: an allocation that failed has no address.
-graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out) {
+graft_status MemorySlots::memory_allocate(graft_device device, uint64_t bytes, graft_address* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == 0 || out == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "memory_allocate: 0 bytes or no out pointer given");
@@ -106,7 +106,7 @@ graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address*
   return out_of_memory(device, bytes, called.ok() ? "" : ": " + called.text());
 }
 
-graft_status memory_free(graft_device device, graft_address address) {
+graft_status MemorySlots::memory_free(graft_device device, graft_address address) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "memory_free: no device given");
   if (forked()) return GRAFT_OK;
   const VEDAdeviceptr pointer = device->memory.remove(address);
@@ -122,7 +122,8 @@ graft_status memory_free(graft_device device, graft_address address) {
 }
 
 // vedaMemGetInfo would wait for all commands, to give the same numbers.
-graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_total) {
+graft_status MemorySlots::memory_info(graft_device device, uint64_t* out_free,
+                                      uint64_t* out_total) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out_free == nullptr || out_total == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "memory_info: no out pointer given");

@@ -46,9 +46,12 @@ inline VEDAdeviceptr advanced(VEDAdeviceptr pointer, uint64_t bytes) {
 graft_status check_range(graft_device device, graft_address address, uint64_t bytes,
                          VEDAdeviceptr* out);
 
-graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out);
-graft_status memory_free(graft_device device, graft_address address);
-graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_total);
+// Slots of the table, see driver.h.
+struct MemorySlots {
+  static graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out);
+  static graft_status memory_free(graft_device device, graft_address address);
+  static graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_total);
+};
 
 }  // namespace graft::veda
 

@@ -44,7 +44,7 @@ Called read_clock(graft_device device, int64_t* out) {
 
 }  // namespace
 
-graft_status device_sensor(graft_device device, uint32_t sensor, int64_t* out_value) {
+graft_status SensorSlots::device_sensor(graft_device device, uint32_t sensor, int64_t* out_value) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out_value == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_sensor: no out pointer given");

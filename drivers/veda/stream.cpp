@@ -21,7 +21,7 @@ graft_status check_stream(graft_stream stream) {
   return check_device(stream->device);
 }
 
-graft_status stream_create(graft_device device, int32_t priority, graft_stream* out) {
+graft_status StreamSlots::stream_create(graft_device device, int32_t priority, graft_stream* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_create: no out pointer given");
   if (priority != 0) {
@@ -34,30 +34,31 @@ graft_status stream_create(graft_device device, int32_t priority, graft_stream* 
 }
 
 // A forked child has no thread that could be joined.
-graft_status stream_destroy(graft_stream stream) {
+graft_status StreamSlots::stream_destroy(graft_stream stream) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_destroy: no stream given");
   if (!forked()) delete stream;
   return GRAFT_OK;
 }
 
-graft_status stream_synchronize(graft_stream stream) {
+graft_status StreamSlots::stream_synchronize(graft_stream stream) {
   return stream_synchronize_within(stream, kForever);
 }
 
-graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
+graft_status StreamSlots::stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_synchronize: no stream given");
   if (forked()) return check_device(stream->device);
   if (!stream->queue.wait(timeout_ns)) return GRAFT_BUSY;
   return outcome(stream);
 }
 
-graft_status stream_query(graft_stream stream) {
+graft_status StreamSlots::stream_query(graft_stream stream) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_query: no stream given");
   if (forked()) return check_device(stream->device);
   return stream->queue.is_idle() ? outcome(stream) : GRAFT_BUSY;
 }
 
-graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity) {
+graft_status StreamSlots::stream_error(graft_stream stream, uint32_t* out_tag, char* out_text,
+                                       size_t capacity) {
   if (stream == nullptr || out_tag == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "stream_error: no stream or no out pointer given");
   }
@@ -67,7 +68,8 @@ graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text
   return GRAFT_OK;
 }
 
-graft_status host_callback(graft_stream stream, void (*function)(void* context), void* context) {
+graft_status StreamSlots::host_callback(graft_stream stream, void (*function)(void* context),
+                                        void* context) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (function == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "host_callback: no function given");

@@ -131,8 +131,8 @@ void push_bytes(graft_stream stream, VEDAdeviceptr to, uint64_t begin, uint64_t 
 
 }  // namespace
 
-graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,
-                  uint32_t tag) {
+graft_status TransferSlots::copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes,
+                                 uint32_t kind, uint32_t tag) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (bytes == 0) return GRAFT_OK;
   if (kind > GRAFT_DEVICE_TO_DEVICE) {
@@ -162,8 +162,9 @@ graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t byte
   return GRAFT_OK;
 }
 
-graft_status peer_copy(graft_stream stream, graft_address to, graft_device from_device,
-                       graft_address from, uint64_t bytes, uint32_t tag) {
+graft_status TransferSlots::peer_copy(graft_stream stream, graft_address to,
+                                      graft_device from_device, graft_address from, uint64_t bytes,
+                                      uint32_t tag) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (graft_status status = check_device(from_device); status != GRAFT_OK) return status;
   if (bytes == 0) return GRAFT_OK;
@@ -175,8 +176,8 @@ graft_status peer_copy(graft_stream stream, graft_address to, graft_device from_
   return GRAFT_OK;
 }
 
-graft_status fill(graft_stream stream, graft_address to, uint64_t bytes, const void* pattern,
-                  uint32_t pattern_bytes, uint32_t tag) {
+graft_status TransferSlots::fill(graft_stream stream, graft_address to, uint64_t bytes,
+                                 const void* pattern, uint32_t pattern_bytes, uint32_t tag) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (pattern == nullptr || !std::has_single_bit(pattern_bytes) || pattern_bytes > kWidest) {
     return fail(GRAFT_INVALID_ARGUMENT, "fill: the pattern must have 1, 2, 4, 8 or 16 bytes, not " +

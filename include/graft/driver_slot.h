@@ -1,15 +1,29 @@
-// include/graft/driver_slot.h: error texts and exception guards for the slots of a driver written
-// in C++; optional, inline only.
+// include/graft/driver_slot.h: error texts, exception guards and tables for the slots of a driver
+// written in C++; optional, inline only.
 //
 // The ABI, graft/driver.h, is C and does not need this header, which saves drivers in C++ repeated
 // lines. A slot reports a failure as
 //
 //   return graft::fail(GRAFT_INVALID_ARGUMENT, "what was given, what was expected, what to do");
 //
-// and the driver fills its table with guarded slots, so that no exception crosses the boundary:
+// The driver's slots are static functions of a struct, which may have bases in several files. The
+// table takes each slot that the struct has, so guarded that no exception crosses the boundary:
 //
-//   table.copy = &graft::Guarded<&copy>::call;
-//   table.last_message = &graft::Guarded<&graft::last_message>::call;
+//   struct Slots {
+//     static graft_status device_count(uint32_t* out_count);
+//     ...
+//   };
+//   constexpr auto kBlas = graft::extension_of<graft_blas_table, LibrarySlots>();
+//   graft_status Slots::extension(const char* name, uint32_t version, const void** out_table) {
+//     return graft::find_extension(name, version, out_table, kBlas);
+//   }
+//
+//   constexpr graft_driver_table kTable = graft::table_of<Slots>("acme");
+//   graft_status graft_driver_query(graft_driver_table* table) {
+//     return graft_driver_fill(table, &kTable);
+//   }
+//
+// A slot that a setting switches off becomes NULL in a copy of the table before the copy is given.
 //
 // All functions are thread-safe: each thread has its own text.
 #ifndef GRAFT_DRIVER_SLOT_H_
@@ -21,9 +35,12 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "graft/driver.h"
+#include "graft/driver_table.h"
+#include "graft/extensions.h"
 
 // Two drivers of one process must not share the texts.
 #pragma GCC visibility push(hidden)
@@ -58,6 +75,7 @@ inline graft_status last_message(char* out_text, size_t capacity) {
   return GRAFT_OK;
 }
 
+// slot: a function, or a static function of a struct.
 // Guarded<&slot>::call goes into a table. It returns the slot's status, OUT_OF_MEMORY if the slot
 // threw std::bad_alloc, INTERNAL with the exception's text if it threw another std::exception.
 template <auto slot>
@@ -75,6 +93,70 @@ struct Guarded<slot> {
     }
   }
 };
+
+// take_slots<Slots>(table) sets the slots of table that Slots has, guarded. It does not compile if
+// Slots lacks a required slot, or if a function has other parameters than its slot. An optional
+// slot whose function is misspelt, private or overloaded counts as missing: graft-driver-check
+// lists those as "omits NAME".
+#define GRAFT_TAKE_SLOT(presence, slot, parameters)       \
+  static_assert(                                          \
+      !GRAFT_IS_##presence || requires { &Slots::slot; }, \
+      "the driver lacks the required slot " #slot);       \
+  if constexpr (requires { &Slots::slot; }) table.slot = &Guarded<&Slots::slot>::call;
+#define GRAFT_TAKE_SLOTS(name, version, SLOTS)             \
+  template <class Slots>                                   \
+  constexpr void take_slots(graft_##name##_table& table) { \
+    SLOTS(GRAFT_TAKE_SLOT)                                 \
+  }
+GRAFT_TAKE_SLOTS(driver, 0, GRAFT_DRIVER_SLOTS)
+GRAFT_EXTENSIONS(GRAFT_TAKE_SLOTS)
+#undef GRAFT_TAKE_SLOTS
+#undef GRAFT_TAKE_SLOT
+
+// A driver's own table, for graft_driver_fill. last_message is the one above if Slots has none.
+// name: as in graft_driver_table; it lives as long as the driver.
+template <class Slots>
+constexpr graft_driver_table table_of(const char* name) {
+  graft_driver_table table = {};
+  table.abi_major = GRAFT_ABI_MAJOR;
+  table.abi_minor = GRAFT_ABI_MINOR;
+  table.slot_count = GRAFT_SLOT_COUNT;
+  table.name = name;
+  table.last_message = &Guarded<&last_message>::call;
+  take_slots<Slots>(table);
+  return table;
+}
+
+// A table of an extension: extension_of<graft_blas_table, Slots>(). Slots may be the same struct as
+// table_of's. A driver that offers the extension on some machines only makes the table on all, and
+// its slot extension decides.
+template <class Table, class Slots>
+constexpr Table extension_of() {
+  Table table = {};
+  table.slot_count = static_cast<uint32_t>(table_facts<Table>.slots.size());
+  take_slots<Slots>(table);
+  return table;
+}
+
+// The slot extension of a driver with these tables, which live as long as the driver: writes the
+// address of the one that has the name and version. NOT_FOUND if none has; INVALID_ARGUMENT if name
+// or out_table is null.
+template <class... Tables>
+graft_status find_extension(const char* name, uint32_t version, const void** out_table,
+                            const Tables&... tables) {
+  if (name == nullptr || out_table == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "extension: no name or no out pointer given");
+  }
+  const auto is_wanted = [&]<class Table>(const Table& table) {
+    const TableFacts& facts = table_facts<Table>;
+    if (version != facts.version || std::string_view(name) != facts.name) return false;
+    *out_table = &table;
+    return true;
+  };
+  if ((is_wanted(tables) || ...)) return GRAFT_OK;
+  return fail(GRAFT_NOT_FOUND, "the driver has no extension " + std::string(name) + ", version " +
+                                   std::to_string(version));
+}
 
 }  // namespace graft
 

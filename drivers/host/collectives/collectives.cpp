@@ -42,17 +42,6 @@ constexpr int64_t kLongestTimeout = 1'000'000'000'000'000'000;
 
 bool is_forked() { return (detours.load(std::memory_order_relaxed) & kDetourForked) != 0; }
 
-graft_status group_id(graft_device device, uint8_t* out_id) {
-  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out_id == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "group_id: no out pointer given");
-  try {
-    make_group_id(out_id);
-  } catch (const GroupError& error) {
-    return fail(error.status, error.what());
-  }
-  return GRAFT_OK;
-}
-
 graft_status create_mirrored(graft_device device, uint32_t rank, uint32_t size,
                              graft_group* out_group) {
   if (size > simulation().ranks) {
@@ -61,43 +50,6 @@ graft_status create_mirrored(graft_device device, uint32_t rank, uint32_t size,
                                             std::to_string(simulation().ranks));
   }
   *out_group = new graft_group_s{nullptr, device, rank, size, 0, false, nullptr, 0, {}};
-  return GRAFT_OK;
-}
-
-graft_status group_create(graft_device device, const uint8_t* id, uint32_t rank, uint32_t size,
-                          int64_t timeout_ns, graft_group* out_group) {
-  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (id == nullptr || out_group == nullptr || rank >= size || timeout_ns <= 0) {
-    return fail(GRAFT_INVALID_ARGUMENT,
-                "group_create: no id, no out pointer, no timeout, or rank " + std::to_string(rank) +
-                    " of " + std::to_string(size));
-  }
-  if (simulation().mirrored()) return create_mirrored(device, rank, size, out_group);
-  if (size > SharedSegment::kMostRanks) {
-    return fail(GRAFT_UNSUPPORTED, "group_create: " + std::to_string(size) +
-                                       " ranks, but the host driver takes at most " +
-                                       std::to_string(SharedSegment::kMostRanks));
-  }
-  const std::chrono::nanoseconds timeout(std::min(timeout_ns, kLongestTimeout));
-  try {
-    auto group = std::make_shared<Group>(id, rank, size, timeout);
-    *out_group = new graft_group_s{std::move(group), device, rank, size, 0, false, nullptr, 0, {}};
-  } catch (const GroupError& error) {
-    return fail(error.status, error.what());
-  }
-  return GRAFT_OK;
-}
-
-graft_status group_abort(graft_group group) {
-  if (group == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "group_abort: no group given");
-  if (!is_forked() && group->group != nullptr) group->group->abort();
-  return GRAFT_OK;
-}
-
-graft_status group_destroy(graft_group group) {
-  if (group == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "group_destroy: no group given");
-  // A forked child has no part in it, nor the memory where its state lies.
-  if (!is_forked()) delete group;
   return GRAFT_OK;
 }
 
@@ -230,50 +182,6 @@ bool is_rank(graft_group group, uint32_t rank) { return group != nullptr && grou
 
 uint64_t size_of(graft_group group) { return group == nullptr ? 1 : group->ranks; }
 
-graft_status all_reduce(graft_stream stream, graft_group group, graft_address send,
-                        graft_address receive, uint64_t count, uint32_t dtype, uint32_t reduction,
-                        uint32_t tag) {
-  if (graft_status status = check_reduction(dtype, reduction, "all_reduce"); status != GRAFT_OK) {
-    return status;
-  }
-  return submit(stream, group, "all_reduce", CommandKind::kAllReduce, send, receive, {1, 1},
-                record_of(count, dtype, reduction, 0), tag);
-}
-
-graft_status reduce_to_root(graft_stream stream, graft_group group, graft_address send,
-                            graft_address receive, uint64_t count, uint32_t dtype,
-                            uint32_t reduction, uint32_t root, uint32_t tag) {
-  if (graft_status status = check_reduction(dtype, reduction, "reduce"); status != GRAFT_OK) {
-    return status;
-  }
-  const Rows rows = {1, is_rank(group, root) ? 1u : 0u};
-  return submit(stream, group, "reduce", CommandKind::kReduce, send, receive, rows,
-                record_of(count, dtype, reduction, root), tag);
-}
-
-graft_status broadcast(graft_stream stream, graft_group group, graft_address send,
-                       graft_address receive, uint64_t count, uint32_t dtype, uint32_t root,
-                       uint32_t tag) {
-  const Rows rows = {is_rank(group, root) ? 1u : 0u, 1};
-  return submit(stream, group, "broadcast", CommandKind::kBroadcast, send, receive, rows,
-                record_of(count, dtype, 0, root), tag);
-}
-
-graft_status all_gather(graft_stream stream, graft_group group, graft_address send,
-                        graft_address receive, uint64_t count, uint32_t dtype, uint32_t tag) {
-  return submit(stream, group, "all_gather", CommandKind::kAllGather, send, receive,
-                {1, size_of(group)}, record_of(count, dtype, 0, 0), tag);
-}
-
-graft_status reduce_scatter(graft_stream stream, graft_group group, graft_address send,
-                            graft_address receive, uint64_t count, uint32_t dtype,
-                            uint32_t reduction, uint32_t tag) {
-  const graft_status status = check_reduction(dtype, reduction, "reduce_scatter");
-  if (status != GRAFT_OK) return status;
-  return submit(stream, group, "reduce_scatter", CommandKind::kReduceScatter, send, receive,
-                {size_of(group), 1}, record_of(count, dtype, reduction, 0), tag);
-}
-
 graft_status enqueue_transfers(graft_stream stream, graft_group group,
                                std::vector<Transfer> transfers, uint32_t tag) {
   if (group->group == nullptr) {
@@ -319,17 +227,114 @@ graft_status transfer(graft_stream stream, graft_group group, graft_address addr
   return GRAFT_OK;
 }
 
-graft_status send(graft_stream stream, graft_group group, graft_address address, uint64_t count,
-                  uint32_t dtype, uint32_t peer, uint32_t tag) {
+}  // namespace
+
+graft_status CollectiveSlots::group_id(graft_device device, uint8_t* out_id) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (out_id == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "group_id: no out pointer given");
+  try {
+    make_group_id(out_id);
+  } catch (const GroupError& error) {
+    return fail(error.status, error.what());
+  }
+  return GRAFT_OK;
+}
+
+graft_status CollectiveSlots::group_create(graft_device device, const uint8_t* id, uint32_t rank,
+                                           uint32_t size, int64_t timeout_ns,
+                                           graft_group* out_group) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (id == nullptr || out_group == nullptr || rank >= size || timeout_ns <= 0) {
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "group_create: no id, no out pointer, no timeout, or rank " + std::to_string(rank) +
+                    " of " + std::to_string(size));
+  }
+  if (simulation().mirrored()) return create_mirrored(device, rank, size, out_group);
+  if (size > SharedSegment::kMostRanks) {
+    return fail(GRAFT_UNSUPPORTED, "group_create: " + std::to_string(size) +
+                                       " ranks, but the host driver takes at most " +
+                                       std::to_string(SharedSegment::kMostRanks));
+  }
+  const std::chrono::nanoseconds timeout(std::min(timeout_ns, kLongestTimeout));
+  try {
+    auto group = std::make_shared<Group>(id, rank, size, timeout);
+    *out_group = new graft_group_s{std::move(group), device, rank, size, 0, false, nullptr, 0, {}};
+  } catch (const GroupError& error) {
+    return fail(error.status, error.what());
+  }
+  return GRAFT_OK;
+}
+
+graft_status CollectiveSlots::group_abort(graft_group group) {
+  if (group == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "group_abort: no group given");
+  if (!is_forked() && group->group != nullptr) group->group->abort();
+  return GRAFT_OK;
+}
+
+graft_status CollectiveSlots::group_destroy(graft_group group) {
+  if (group == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "group_destroy: no group given");
+  // A forked child has no part in it, nor the memory where its state lies.
+  if (!is_forked()) delete group;
+  return GRAFT_OK;
+}
+
+graft_status CollectiveSlots::all_reduce(graft_stream stream, graft_group group, graft_address send,
+                                         graft_address receive, uint64_t count, uint32_t dtype,
+                                         uint32_t reduction, uint32_t tag) {
+  if (graft_status status = check_reduction(dtype, reduction, "all_reduce"); status != GRAFT_OK) {
+    return status;
+  }
+  return submit(stream, group, "all_reduce", CommandKind::kAllReduce, send, receive, {1, 1},
+                record_of(count, dtype, reduction, 0), tag);
+}
+
+graft_status CollectiveSlots::reduce(graft_stream stream, graft_group group, graft_address send,
+                                     graft_address receive, uint64_t count, uint32_t dtype,
+                                     uint32_t reduction, uint32_t root, uint32_t tag) {
+  if (graft_status status = check_reduction(dtype, reduction, "reduce"); status != GRAFT_OK) {
+    return status;
+  }
+  const Rows rows = {1, is_rank(group, root) ? 1u : 0u};
+  return submit(stream, group, "reduce", CommandKind::kReduce, send, receive, rows,
+                record_of(count, dtype, reduction, root), tag);
+}
+
+graft_status CollectiveSlots::broadcast(graft_stream stream, graft_group group, graft_address send,
+                                        graft_address receive, uint64_t count, uint32_t dtype,
+                                        uint32_t root, uint32_t tag) {
+  const Rows rows = {is_rank(group, root) ? 1u : 0u, 1};
+  return submit(stream, group, "broadcast", CommandKind::kBroadcast, send, receive, rows,
+                record_of(count, dtype, 0, root), tag);
+}
+
+graft_status CollectiveSlots::all_gather(graft_stream stream, graft_group group, graft_address send,
+                                         graft_address receive, uint64_t count, uint32_t dtype,
+                                         uint32_t tag) {
+  return submit(stream, group, "all_gather", CommandKind::kAllGather, send, receive,
+                {1, size_of(group)}, record_of(count, dtype, 0, 0), tag);
+}
+
+graft_status CollectiveSlots::reduce_scatter(graft_stream stream, graft_group group,
+                                             graft_address send, graft_address receive,
+                                             uint64_t count, uint32_t dtype, uint32_t reduction,
+                                             uint32_t tag) {
+  const graft_status status = check_reduction(dtype, reduction, "reduce_scatter");
+  if (status != GRAFT_OK) return status;
+  return submit(stream, group, "reduce_scatter", CommandKind::kReduceScatter, send, receive,
+                {size_of(group), 1}, record_of(count, dtype, reduction, 0), tag);
+}
+
+graft_status CollectiveSlots::send(graft_stream stream, graft_group group, graft_address address,
+                                   uint64_t count, uint32_t dtype, uint32_t peer, uint32_t tag) {
   return transfer(stream, group, address, count, dtype, peer, tag, true);
 }
 
-graft_status receive(graft_stream stream, graft_group group, graft_address address, uint64_t count,
-                     uint32_t dtype, uint32_t peer, uint32_t tag) {
+graft_status CollectiveSlots::receive(graft_stream stream, graft_group group, graft_address address,
+                                      uint64_t count, uint32_t dtype, uint32_t peer, uint32_t tag) {
   return transfer(stream, group, address, count, dtype, peer, tag, false);
 }
 
-graft_status batch_begin(graft_group group) {
+graft_status CollectiveSlots::batch_begin(graft_group group) {
   if (group == nullptr || group->batching) {
     return fail(GRAFT_INVALID_ARGUMENT,
                 "batch_begin: no group given, or the group has an open batch");
@@ -338,7 +343,7 @@ graft_status batch_begin(graft_group group) {
   return GRAFT_OK;
 }
 
-graft_status batch_end(graft_group group) {
+graft_status CollectiveSlots::batch_end(graft_group group) {
   if (group == nullptr || !group->batching) {
     return fail(GRAFT_INVALID_ARGUMENT,
                 "batch_end: no group given, or the group has no open batch");
@@ -349,23 +354,5 @@ graft_status batch_end(graft_group group) {
   if (graft_status status = group->batch_stream->admit(); status != GRAFT_OK) return status;
   return enqueue_transfers(group->batch_stream, group, std::move(batch), group->batch_tag);
 }
-
-}  // namespace
-
-const graft_collectives_table kCollectives = {13,
-                                              0,
-                                              &Guarded<&group_id>::call,
-                                              &Guarded<&group_create>::call,
-                                              &Guarded<&group_abort>::call,
-                                              &Guarded<&group_destroy>::call,
-                                              &Guarded<&all_reduce>::call,
-                                              &Guarded<&reduce_to_root>::call,
-                                              &Guarded<&broadcast>::call,
-                                              &Guarded<&all_gather>::call,
-                                              &Guarded<&reduce_scatter>::call,
-                                              &Guarded<&send>::call,
-                                              &Guarded<&receive>::call,
-                                              &Guarded<&batch_begin>::call,
-                                              &Guarded<&batch_end>::call};
 
 }  // namespace graft::host

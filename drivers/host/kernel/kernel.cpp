@@ -86,7 +86,8 @@ graft_status launch_any(graft_stream stream, graft_kernel kernel, const graft_la
 
 }  // namespace
 
-graft_status kernel_launch(graft_stream stream, graft_kernel kernel, const graft_launch* launch) {
+graft_status KernelSlots::kernel_launch(graft_stream stream, graft_kernel kernel,
+                                        const graft_launch* launch) {
   bool plain = detours.load(std::memory_order_relaxed) == 0 && stream != nullptr &&
                kernel != nullptr && launch != nullptr && launch->grid[0] == 1 &&
                launch->grid[1] <= 1 && launch->grid[2] <= 1 && launch->group[0] <= 1 &&

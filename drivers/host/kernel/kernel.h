@@ -13,7 +13,11 @@ struct graft_kernel_s {
 
 namespace graft::host {
 
-graft_status kernel_launch(graft_stream stream, graft_kernel kernel, const graft_launch* launch);
+// Slots of the table, see driver.h.
+struct KernelSlots {
+  static graft_status kernel_launch(graft_stream stream, graft_kernel kernel,
+                                    const graft_launch* launch);
+};
 
 }  // namespace graft::host
 

@@ -8,17 +8,13 @@
 #include <initializer_list>
 #include <mutex>
 #include <string>
-#include <string_view>
 
-#include "collectives/collectives.h"
 #include "collectives/reduction.h"
 #include "graft/driver_slot.h"
 #include "memory/arena.h"
 #include "process_end.h"
 #include "settings.h"
-#include "stream/graph.h"
 #include "stream/stream.h"
-#include "stream/trace.h"
 
 namespace graft::host {
 
@@ -112,35 +108,6 @@ graft_status make_plan(graft_device device, const Descriptor* descriptor, const 
   return GRAFT_OK;
 }
 
-graft_status matmul_plan(graft_device device, const graft_matmul* m, graft_plan_needs* out_needs,
-                         graft_plan* out_plan) try {
-  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (m == nullptr || m->struct_size < sizeof *m || out_needs == nullptr || out_plan == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "matmul_plan: descriptor, needs or out pointer missing");
-  }
-  uint64_t depth = m->a.rank == 0 ? 0 : uint64_t(m->a.sizes[(m->a.rank - 1) % GRAFT_MAX_RANK]);
-  const Effort effort = effort_of({&m->a, &m->b, &m->c}, count(m->c) * depth);
-  return make_plan(device, m, effort, compute_library()->matmul_plan, out_needs, out_plan);
-} catch (const std::exception& error) {
-  return fail(GRAFT_INTERNAL, error.what());
-}
-
-graft_status convolution_plan(graft_device device, const graft_convolution* c,
-                              graft_plan_needs* out_needs, graft_plan* out_plan) try {
-  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (c == nullptr || c->struct_size < sizeof *c || out_needs == nullptr || out_plan == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT,
-                "convolution_plan: descriptor, needs or out pointer missing");
-  }
-  const graft_tensor& image = c->transposed != 0 ? c->input : c->output;
-  uint64_t channels = c->weight.sizes[0] > 0 ? uint64_t(c->weight.sizes[0]) : 1;
-  const Effort effort =
-      effort_of({&c->input, &c->weight, &c->output}, count(image) * count(c->weight) / channels);
-  return make_plan(device, c, effort, compute_library()->convolution_plan, out_needs, out_plan);
-} catch (const std::exception& error) {
-  return fail(GRAFT_INTERNAL, error.what());
-}
-
 bool place(const Arena& arena, graft_address address, void** out) {
   *out = nullptr;
   return address == 0 || arena.translate(address, out);
@@ -158,8 +125,35 @@ struct Execute {
   }
 };
 
-graft_status plan_execute(graft_stream stream, graft_plan plan,
-                          const graft_execution* execution) try {
+}  // namespace
+
+graft_status LibrarySlots::matmul_plan(graft_device device, const graft_matmul* m,
+                                       graft_plan_needs* out_needs, graft_plan* out_plan) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (m == nullptr || m->struct_size < sizeof *m || out_needs == nullptr || out_plan == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT, "matmul_plan: descriptor, needs or out pointer missing");
+  }
+  uint64_t depth = m->a.rank == 0 ? 0 : uint64_t(m->a.sizes[(m->a.rank - 1) % GRAFT_MAX_RANK]);
+  const Effort effort = effort_of({&m->a, &m->b, &m->c}, count(m->c) * depth);
+  return make_plan(device, m, effort, compute_library()->matmul_plan, out_needs, out_plan);
+}
+
+graft_status LibrarySlots::convolution_plan(graft_device device, const graft_convolution* c,
+                                            graft_plan_needs* out_needs, graft_plan* out_plan) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (c == nullptr || c->struct_size < sizeof *c || out_needs == nullptr || out_plan == nullptr) {
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "convolution_plan: descriptor, needs or out pointer missing");
+  }
+  const graft_tensor& image = c->transposed != 0 ? c->input : c->output;
+  uint64_t channels = c->weight.sizes[0] > 0 ? uint64_t(c->weight.sizes[0]) : 1;
+  const Effort effort =
+      effort_of({&c->input, &c->weight, &c->output}, count(image) * count(c->weight) / channels);
+  return make_plan(device, c, effort, compute_library()->convolution_plan, out_needs, out_plan);
+}
+
+graft_status LibrarySlots::plan_execute(graft_stream stream, graft_plan plan,
+                                        const graft_execution* execution) {
   if (stream == nullptr || plan == nullptr || execution == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "plan_execute: stream, plan or execution missing");
   }
@@ -188,51 +182,17 @@ graft_status plan_execute(graft_stream stream, graft_plan plan,
                                 command);
   }
   return stream->submit(execution->tag, effort.work(), command);
-} catch (const std::exception& error) {
-  return fail(GRAFT_INTERNAL, error.what());
 }
 
-graft_status plan_destroy(graft_plan plan) {
+graft_status LibrarySlots::plan_destroy(graft_plan plan) {
   if (plan == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "plan_destroy: no plan given");
   compute_library()->destroy(plan->plan);
   delete plan;
   return GRAFT_OK;
 }
 
-const graft_blas_table kBlas = {3, 0, matmul_plan, plan_execute, plan_destroy};
-const graft_dnn_table kDnn = {3, 0, convolution_plan, plan_execute, plan_destroy};
-
-}  // namespace
-
 const LibraryTable* compute_library() { return loaded().table; }
 
 const char* compute_library_problem() { return loaded().problem.c_str(); }
-
-graft_status extension(const char* name, uint32_t version, const void** out_table) {
-  if (name == nullptr || out_table == nullptr) {
-    return fail(GRAFT_INVALID_ARGUMENT, "extension: no name or no out pointer given");
-  }
-  std::string_view wanted = name;
-  if (wanted == "graft.profiler" && version == 1) {
-    *out_table = &kProfiler;
-    return GRAFT_OK;
-  }
-  if (wanted == "graft.graphs" && version == 1) {
-    *out_table = &kGraphs;
-    return GRAFT_OK;
-  }
-  if (wanted == "graft.collectives" && version == 1) {
-    *out_table = &kCollectives;
-    return GRAFT_OK;
-  }
-  bool blas = wanted == "graft.blas", dnn = wanted == "graft.dnn";
-  if (version != 1 || (!blas && !dnn)) {
-    return fail(GRAFT_NOT_FOUND, "the host driver has no extension " + std::string(wanted) +
-                                     ", version " + std::to_string(version));
-  }
-  if (compute_library() == nullptr) return fail(GRAFT_NOT_FOUND, compute_library_problem());
-  *out_table = blas ? static_cast<const void*>(&kBlas) : &kDnn;
-  return GRAFT_OK;
-}
 
 }  // namespace graft::host

@@ -45,8 +45,16 @@ const LibraryTable* compute_library();
 // Why compute_library() is NULL; "" when it is not.
 const char* compute_library_problem();
 
-// The slot "extension".
-graft_status extension(const char* name, uint32_t version, const void** out_table);
+// Slots of graft.blas and graft.dnn; only for a driver whose compute_library() is not NULL.
+struct LibrarySlots {
+  static graft_status matmul_plan(graft_device device, const graft_matmul* matmul,
+                                  graft_plan_needs* out_needs, graft_plan* out_plan);
+  static graft_status convolution_plan(graft_device device, const graft_convolution* convolution,
+                                       graft_plan_needs* out_needs, graft_plan* out_plan);
+  static graft_status plan_execute(graft_stream stream, graft_plan plan,
+                                   const graft_execution* execution);
+  static graft_status plan_destroy(graft_plan plan);
+};
 
 }  // namespace graft::host
 

@@ -27,14 +27,17 @@ struct graft_program_s {
 
 namespace graft::host {
 
-graft_status program_compile(graft_device device, const char* source, size_t source_bytes,
-                             const char* options, graft_sink blob);
-graft_status program_load(graft_device device, const void* blob, size_t bytes,
-                          graft_program* out_program);
-graft_status program_unload(graft_program program);
-graft_status toolchain_fingerprint(graft_device device, graft_sink text);
-graft_status kernel_find(graft_device device, graft_program program, const char* name,
-                         graft_kernel* out);
+// Slots of the table, see driver.h.
+struct ProgramSlots {
+  static graft_status program_compile(graft_device device, const char* source, size_t source_bytes,
+                                      const char* options, graft_sink blob);
+  static graft_status program_load(graft_device device, const void* blob, size_t bytes,
+                                   graft_program* out_program);
+  static graft_status program_unload(graft_program program);
+  static graft_status toolchain_fingerprint(graft_device device, graft_sink text);
+  static graft_status kernel_find(graft_device device, graft_program program, const char* name,
+                                  graft_kernel* out);
+};
 
 }  // namespace graft::host
 

@@ -64,8 +64,8 @@ int open_file(const Handle& handle) {
 
 }  // namespace
 
-graft_status memory_export(graft_device device, graft_address address, uint8_t* out_handle,
-                           graft_address* out_begin) {
+graft_status HandleSlots::memory_export(graft_device device, graft_address address,
+                                        uint8_t* out_handle, graft_address* out_begin) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out_handle == nullptr || out_begin == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "memory_export: no out pointer given");
@@ -93,7 +93,8 @@ graft_status memory_export(graft_device device, graft_address address, uint8_t* 
   return GRAFT_OK;
 }
 
-graft_status memory_import(graft_device device, const uint8_t* bytes, graft_address* out_address) {
+graft_status HandleSlots::memory_import(graft_device device, const uint8_t* bytes,
+                                        graft_address* out_address) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == nullptr || out_address == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "memory_import: no handle or no out pointer given");
@@ -117,7 +118,7 @@ graft_status memory_import(graft_device device, const uint8_t* bytes, graft_addr
   return status;
 }
 
-graft_status memory_release(graft_device device, graft_address address) {
+graft_status HandleSlots::memory_release(graft_device device, graft_address address) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "memory_release: no device given");
   if ((detours.load(std::memory_order_relaxed) & kDetourForked) != 0) return GRAFT_OK;
   return device->arena->give_back(device->ordinal, address);

@@ -10,10 +10,13 @@ namespace graft::host {
 
 // Slots of the table, see driver.h. A handle is good for processes of the same user that see the
 // exporter's /proc, also for the exporter itself.
-graft_status memory_export(graft_device device, graft_address address, uint8_t* out_handle,
-                           graft_address* out_begin);
-graft_status memory_import(graft_device device, const uint8_t* handle, graft_address* out_address);
-graft_status memory_release(graft_device device, graft_address address);
+struct HandleSlots {
+  static graft_status memory_export(graft_device device, graft_address address, uint8_t* out_handle,
+                                    graft_address* out_begin);
+  static graft_status memory_import(graft_device device, const uint8_t* handle,
+                                    graft_address* out_address);
+  static graft_status memory_release(graft_device device, graft_address address);
+};
 
 }  // namespace graft::host
 

@@ -109,8 +109,8 @@ graft_status enqueue_copy(graft_stream stream, char* to, const char* from, uint6
 
 }  // namespace
 
-graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,
-                  uint32_t tag) {
+graft_status TransferSlots::copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes,
+                                 uint32_t kind, uint32_t tag) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "copy: no stream given");
   if (kind > GRAFT_DEVICE_TO_DEVICE) {
     return fail(GRAFT_INVALID_ARGUMENT, "copy: unknown kind " + std::to_string(kind));
@@ -131,8 +131,8 @@ graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t byte
                       kind != GRAFT_DEVICE_TO_DEVICE);
 }
 
-graft_status fill(graft_stream stream, graft_address to, uint64_t bytes, const void* pattern,
-                  uint32_t pattern_bytes, uint32_t tag) {
+graft_status TransferSlots::fill(graft_stream stream, graft_address to, uint64_t bytes,
+                                 const void* pattern, uint32_t pattern_bytes, uint32_t tag) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "fill: no stream given");
   bool power = pattern_bytes != 0 && (pattern_bytes & (pattern_bytes - 1)) == 0;
   if (pattern == nullptr || !power || pattern_bytes > 16 || bytes % pattern_bytes != 0) {
@@ -151,8 +151,9 @@ graft_status fill(graft_stream stream, graft_address to, uint64_t bytes, const v
   return stream->submit(tag, bytes, command);
 }
 
-graft_status peer_copy(graft_stream stream, graft_address to, graft_device from_device,
-                       graft_address from, uint64_t bytes, uint32_t tag) {
+graft_status TransferSlots::peer_copy(graft_stream stream, graft_address to,
+                                      graft_device from_device, graft_address from, uint64_t bytes,
+                                      uint32_t tag) {
   if (stream == nullptr || from_device == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "peer_copy: no stream or device given");
   }

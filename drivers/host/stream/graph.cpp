@@ -19,32 +19,21 @@ struct graft_graph_s {
 namespace graft::host {
 namespace {
 
-graft_status graph_create(graft_device device, const graft_command* commands, uint32_t count,
-                          graft_graph* out_graph) {
-  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out_graph == nullptr)
-    return fail(GRAFT_INVALID_ARGUMENT, "graph_create: no out pointer given");
-  auto graph = std::make_unique<graft_graph_s>();
-  graph->device = device;
-  const graft_status status = keep_commands(commands, count, &graph->commands, &graph->base_count);
-  if (status == GRAFT_OK) *out_graph = graph.release();
-  return status;
-}
-
 graft_status give(graft_stream stream, const KeptCommand& kept, const graft_address* bases) {
   const graft_command& one = kept.command;
   const auto address = [&](size_t i) { return kept.address(i, bases); };
   if (one.kind == GRAFT_COMMAND_COPY) {
-    return copy(stream, address(0), address(1), one.bytes, GRAFT_DEVICE_TO_DEVICE, one.tag);
+    return TransferSlots::copy(stream, address(0), address(1), one.bytes, GRAFT_DEVICE_TO_DEVICE,
+                               one.tag);
   }
   if (one.kind == GRAFT_COMMAND_FILL) {
-    return fill(stream, address(0), one.bytes, kept.pattern.data(),
-                static_cast<uint32_t>(one.pattern_bytes), one.tag);
+    return TransferSlots::fill(stream, address(0), one.bytes, kept.pattern.data(),
+                               static_cast<uint32_t>(one.pattern_bytes), one.tag);
   }
   if (one.kind == GRAFT_COMMAND_LAUNCH) {
     thread_local std::vector<graft_argument> arguments;
     const graft_launch launch = kept.launch_at(bases, &arguments);
-    return kernel_launch(stream, one.kernel, &launch);
+    return KernelSlots::kernel_launch(stream, one.kernel, &launch);
   }
   size_t next = 0;
   graft_execution execution{};
@@ -56,8 +45,22 @@ graft_status give(graft_stream stream, const KeptCommand& kept, const graft_addr
   return one.execute(stream, one.plan, &execution);
 }
 
-graft_status graph_launch(graft_stream stream, graft_graph graph, const graft_address* bases,
-                          uint32_t base_count) {
+}  // namespace
+
+graft_status GraphSlots::graph_create(graft_device device, const graft_command* commands,
+                                      uint32_t count, graft_graph* out_graph) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (out_graph == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "graph_create: no out pointer given");
+  auto graph = std::make_unique<graft_graph_s>();
+  graph->device = device;
+  const graft_status status = keep_commands(commands, count, &graph->commands, &graph->base_count);
+  if (status == GRAFT_OK) *out_graph = graph.release();
+  return status;
+}
+
+graft_status GraphSlots::graph_launch(graft_stream stream, graft_graph graph,
+                                      const graft_address* bases, uint32_t base_count) {
   const uint32_t named = graph == nullptr ? 0 : graph->base_count;
   graft_status status = check_graph_launch(stream, graph, named, bases, base_count);
   if (status != GRAFT_OK) return status;
@@ -70,15 +73,10 @@ graft_status graph_launch(graft_stream stream, graft_graph graph, const graft_ad
   return GRAFT_OK;
 }
 
-graft_status graph_destroy(graft_graph graph) {
+graft_status GraphSlots::graph_destroy(graft_graph graph) {
   if (graph == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "graph_destroy: no graph given");
   delete graph;
   return GRAFT_OK;
 }
-
-}  // namespace
-
-const graft_graphs_table kGraphs = {3, 0, &Guarded<&graph_create>::call,
-                                    &Guarded<&graph_launch>::call, &Guarded<&graph_destroy>::call};
 
 }  // namespace graft::host

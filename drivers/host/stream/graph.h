@@ -6,8 +6,14 @@
 
 namespace graft::host {
 
-// The table of graft.graphs. A launch gives the commands to the stream one after the other.
-extern const graft_graphs_table kGraphs;
+// Slots of graft.graphs. A launch gives the commands to the stream one after the other.
+struct GraphSlots {
+  static graft_status graph_create(graft_device device, const graft_command* commands,
+                                   uint32_t count, graft_graph* out_graph);
+  static graft_status graph_launch(graft_stream stream, graft_graph graph,
+                                   const graft_address* bases, uint32_t base_count);
+  static graft_status graph_destroy(graft_graph graph);
+};
 
 }  // namespace graft::host
 

@@ -89,7 +89,7 @@ namespace graft::host {
 
 bool is_skipped(uint64_t bytes) { return simulation().skip && bytes > kSkippedBytes; }
 
-graft_status stream_create(graft_device device, int32_t priority, graft_stream* out) {
+graft_status StreamSlots::stream_create(graft_device device, int32_t priority, graft_stream* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_create: no out pointer given");
   if (priority < -1 || priority > 1) {
@@ -100,18 +100,18 @@ graft_status stream_create(graft_device device, int32_t priority, graft_stream* 
   return GRAFT_OK;
 }
 
-graft_status stream_destroy(graft_stream stream) {
+graft_status StreamSlots::stream_destroy(graft_stream stream) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_destroy: no stream given");
   // The worker did not survive the fork, so it cannot be joined.
   if ((detours.load(std::memory_order_relaxed) & kDetourForked) == 0) delete stream;
   return GRAFT_OK;
 }
 
-graft_status stream_synchronize(graft_stream stream) {
+graft_status StreamSlots::stream_synchronize(graft_stream stream) {
   return stream_synchronize_within(stream, SleepLimit::kForever);
 }
 
-graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
+graft_status StreamSlots::stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_synchronize: no stream given");
   const bool forked = (detours.load(std::memory_order_relaxed) & kDetourForked) != 0;
   if (!forked && !stream->queue.wait_idle(timeout_ns)) return GRAFT_BUSY;
@@ -120,7 +120,7 @@ graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns)
   return stream->failure->take();
 }
 
-graft_status stream_query(graft_stream stream) {
+graft_status StreamSlots::stream_query(graft_stream stream) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_query: no stream given");
   if (graft_status status = check_device(stream->device); status != GRAFT_OK) return status;
   if (!stream->queue.settled()) return GRAFT_BUSY;
@@ -131,7 +131,7 @@ graft_status stream_query(graft_stream stream) {
   return stream->failure->take();
 }
 
-graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle) {
+graft_status StreamSlots::stream_native_handle(graft_stream stream, uint64_t* out_handle) {
   if (stream == nullptr || out_handle == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "stream_native_handle: no stream or no out pointer given");
   }
@@ -139,7 +139,8 @@ graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle) {
   return GRAFT_OK;
 }
 
-graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity) {
+graft_status StreamSlots::stream_error(graft_stream stream, uint32_t* out_tag, char* out_text,
+                                       size_t capacity) {
   if (stream == nullptr || out_tag == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "stream_error: no stream or no out pointer given");
   }
@@ -149,7 +150,8 @@ graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text
   return GRAFT_OK;
 }
 
-graft_status host_callback(graft_stream stream, void (*function)(void* context), void* context) {
+graft_status StreamSlots::host_callback(graft_stream stream, void (*function)(void* context),
+                                        void* context) {
   if (stream == nullptr || function == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "host_callback: no stream or no function given");
   }

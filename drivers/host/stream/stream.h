@@ -93,15 +93,20 @@ struct Timed {
 // Whether a command of that size takes time and does nothing.
 bool is_skipped(uint64_t bytes);
 
-graft_status stream_create(graft_device device, int32_t priority, graft_stream* out);
-graft_status stream_destroy(graft_stream stream);
-graft_status stream_synchronize(graft_stream stream);
-graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns);
-graft_status stream_query(graft_stream stream);
-graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity);
-// The address of the stream: there is no vendor below who would have a handle of his own.
-graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle);
-graft_status host_callback(graft_stream stream, void (*function)(void* context), void* context);
+// Slots of the table, see driver.h.
+struct StreamSlots {
+  static graft_status stream_create(graft_device device, int32_t priority, graft_stream* out);
+  static graft_status stream_destroy(graft_stream stream);
+  static graft_status stream_synchronize(graft_stream stream);
+  static graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns);
+  static graft_status stream_query(graft_stream stream);
+  static graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text,
+                                   size_t capacity);
+  // The address of the stream: there is no vendor below who would have a handle of his own.
+  static graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle);
+  static graft_status host_callback(graft_stream stream, void (*function)(void* context),
+                                    void* context);
+};
 
 }  // namespace graft::host
 

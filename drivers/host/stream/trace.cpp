@@ -27,7 +27,9 @@ int64_t now_ns() {
   return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-graft_status trace_start(graft_device device, graft_emit_trace emit, void* context) {
+}  // namespace
+
+graft_status ProfilerSlots::trace_start(graft_device device, graft_emit_trace emit, void* context) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (emit == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "trace_start: no emit function given");
   std::lock_guard lock(device->trace.mutex);
@@ -40,7 +42,7 @@ graft_status trace_start(graft_device device, graft_emit_trace emit, void* conte
   return GRAFT_OK;
 }
 
-graft_status trace_stop(graft_device device) {
+graft_status ProfilerSlots::trace_stop(graft_device device) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "trace_stop: no device given");
   std::lock_guard lock(device->trace.mutex);
   if (device->trace.emit == nullptr)
@@ -49,10 +51,6 @@ graft_status trace_stop(graft_device device) {
   count_traced(-1);
   return GRAFT_OK;
 }
-
-}  // namespace
-
-const graft_profiler_table kProfiler = {2, 0, trace_start, trace_stop};
 
 void TracedRun::begin(graft_stream stream, uint32_t tag) {
   stream_ = stream;

@@ -18,7 +18,11 @@ struct Trace {
   int64_t base_ns = 0;  // since the epoch: what simulated time counts from
 };
 
-extern const graft_profiler_table kProfiler;
+// Slots of graft.profiler.
+struct ProfilerSlots {
+  static graft_status trace_start(graft_device device, graft_emit_trace emit, void* context);
+  static graft_status trace_stop(graft_device device);
+};
 
 // Tells of the command with a tag from here to the end of the scope. Costs one load while no device
 // is traced.

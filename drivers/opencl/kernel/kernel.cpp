@@ -208,7 +208,8 @@ graft_status run_launch(Queue& queue, uint32_t&, const void* head, const void* t
 
 }  // namespace
 
-graft_status kernel_launch(graft_stream stream, graft_kernel kernel, const graft_launch* launch) {
+graft_status KernelSlots::kernel_launch(graft_stream stream, graft_kernel kernel,
+                                        const graft_launch* launch) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (kernel == nullptr || launch == nullptr ||
       (launch->argument_count != 0 && launch->arguments == nullptr)) {

@@ -108,8 +108,11 @@ bool is_read_at_once(std::string_view source) {
   return source.find("reqd_work_group_size") != std::string_view::npos;
 }
 
-graft_status program_build(graft_device device, const char* source, size_t source_bytes,
-                           const char* options, graft_program* out_program) {
+}  // namespace
+
+graft_status ProgramSlots::program_build(graft_device device, const char* source,
+                                         size_t source_bytes, const char* options,
+                                         graft_program* out_program) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (source == nullptr || out_program == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "program_build: no source or no out pointer given");
@@ -133,7 +136,7 @@ graft_status program_build(graft_device device, const char* source, size_t sourc
 // PoCL holds a lock of the context while it makes machine code, and makes more of it for a binary
 // than the program needs: in a context of its own that stops nobody. Other devices than processors
 // have their binary at hand, and contexts there are dear.
-graft_status program_save(graft_program program, graft_sink blob) {
+graft_status ProgramSlots::program_save(graft_program program, graft_sink blob) {
   if (program == nullptr || blob.write == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "program_save: no program or no sink given");
   }
@@ -160,15 +163,9 @@ graft_status program_save(graft_program program, graft_sink blob) {
   return status == GRAFT_OK ? save(device, copy.handle, blob) : status;
 }
 
-constexpr graft_programs_table kPrograms = {2, 0, &Guarded<&program_build>::call,
-                                            &Guarded<&program_save>::call};
-
-}  // namespace
-
-const graft_programs_table& programs_table() { return kPrograms; }
-
-graft_status program_compile(graft_device device, const char* source, size_t source_bytes,
-                             const char* options, graft_sink blob) {
+graft_status ProgramSlots::program_compile(graft_device device, const char* source,
+                                           size_t source_bytes, const char* options,
+                                           graft_sink blob) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (source == nullptr || blob.write == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "program_compile: no source or no sink given");
@@ -179,8 +176,8 @@ graft_status program_compile(graft_device device, const char* source, size_t sou
   return status == GRAFT_OK ? save(device, program.handle, blob) : status;
 }
 
-graft_status program_load(graft_device device, const void* blob, size_t bytes,
-                          graft_program* out_program) {
+graft_status ProgramSlots::program_load(graft_device device, const void* blob, size_t bytes,
+                                        graft_program* out_program) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (blob == nullptr || out_program == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no out pointer given");
@@ -209,13 +206,13 @@ graft_status program_load(graft_device device, const void* blob, size_t bytes,
   return GRAFT_OK;
 }
 
-graft_status program_unload(graft_program program) {
+graft_status ProgramSlots::program_unload(graft_program program) {
   if (program == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "program_unload: no program given");
   if (!forked()) delete program;
   return GRAFT_OK;
 }
 
-graft_status toolchain_fingerprint(graft_device device, graft_sink text) {
+graft_status ProgramSlots::toolchain_fingerprint(graft_device device, graft_sink text) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (text.write == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "toolchain_fingerprint: no sink given");
@@ -224,8 +221,8 @@ graft_status toolchain_fingerprint(graft_device device, graft_sink text) {
   return GRAFT_OK;
 }
 
-graft_status kernel_find(graft_device device, graft_program program, const char* name,
-                         graft_kernel* out) {
+graft_status ProgramSlots::kernel_find(graft_device device, graft_program program, const char* name,
+                                       graft_kernel* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (name == nullptr || out == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "kernel_find: no name or no out pointer given");

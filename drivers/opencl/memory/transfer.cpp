@@ -130,8 +130,8 @@ graft_status enqueue_fill(Queue& queue, graft_address to, uint64_t bytes, const 
   return status != GRAFT_OK ? status : filling.run_few(lead + body, bytes - lead - body);
 }
 
-graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,
-                  uint32_t tag) {
+graft_status TransferSlots::copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes,
+                                 uint32_t kind, uint32_t tag) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (bytes == 0) return GRAFT_OK;
   if (kind > GRAFT_DEVICE_TO_DEVICE) {
@@ -159,8 +159,8 @@ graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t byte
   return submit(*stream->queue, "copy", code, event, tag);
 }
 
-graft_status fill(graft_stream stream, graft_address to, uint64_t bytes, const void* pattern,
-                  uint32_t pattern_bytes, uint32_t tag) {
+graft_status TransferSlots::fill(graft_stream stream, graft_address to, uint64_t bytes,
+                                 const void* pattern, uint32_t pattern_bytes, uint32_t tag) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (graft_status status = check_pattern(pattern, pattern_bytes); status != GRAFT_OK) {
     return status;

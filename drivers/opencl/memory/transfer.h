@@ -19,10 +19,13 @@ graft_status enqueue_copy(Queue& queue, graft_address to, graft_address from, ui
 graft_status enqueue_fill(Queue& queue, graft_address to, uint64_t bytes, const void* pattern,
                           uint32_t pattern_bytes, uint32_t tag);
 
-graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,
-                  uint32_t tag);
-graft_status fill(graft_stream stream, graft_address to, uint64_t bytes, const void* pattern,
-                  uint32_t pattern_bytes, uint32_t tag);
+// Slots of the table, see driver.h.
+struct TransferSlots {
+  static graft_status copy(graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes,
+                           uint32_t kind, uint32_t tag);
+  static graft_status fill(graft_stream stream, graft_address to, uint64_t bytes,
+                           const void* pattern, uint32_t pattern_bytes, uint32_t tag);
+};
 
 }  // namespace graft::opencl
 

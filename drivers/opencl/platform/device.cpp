@@ -64,7 +64,7 @@ graft_status check_device(graft_device device) {
               "the device " + device->listed.capabilities.name + " is lost: restart the process");
 }
 
-graft_status device_count(uint32_t* out_count) {
+graft_status DeviceSlots::device_count(uint32_t* out_count) {
   if (out_count == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_count: no out pointer given");
   const Catalog& known = catalog();
@@ -73,7 +73,7 @@ graft_status device_count(uint32_t* out_count) {
   return known.devices.empty() ? fail(GRAFT_OK, known.problem) : GRAFT_OK;
 }
 
-graft_status device_properties(uint32_t ordinal, graft_device_properties* properties) {
+graft_status DeviceSlots::device_properties(uint32_t ordinal, graft_device_properties* properties) {
   if (properties == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_properties: no out pointer given");
   if (graft_status status = check_ordinal(ordinal); status != GRAFT_OK) return status;
@@ -89,7 +89,7 @@ cl_context create_context(const Listed& listed, cl_int* code) {
   return cl().CreateContext(properties, 1, &listed.device, nullptr, nullptr, code);
 }
 
-graft_status device_open(uint32_t ordinal, graft_device* out_device) {
+graft_status DeviceSlots::device_open(uint32_t ordinal, graft_device* out_device) {
   if (out_device == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_open: no out pointer given");
   if (graft_status status = check_forked(); status != GRAFT_OK) return status;
@@ -116,13 +116,13 @@ graft_status device_open(uint32_t ordinal, graft_device* out_device) {
   return GRAFT_OK;
 }
 
-graft_status device_close(graft_device device) {
+graft_status DeviceSlots::device_close(graft_device device) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_close: no device given");
   if (!forked()) delete device;
   return GRAFT_OK;
 }
 
-graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out) {
+graft_status DeviceSlots::memory_allocate(graft_device device, uint64_t bytes, graft_address* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == 0 || out == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "memory_allocate: 0 bytes or no out pointer given");
@@ -132,12 +132,13 @@ graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address*
   return status;
 }
 
-graft_status memory_free(graft_device device, graft_address address) {
+graft_status DeviceSlots::memory_free(graft_device device, graft_address address) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "memory_free: no device given");
   return forked() ? GRAFT_OK : device->memory->free(address);
 }
 
-graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_total) {
+graft_status DeviceSlots::memory_info(graft_device device, uint64_t* out_free,
+                                      uint64_t* out_total) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out_free == nullptr || out_total == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "memory_info: no out pointer given");
@@ -147,8 +148,8 @@ graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_
   return GRAFT_OK;
 }
 
-graft_status memory_host_view(graft_device device, graft_address address, uint64_t bytes,
-                              void** out_pointer) {
+graft_status DeviceSlots::memory_host_view(graft_device device, graft_address address,
+                                           uint64_t bytes, void** out_pointer) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   Piece piece;
   uint64_t offset = 0;
@@ -166,7 +167,7 @@ graft_status memory_host_view(graft_device device, graft_address address, uint64
   return GRAFT_OK;
 }
 
-graft_status host_allocate(graft_device device, uint64_t bytes, void** out_pointer) {
+graft_status DeviceSlots::host_allocate(graft_device device, uint64_t bytes, void** out_pointer) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (bytes == 0 || out_pointer == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "host_allocate: 0 bytes or no out pointer given");
@@ -188,7 +189,7 @@ graft_status host_allocate(graft_device device, uint64_t bytes, void** out_point
   return GRAFT_OK;
 }
 
-graft_status host_free(graft_device device, void* pointer) {
+graft_status DeviceSlots::host_free(graft_device device, void* pointer) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "host_free: no device given");
   if (forked()) return GRAFT_OK;
   cl_mem buffer = nullptr;

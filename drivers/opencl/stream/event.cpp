@@ -39,20 +39,20 @@ graft_status end_of(const Mark& mark, cl_ulong* out_ns) {
 
 }  // namespace
 
-graft_status event_create(graft_device device, uint32_t timed, graft_event* out) {
+graft_status EventSlots::event_create(graft_device device, uint32_t timed, graft_event* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "event_create: no out pointer given");
   *out = new graft_event_s{device, timed != 0, {}, {}};
   return GRAFT_OK;
 }
 
-graft_status event_destroy(graft_event event) {
+graft_status EventSlots::event_destroy(graft_event event) {
   if (event == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "event_destroy: no event given");
   if (!forked()) delete event;
   return GRAFT_OK;
 }
 
-graft_status event_record(graft_event event, graft_stream stream) {
+graft_status EventSlots::event_record(graft_event event, graft_stream stream) {
   if (graft_status status = check_event(event); status != GRAFT_OK) return status;
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (event->device != stream->device) {
@@ -67,26 +67,26 @@ graft_status event_record(graft_event event, graft_stream stream) {
   return GRAFT_OK;
 }
 
-graft_status event_query(graft_event event) {
+graft_status EventSlots::event_query(graft_event event) {
   if (graft_status status = check_event(event); status != GRAFT_OK) return status;
   const std::shared_ptr<Mark> mark = current_mark(event);
   return mark == nullptr ? GRAFT_OK : mark->query();
 }
 
-graft_status event_synchronize(graft_event event) {
+graft_status EventSlots::event_synchronize(graft_event event) {
   if (graft_status status = check_event(event); status != GRAFT_OK) return status;
   const std::shared_ptr<Mark> mark = current_mark(event);
   return mark == nullptr ? GRAFT_OK : finish(event, *mark);
 }
 
-graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns) {
+graft_status EventSlots::event_synchronize_within(graft_event event, uint64_t timeout_ns) {
   if (graft_status status = check_event(event); status != GRAFT_OK) return status;
   const std::shared_ptr<Mark> mark = current_mark(event);
   if (mark == nullptr) return GRAFT_OK;
   return mark->wait_within(timeout_ns) ? finish(event, *mark) : GRAFT_BUSY;
 }
 
-graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns) {
+graft_status EventSlots::event_elapsed(graft_event start, graft_event end, int64_t* out_ns) {
   if (graft_status status = check_event(start); status != GRAFT_OK) return status;
   if (end == nullptr || out_ns == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "event_elapsed: an event or the out pointer is missing");
@@ -106,7 +106,7 @@ graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns) 
   return GRAFT_OK;
 }
 
-graft_status stream_wait_event(graft_stream stream, graft_event event) {
+graft_status EventSlots::stream_wait_event(graft_stream stream, graft_event event) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (graft_status status = check_event(event); status != GRAFT_OK) return status;
   const std::shared_ptr<Mark> mark = current_mark(event);

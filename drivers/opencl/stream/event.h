@@ -18,14 +18,17 @@ struct graft_event_s {
 
 namespace graft::opencl {
 
-graft_status event_create(graft_device device, uint32_t timed, graft_event* out);
-graft_status event_destroy(graft_event event);
-graft_status event_record(graft_event event, graft_stream stream);
-graft_status event_query(graft_event event);
-graft_status event_synchronize(graft_event event);
-graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns);
-graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns);
-graft_status stream_wait_event(graft_stream stream, graft_event event);
+// Slots of the table, see driver.h.
+struct EventSlots {
+  static graft_status event_create(graft_device device, uint32_t timed, graft_event* out);
+  static graft_status event_destroy(graft_event event);
+  static graft_status event_record(graft_event event, graft_stream stream);
+  static graft_status event_query(graft_event event);
+  static graft_status event_synchronize(graft_event event);
+  static graft_status event_synchronize_within(graft_event event, uint64_t timeout_ns);
+  static graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns);
+  static graft_status stream_wait_event(graft_stream stream, graft_event event);
+};
 
 }  // namespace graft::opencl
 

@@ -51,24 +51,6 @@ graft_status check_kept(uint32_t index, const KeptCommand& kept) {
   return one.kernel->check(launch);
 }
 
-graft_status graph_create(graft_device device, const graft_command* commands, uint32_t count,
-                          graft_graph* out_graph) {
-  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  if (out_graph == nullptr)
-    return fail(GRAFT_INVALID_ARGUMENT, "graph_create: no out pointer given");
-  auto graph = std::make_unique<graft_graph_s>();
-  graph->device = device;
-  graft_status status = keep_commands(commands, count, &graph->commands, &graph->base_count);
-  for (uint32_t i = 0; status == GRAFT_OK && i < count; ++i) {
-    const KeptCommand& kept = graph->commands[i];
-    status = check_kept(i, kept);
-    const bool launches = status == GRAFT_OK && kept.command.kind == GRAFT_COMMAND_LAUNCH;
-    graph->kernels.push_back(launches ? kept.command.kernel->again() : nullptr);
-  }
-  if (status == GRAFT_OK) *out_graph = graph.release();
-  return status;
-}
-
 // What can be said against the bases without OpenCL.
 graft_status check_addresses(graft_device device, const KeptCommand& kept,
                              const graft_address* bases) {
@@ -124,8 +106,28 @@ graft_status enter(graft_stream stream, const GraphLaunch& task, const graft_add
                                        sizeof task, tail_bytes, &task, bases});
 }
 
-graft_status graph_launch(graft_stream stream, graft_graph graph, const graft_address* bases,
-                          uint32_t base_count) {
+}  // namespace
+
+graft_status GraphSlots::graph_create(graft_device device, const graft_command* commands,
+                                      uint32_t count, graft_graph* out_graph) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (out_graph == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "graph_create: no out pointer given");
+  auto graph = std::make_unique<graft_graph_s>();
+  graph->device = device;
+  graft_status status = keep_commands(commands, count, &graph->commands, &graph->base_count);
+  for (uint32_t i = 0; status == GRAFT_OK && i < count; ++i) {
+    const KeptCommand& kept = graph->commands[i];
+    status = check_kept(i, kept);
+    const bool launches = status == GRAFT_OK && kept.command.kind == GRAFT_COMMAND_LAUNCH;
+    graph->kernels.push_back(launches ? kept.command.kernel->again() : nullptr);
+  }
+  if (status == GRAFT_OK) *out_graph = graph.release();
+  return status;
+}
+
+graft_status GraphSlots::graph_launch(graft_stream stream, graft_graph graph,
+                                      const graft_address* bases, uint32_t base_count) {
   const uint32_t named = graph == nullptr ? 0 : graph->base_count;
   graft_status status = check_graph_launch(stream, graph, named, bases, base_count);
   if (status == GRAFT_OK) status = check_stream(stream);
@@ -147,18 +149,10 @@ graft_status graph_launch(graft_stream stream, graft_graph graph, const graft_ad
   return check_addresses(graph->device, commands[end], bases);  // for its text
 }
 
-graft_status graph_destroy(graft_graph graph) {
+graft_status GraphSlots::graph_destroy(graft_graph graph) {
   if (graph == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "graph_destroy: no graph given");
   if (!forked()) let_go(graph);
   return GRAFT_OK;
 }
-
-constexpr graft_graphs_table kGraphs = {3, 0, &Guarded<&graph_create>::call,
-                                        &Guarded<&graph_launch>::call,
-                                        &Guarded<&graph_destroy>::call};
-
-}  // namespace
-
-const graft_graphs_table& graphs_table() { return kGraphs; }
 
 }  // namespace graft::opencl

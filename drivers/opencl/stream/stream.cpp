@@ -31,7 +31,7 @@ graft_status check_stream(graft_stream stream) {
   return check_device(stream->device);
 }
 
-graft_status stream_create(graft_device device, int32_t priority, graft_stream* out) {
+graft_status StreamSlots::stream_create(graft_device device, int32_t priority, graft_stream* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_create: no out pointer given");
   const graft_device_properties& limits = device->listed.capabilities.properties;
@@ -52,7 +52,7 @@ graft_status stream_create(graft_device device, int32_t priority, graft_stream* 
   return GRAFT_OK;
 }
 
-graft_status stream_destroy(graft_stream stream) {
+graft_status StreamSlots::stream_destroy(graft_stream stream) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_destroy: no stream given");
   if (forked()) return GRAFT_OK;
   if (!stream->device->lost.load(std::memory_order_relaxed)) stream->queue->finish();
@@ -61,14 +61,14 @@ graft_status stream_destroy(graft_stream stream) {
   return GRAFT_OK;
 }
 
-graft_status stream_synchronize(graft_stream stream) {
+graft_status StreamSlots::stream_synchronize(graft_stream stream) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (graft_status status = stream->queue->finish(); status != GRAFT_OK) return status;
   if (graft_status status = check_device(stream->device); status != GRAFT_OK) return status;
   return stream->queue->failure.take();
 }
 
-graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
+graft_status StreamSlots::stream_synchronize_within(graft_stream stream, uint64_t timeout_ns) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (graft_status status = stream->queue->finish_within(timeout_ns); status != GRAFT_OK) {
     return status;
@@ -77,7 +77,7 @@ graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns)
   return stream->queue->failure.take();
 }
 
-graft_status stream_query(graft_stream stream) {
+graft_status StreamSlots::stream_query(graft_stream stream) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   stream->queue->backlog.drain();
   if (!stream->queue->reap()) {
@@ -88,7 +88,7 @@ graft_status stream_query(graft_stream stream) {
   return stream->queue->failure.take();
 }
 
-graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle) {
+graft_status StreamSlots::stream_native_handle(graft_stream stream, uint64_t* out_handle) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (out_handle == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "stream_native_handle: no out pointer given");
@@ -98,7 +98,8 @@ graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle) {
   return GRAFT_OK;
 }
 
-graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity) {
+graft_status StreamSlots::stream_error(graft_stream stream, uint32_t* out_tag, char* out_text,
+                                       size_t capacity) {
   if (stream == nullptr || out_tag == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "stream_error: no stream or no out pointer given");
   }
@@ -108,7 +109,8 @@ graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text
   return GRAFT_OK;
 }
 
-graft_status host_callback(graft_stream stream, void (*function)(void* context), void* context) {
+graft_status StreamSlots::host_callback(graft_stream stream, void (*function)(void* context),
+                                        void* context) {
   if (graft_status status = check_stream(stream); status != GRAFT_OK) return status;
   if (function == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "host_callback: no function given");

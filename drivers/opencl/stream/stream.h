@@ -21,15 +21,20 @@ namespace graft::opencl {
 // OK, or why no command can enter the stream.
 graft_status check_stream(graft_stream stream);
 
-graft_status stream_create(graft_device device, int32_t priority, graft_stream* out);
-graft_status stream_destroy(graft_stream stream);
-graft_status stream_synchronize(graft_stream stream);
-graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns);
-graft_status stream_query(graft_stream stream);
-graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text, size_t capacity);
-// The cl_command_queue.
-graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle);
-graft_status host_callback(graft_stream stream, void (*function)(void* context), void* context);
+// Slots of the table, see driver.h.
+struct StreamSlots {
+  static graft_status stream_create(graft_device device, int32_t priority, graft_stream* out);
+  static graft_status stream_destroy(graft_stream stream);
+  static graft_status stream_synchronize(graft_stream stream);
+  static graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns);
+  static graft_status stream_query(graft_stream stream);
+  static graft_status stream_error(graft_stream stream, uint32_t* out_tag, char* out_text,
+                                   size_t capacity);
+  // The cl_command_queue.
+  static graft_status stream_native_handle(graft_stream stream, uint64_t* out_handle);
+  static graft_status host_callback(graft_stream stream, void (*function)(void* context),
+                                    void* context);
+};
 
 }  // namespace graft::opencl
 

@@ -46,7 +46,9 @@ cl_int match_clocks(graft_device device, int64_t* out_offset_ns) {
   return CL_SUCCESS;
 }
 
-graft_status trace_start(graft_device device, graft_emit_trace emit, void* context) {
+}  // namespace
+
+graft_status ProfilerSlots::trace_start(graft_device device, graft_emit_trace emit, void* context) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (emit == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "trace_start: no function given");
   if (!settings().profiling) {
@@ -59,16 +61,11 @@ graft_status trace_start(graft_device device, graft_emit_trace emit, void* conte
   return fail(GRAFT_BUSY, "trace_start: the device is already traced");
 }
 
-graft_status trace_stop(graft_device device) {
+graft_status ProfilerSlots::trace_stop(graft_device device) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "trace_stop: no device given");
   device->trace.stop();
   return GRAFT_OK;
 }
-
-constexpr graft_profiler_table kProfiler = {2, 0, &Guarded<&trace_start>::call,
-                                            &Guarded<&trace_stop>::call};
-
-}  // namespace
 
 bool Trace::start(graft_emit_trace emit, void* context, int64_t offset_ns) {
   std::lock_guard lock(mutex_);
@@ -98,7 +95,5 @@ void Trace::add(cl_event event, uint32_t tag, graft_stream stream) {
   told.end_ns += offset_ns_;
   emit_(context_, &told, 1);
 }
-
-const graft_profiler_table& profiler_table() { return kProfiler; }
 
 }  // namespace graft::opencl

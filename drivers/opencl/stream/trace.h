@@ -32,8 +32,11 @@ class Trace {
   int64_t offset_ns_ = 0;
 };
 
-// The extension graft.profiler.
-const graft_profiler_table& profiler_table();
+// Slots of graft.profiler.
+struct ProfilerSlots {
+  static graft_status trace_start(graft_device device, graft_emit_trace emit, void* context);
+  static graft_status trace_stop(graft_device device);
+};
 
 }  // namespace graft::opencl
 

@@ -97,7 +97,8 @@ graft_status translate(graft_device device, const graft_argument& from, const st
 
 }  // namespace
 
-graft_status kernel_launch(graft_stream stream, graft_kernel kernel, const graft_launch* launch) {
+graft_status KernelSlots::kernel_launch(graft_stream stream, graft_kernel kernel,
+                                        const graft_launch* launch) {
   if (graft_status status = check(stream, kernel, launch); status != GRAFT_OK) return status;
   // VEDA takes no empty buffer.
   std::vector<graft_kernel_argument> arguments(std::max<size_t>(launch->argument_count, 1));

@@ -44,8 +44,9 @@ graft_status open_module(Turn& turn, const std::string& path, VEDAmodule* out_mo
 
 }  // namespace
 
-graft_status program_compile(graft_device device, const char* source, size_t source_bytes,
-                             const char* options, graft_sink blob) {
+graft_status ProgramSlots::program_compile(graft_device device, const char* source,
+                                           size_t source_bytes, const char* options,
+                                           graft_sink blob) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (source == nullptr || blob.write == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "program_compile: no source or no sink given");
@@ -58,8 +59,8 @@ graft_status program_compile(graft_device device, const char* source, size_t sou
   return GRAFT_OK;
 }
 
-graft_status program_load(graft_device device, const void* blob, size_t bytes,
-                          graft_program* out_program) {
+graft_status ProgramSlots::program_load(graft_device device, const void* blob, size_t bytes,
+                                        graft_program* out_program) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (blob == nullptr || out_program == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no out pointer given");
@@ -83,7 +84,7 @@ graft_status program_load(graft_device device, const void* blob, size_t bytes,
   return status;
 }
 
-graft_status program_unload(graft_program program) {
+graft_status ProgramSlots::program_unload(graft_program program) {
   if (program == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "program_unload: no program given");
   if (forked()) return GRAFT_OK;
   const std::unique_ptr<graft_program_s> owned(program);
@@ -94,7 +95,7 @@ graft_status program_unload(graft_program program) {
   return called.ok() ? GRAFT_OK : turn.failed(called, "unloading a program", GRAFT_INTERNAL);
 }
 
-graft_status toolchain_fingerprint(graft_device device, graft_sink text) {
+graft_status ProgramSlots::toolchain_fingerprint(graft_device device, graft_sink text) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (text.write == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "toolchain_fingerprint: no sink given");
@@ -103,8 +104,8 @@ graft_status toolchain_fingerprint(graft_device device, graft_sink text) {
   return GRAFT_OK;
 }
 
-graft_status kernel_find(graft_device device, graft_program program, const char* name,
-                         graft_kernel* out) {
+graft_status ProgramSlots::kernel_find(graft_device device, graft_program program, const char* name,
+                                       graft_kernel* out) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (name == nullptr || out == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "kernel_find: no name or no out pointer given");

@@ -2,8 +2,7 @@
 // driver that offers its vendor's collective library. The device itself is the host driver's.
 #include <dlfcn.h>
 
-#include <cstring>
-
+#include "graft/driver_slot.h"
 #include "graft/extensions.h"
 #include "vcl.h"
 
@@ -69,112 +68,114 @@ vcl_queue queue_of(graft_stream stream) {
   return reinterpret_cast<vcl_queue>(handle);
 }
 
-graft_status group_id(graft_device device, uint8_t* out_id) {
-  return status_of(vcl_unique_id(device, reinterpret_cast<char*>(out_id)));
-}
-
-graft_status group_create(graft_device device, const uint8_t* id, uint32_t rank, uint32_t size,
-                          int64_t timeout_ns, graft_group* out_group) {
-  vcl_communicator* communicator = nullptr;
-  const vcl_result result = vcl_init(device, reinterpret_cast<const char*>(id), int(rank),
-                                     int(size), double(timeout_ns) * 1e-9, &communicator);
-  if (result == VCL_SUCCESS) *out_group = new graft_group_s{communicator};
-  return status_of(result);
-}
-
-graft_status group_abort(graft_group group) { return status_of(vcl_abort(group->communicator)); }
-
-graft_status group_destroy(graft_group group) {
-  const graft_status status = status_of(vcl_free(group->communicator));
-  delete group;
-  return status;
-}
-
-graft_status all_reduce(graft_stream stream, graft_group group, graft_address send,
-                        graft_address receive, uint64_t count, uint32_t dtype, uint32_t reduction,
-                        uint32_t tag) {
-  vcl_type type = VCL_FLOAT32;
-  vcl_operation operation = VCL_SUM;
-  if (!find_type(dtype, &type) || !find_operation(reduction, &operation)) {
-    return GRAFT_UNSUPPORTED;
+struct CollectiveSlots {
+  static graft_status group_id(graft_device device, uint8_t* out_id) {
+    return status_of(vcl_unique_id(device, reinterpret_cast<char*>(out_id)));
   }
-  return status_of(vcl_all_reduce(send, receive, count, type, operation, group->communicator,
-                                  queue_of(stream), tag));
-}
 
-graft_status reduce(graft_stream stream, graft_group group, graft_address send,
-                    graft_address receive, uint64_t count, uint32_t dtype, uint32_t reduction,
-                    uint32_t root, uint32_t tag) {
-  vcl_type type = VCL_FLOAT32;
-  vcl_operation operation = VCL_SUM;
-  if (!find_type(dtype, &type) || !find_operation(reduction, &operation)) {
-    return GRAFT_UNSUPPORTED;
+  static graft_status group_create(graft_device device, const uint8_t* id, uint32_t rank,
+                                   uint32_t size, int64_t timeout_ns, graft_group* out_group) {
+    vcl_communicator* communicator = nullptr;
+    const vcl_result result = vcl_init(device, reinterpret_cast<const char*>(id), int(rank),
+                                       int(size), double(timeout_ns) * 1e-9, &communicator);
+    if (result == VCL_SUCCESS) *out_group = new graft_group_s{communicator};
+    return status_of(result);
   }
-  return status_of(vcl_reduce(send, receive, count, type, operation, int(root), group->communicator,
-                              queue_of(stream), tag));
-}
 
-graft_status broadcast(graft_stream stream, graft_group group, graft_address send,
-                       graft_address receive, uint64_t count, uint32_t dtype, uint32_t root,
-                       uint32_t tag) {
-  vcl_type type = VCL_FLOAT32;
-  if (!find_type(dtype, &type)) return GRAFT_UNSUPPORTED;
-  return status_of(vcl_broadcast(send, receive, count, type, int(root), group->communicator,
-                                 queue_of(stream), tag));
-}
-
-graft_status all_gather(graft_stream stream, graft_group group, graft_address send,
-                        graft_address receive, uint64_t count, uint32_t dtype, uint32_t tag) {
-  vcl_type type = VCL_FLOAT32;
-  if (!find_type(dtype, &type)) return GRAFT_UNSUPPORTED;
-  return status_of(
-      vcl_all_gather(send, receive, count, type, group->communicator, queue_of(stream), tag));
-}
-
-graft_status reduce_scatter(graft_stream stream, graft_group group, graft_address send,
-                            graft_address receive, uint64_t count, uint32_t dtype,
-                            uint32_t reduction, uint32_t tag) {
-  vcl_type type = VCL_FLOAT32;
-  vcl_operation operation = VCL_SUM;
-  if (!find_type(dtype, &type) || !find_operation(reduction, &operation)) {
-    return GRAFT_UNSUPPORTED;
+  static graft_status group_abort(graft_group group) {
+    return status_of(vcl_abort(group->communicator));
   }
-  return status_of(vcl_reduce_scatter(send, receive, count, type, operation, group->communicator,
-                                      queue_of(stream), tag));
-}
 
-graft_status send(graft_stream stream, graft_group group, graft_address address, uint64_t count,
-                  uint32_t dtype, uint32_t peer, uint32_t tag) {
-  vcl_type type = VCL_FLOAT32;
-  if (!find_type(dtype, &type)) return GRAFT_UNSUPPORTED;
-  return status_of(
-      vcl_send(address, count, type, int(peer), group->communicator, queue_of(stream), tag));
-}
+  static graft_status group_destroy(graft_group group) {
+    const graft_status status = status_of(vcl_free(group->communicator));
+    delete group;
+    return status;
+  }
 
-graft_status receive(graft_stream stream, graft_group group, graft_address address, uint64_t count,
-                     uint32_t dtype, uint32_t peer, uint32_t tag) {
-  vcl_type type = VCL_FLOAT32;
-  if (!find_type(dtype, &type)) return GRAFT_UNSUPPORTED;
-  return status_of(
-      vcl_receive(address, count, type, int(peer), group->communicator, queue_of(stream), tag));
-}
+  static graft_status all_reduce(graft_stream stream, graft_group group, graft_address send,
+                                 graft_address receive, uint64_t count, uint32_t dtype,
+                                 uint32_t reduction, uint32_t tag) {
+    vcl_type type = VCL_FLOAT32;
+    vcl_operation operation = VCL_SUM;
+    if (!find_type(dtype, &type) || !find_operation(reduction, &operation)) {
+      return GRAFT_UNSUPPORTED;
+    }
+    return status_of(vcl_all_reduce(send, receive, count, type, operation, group->communicator,
+                                    queue_of(stream), tag));
+  }
 
-graft_status batch_begin(graft_group group) {
-  return status_of(vcl_group_start(group->communicator));
-}
+  static graft_status reduce(graft_stream stream, graft_group group, graft_address send,
+                             graft_address receive, uint64_t count, uint32_t dtype,
+                             uint32_t reduction, uint32_t root, uint32_t tag) {
+    vcl_type type = VCL_FLOAT32;
+    vcl_operation operation = VCL_SUM;
+    if (!find_type(dtype, &type) || !find_operation(reduction, &operation)) {
+      return GRAFT_UNSUPPORTED;
+    }
+    return status_of(vcl_reduce(send, receive, count, type, operation, int(root),
+                                group->communicator, queue_of(stream), tag));
+  }
 
-graft_status batch_end(graft_group group) { return status_of(vcl_group_end(group->communicator)); }
+  static graft_status broadcast(graft_stream stream, graft_group group, graft_address send,
+                                graft_address receive, uint64_t count, uint32_t dtype,
+                                uint32_t root, uint32_t tag) {
+    vcl_type type = VCL_FLOAT32;
+    if (!find_type(dtype, &type)) return GRAFT_UNSUPPORTED;
+    return status_of(vcl_broadcast(send, receive, count, type, int(root), group->communicator,
+                                   queue_of(stream), tag));
+  }
 
-const graft_collectives_table kCollectives = {
-    13,         0,           group_id,  group_create, group_abort,    group_destroy,
-    all_reduce, reduce,      broadcast, all_gather,   reduce_scatter, send,
-    receive,    batch_begin, batch_end};
+  static graft_status all_gather(graft_stream stream, graft_group group, graft_address send,
+                                 graft_address receive, uint64_t count, uint32_t dtype,
+                                 uint32_t tag) {
+    vcl_type type = VCL_FLOAT32;
+    if (!find_type(dtype, &type)) return GRAFT_UNSUPPORTED;
+    return status_of(
+        vcl_all_gather(send, receive, count, type, group->communicator, queue_of(stream), tag));
+  }
+
+  static graft_status reduce_scatter(graft_stream stream, graft_group group, graft_address send,
+                                     graft_address receive, uint64_t count, uint32_t dtype,
+                                     uint32_t reduction, uint32_t tag) {
+    vcl_type type = VCL_FLOAT32;
+    vcl_operation operation = VCL_SUM;
+    if (!find_type(dtype, &type) || !find_operation(reduction, &operation)) {
+      return GRAFT_UNSUPPORTED;
+    }
+    return status_of(vcl_reduce_scatter(send, receive, count, type, operation, group->communicator,
+                                        queue_of(stream), tag));
+  }
+
+  static graft_status send(graft_stream stream, graft_group group, graft_address address,
+                           uint64_t count, uint32_t dtype, uint32_t peer, uint32_t tag) {
+    vcl_type type = VCL_FLOAT32;
+    if (!find_type(dtype, &type)) return GRAFT_UNSUPPORTED;
+    return status_of(
+        vcl_send(address, count, type, int(peer), group->communicator, queue_of(stream), tag));
+  }
+
+  static graft_status receive(graft_stream stream, graft_group group, graft_address address,
+                              uint64_t count, uint32_t dtype, uint32_t peer, uint32_t tag) {
+    vcl_type type = VCL_FLOAT32;
+    if (!find_type(dtype, &type)) return GRAFT_UNSUPPORTED;
+    return status_of(
+        vcl_receive(address, count, type, int(peer), group->communicator, queue_of(stream), tag));
+  }
+
+  static graft_status batch_begin(graft_group group) {
+    return status_of(vcl_group_start(group->communicator));
+  }
+
+  static graft_status batch_end(graft_group group) {
+    return status_of(vcl_group_end(group->communicator));
+  }
+};
+
+constexpr auto kCollectives = graft::extension_of<graft_collectives_table, CollectiveSlots>();
 
 graft_status extension(const char* name, uint32_t version, const void** out_table) {
-  if (std::strcmp(name, "graft.collectives") != 0) return base.extension(name, version, out_table);
-  if (version != 1) return GRAFT_NOT_FOUND;
-  *out_table = &kCollectives;
-  return GRAFT_OK;
+  const graft_status status = graft::find_extension(name, version, out_table, kCollectives);
+  return status == GRAFT_NOT_FOUND ? base.extension(name, version, out_table) : status;
 }
 
 }  // namespace
