@@ -53,10 +53,10 @@ TEST(DriverCheck, PassesTheHostDriver) {
   const Outcome outcome = check(kDrivers / "graft_host.so", kHostLateError + kPatience);
   EXPECT_EQ(outcome.code, 0) << outcome.report;
   // Every slot but the sensors is there. graft.programs is left out: the host's blobs are what it
-  // loads. The thread-sanitizer build has no compute library, whose four cases are then left out,
+  // loads. The thread-sanitizer build has no compute library, whose seven cases are then left out,
   // too.
   const bool library = fs::exists(kDrivers / "graft_host_onednn.so");
-  const std::string totals = library ? "0 failed, 6 skipped" : "0 failed, 11 skipped";
+  const std::string totals = library ? "0 failed, 7 skipped" : "0 failed, 14 skipped";
   EXPECT_NE(outcome.report.find(totals), std::string::npos) << outcome.report;
 }
 
@@ -81,6 +81,9 @@ TEST(DriverCheck, ListsWhatTheNullDriverOmitsAndThatItComputesNothing) {
   EXPECT_NE(outcome.report.find("omits " #name "\n"), std::string::npos) << outcome.report;
 #define GRAFT_EXPECT(presence, name, parameters) GRAFT_EXPECT_##presence(name)
   GRAFT_DRIVER_SLOTS(GRAFT_EXPECT)
+  for (const char* extension : {"graft.blas", "graft.collectives"}) {
+    EXPECT_NE(outcome.report.find(std::string("omits ") + extension + "\n"), std::string::npos);
+  }
   EXPECT_NE(outcome.report.find("FAIL"), std::string::npos) << outcome.report;
   EXPECT_EQ(outcome.report.find("CRASH"), std::string::npos) << outcome.report;
 }

@@ -15,6 +15,7 @@
 
 #include "drivers/veda/properties.h"
 #include "graft/driver.h"
+#include "graft/extensions.h"
 #include "tests/drivers/base_driver.h"
 
 namespace {
@@ -213,6 +214,25 @@ void be_vector_engine(graft_driver_table& table, graft_device_properties* proper
   table.memory_host_view = nullptr;
 }
 
+// Each table ends before its last slot, so Graft refuses it.
+graft_status torn_extension(const char* name, uint32_t version, const void** out_table) {
+  const graft_status status = base.extension(name, version, out_table);
+  if (status != GRAFT_OK) return status;
+#define GRAFT_TEAR(extension, number, SLOTS)                           \
+  if (std::strcmp(name, "graft." #extension) == 0) {                   \
+    static graft_##extension##_table torn;                             \
+    torn = *static_cast<const graft_##extension##_table*>(*out_table); \
+    --torn.slot_count;                                                 \
+    *out_table = &torn;                                                \
+  }
+  GRAFT_EXTENSIONS(GRAFT_TEAR)
+  return status;
+}
+
+void tear_tables(graft_driver_table& table, graft_device_properties*) {
+  if (table.extension != nullptr) table.extension = torn_extension;
+}
+
 // LIMIT(name, function, what is left): the function changes the table, and the properties where it
 // is given them. limits.py reads the rows.
 #define GRAFT_LIMITS(LIMIT)                                                                  \
@@ -231,6 +251,7 @@ void be_vector_engine(graft_driver_table& table, graft_device_properties* proper
   LIMIT(few_dtypes, know_float32, "bool, uint8, int32, int64 and float32")                   \
   LIMIT(pages, align_pages, "memory in pages of 64 KiB")                                     \
   LIMIT(small, hold_little, "64 MiB of memory")                                              \
+  LIMIT(torn_tables, tear_tables, "tables of extensions that end too early")                 \
   LIMIT(vector_engine, be_vector_engine, "a Vector Engine's properties, and no library")
 
 struct Limit {

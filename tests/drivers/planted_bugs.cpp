@@ -39,6 +39,7 @@ graft_driver_table base;
   BUG(blas_ceiling, extension, "graft.blas: each epilogue is as PyTorch computes it")              \
   BUG(first_bases, extension,                                                                      \
       "graft.graphs: commands run in order, at the addresses of each launch")                      \
+  BUG(short_graphs, extension, "graft.graphs: the table has every required slot")                  \
   BUG(endless_wait, stream_synchronize_within, "stream: synchronize_within ends in time")          \
   BUG(hasty_wait, event_synchronize_within, "event: synchronize_within ends in time")              \
   BUG(degrees, device_sensor, "sensors: values are in their units, and none is made up")           \
@@ -99,6 +100,17 @@ graft_status first_bases(const char* name, uint32_t version, const void** out_ta
   if (status != GRAFT_OK || std::strcmp(name, "graft.graphs") != 0) return status;
   base_graphs = mine = *static_cast<const graft_graphs_table*>(*out_table);
   mine.graph_launch = launch_there;
+  *out_table = &mine;
+  return GRAFT_OK;
+}
+
+// The table ends before its last slot.
+graft_status short_graphs(const char* name, uint32_t version, const void** out_table) {
+  static graft_graphs_table mine;
+  const graft_status status = base.extension(name, version, out_table);
+  if (status != GRAFT_OK || std::strcmp(name, "graft.graphs") != 0) return status;
+  mine = *static_cast<const graft_graphs_table*>(*out_table);
+  --mine.slot_count;
   *out_table = &mine;
   return GRAFT_OK;
 }

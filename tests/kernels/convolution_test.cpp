@@ -114,7 +114,7 @@ const Case kCases[] = {
     {1, 1, 1, 1, 1, 1, 1, {}},
 };
 
-// labels: opencl_cpu
+// labels: opencl_cpu torn_tables
 TEST(Convolution, LibraryAndKernelAgreeWithDirectSums) {
   for (const Case& k : kCases) {
     for (bool channels_last : {false, true}) {
@@ -294,7 +294,7 @@ TEST(Convolution, ManyImagesAreTakenInTurns) {
   check_turns(true);
 }
 
-// labels: opencl_cpu races
+// labels: opencl_cpu races torn_tables
 TEST(Convolution, TransposedIsTheGradient) {
   const Case k = {2, 3, 8, 8, 4, 3, 3, {{2, 2, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}};
   const auto g = numbers(k.outputs(), 3), w = numbers(k.weights(), 2), b = numbers(k.c, 5);

@@ -30,6 +30,9 @@ std::vector<Case>& cases();
 // Optional slots that table leaves empty, in the order of the slot list.
 std::vector<std::string> omitted_slots(const graft_driver_table& table);
 
+// The extensions that the driver lacks, "graft.blas", in the order of their list.
+std::vector<std::string> omitted_extensions(const graft_driver_table& table);
+
 // Registers a case at start-up; use DRIVER_CASE.
 struct Registration {
   explicit Registration(const Case& one) { cases().push_back(one); }

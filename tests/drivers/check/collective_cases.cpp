@@ -22,14 +22,6 @@ using Id = std::array<uint8_t, GRAFT_GROUP_ID_BYTES>;
 constexpr int64_t kTimeout = 5'000'000'000;
 constexpr uint32_t kRanks = 2;
 
-const graft_collectives_table& collectives(Session& session) {
-  const void* table = nullptr;
-  const graft_status status = session.table.extension("graft.collectives", 1, &table);
-  if (status == GRAFT_NOT_FOUND) throw Omitted("graft.collectives");
-  session.expect(status, GRAFT_OK, "extension graft.collectives");
-  return *static_cast<const graft_collectives_table*>(table);
-}
-
 // One of the two ranks, in a process of its own.
 struct Rank {
   Session& session;
@@ -96,7 +88,7 @@ struct Child {
   std::string text = "p";
   try {
     Id id{};
-    Rank rank{session, collectives(session), 1};
+    Rank rank{session, session.extension<graft_collectives_table>(), 1};
     open(rank);
     if (read(id_pipe, id.data(), id.size()) == ssize_t(id.size())) join_and_run(rank, id, body);
   } catch (const Omitted& omitted) {
@@ -111,7 +103,7 @@ struct Child {
 // Runs body as rank 0 here and as rank 1 in a child, each with a device. REQUIRES: none is open.
 // dies: rank 1's body may end its process.
 void in_two_ranks(Session& session, const Body& body, bool dies = false) {
-  const graft_collectives_table& table = collectives(session);
+  const auto& table = session.extension<graft_collectives_table>();
   int id_pipe[2], text_pipe[2];
   Session::require(pipe(id_pipe) == 0 && pipe(text_pipe) == 0, "no pipe could be made");
   const pid_t pid = fork();
@@ -268,7 +260,7 @@ DRIVER_CASE(rank_aborts, "graft.collectives: an abort ends what waits", "extensi
 }
 
 DRIVER_CASE(rank_is_missing, "graft.collectives: a missing rank is a timeout", "extension", kOpen) {
-  const graft_collectives_table& table = collectives(session);
+  const auto& table = session.extension<graft_collectives_table>();
   Id id{};
   session.expect(table.group_id(session.device, id.data()), GRAFT_OK, "group_id");
   Id other{};

@@ -16,7 +16,6 @@ using graft::check::Failure;
 using graft::check::find;
 using graft::check::kKernelSlots;
 using graft::check::load;
-using graft::check::Omitted;
 using graft::check::require_sum;
 using graft::check::Session;
 using graft::check::source_of;
@@ -135,11 +134,7 @@ DRIVER_CASE(fingerprint, "kernel: the toolchain's fingerprint is stable", "toolc
 
 DRIVER_CASE(saved_program, "graft.programs: runs at once, is saved meanwhile and loaded again",
             "extension", kOpen) {
-  const void* table = nullptr;
-  const graft_status status = session.table.extension("graft.programs", 1, &table);
-  if (status == GRAFT_NOT_FOUND) throw Omitted("graft.programs");
-  session.expect(status, GRAFT_OK, "extension graft.programs");
-  const auto& programs = *static_cast<const graft_programs_table*>(table);
+  const auto& programs = session.extension<graft_programs_table>();
   const std::string source = add_source(session);
   graft_program program = nullptr;
   session.expect(programs.program_build(session.device, source.data(), source.size(), "", &program),
@@ -194,11 +189,7 @@ graft_graph graph_of(Session& session, const graft_graphs_table& graphs, graft_k
 
 DRIVER_CASE(graph, "graft.graphs: commands run in order, at the addresses of each launch",
             "extension", kOpen) {
-  const void* table = nullptr;
-  const graft_status status = session.table.extension("graft.graphs", 1, &table);
-  if (status == GRAFT_NOT_FOUND) throw Omitted("graft.graphs");
-  session.expect(status, GRAFT_OK, "extension graft.graphs");
-  const auto& graphs = *static_cast<const graft_graphs_table*>(table);
+  const auto& graphs = session.extension<graft_graphs_table>();
   constexpr uint64_t kCount = 1000;
   graft_stream stream = session.stream();
   graft_graph graph = graph_of(session, graphs, build(session), kCount, 5);

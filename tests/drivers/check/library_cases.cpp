@@ -11,19 +11,9 @@
 #include "check/cases.h"
 #include "graft/extensions.h"
 
-using graft::check::Omitted;
 using graft::check::Session;
 
 namespace {
-
-template <class Table>
-const Table& library(Session& session, const char* name) {
-  const void* table = nullptr;
-  const graft_status status = session.table.extension(name, 1, &table);
-  if (status == GRAFT_NOT_FOUND) throw Omitted(name);
-  session.expect(status, GRAFT_OK, std::string("extension ") + name);
-  return *static_cast<const Table*>(table);
-}
 
 graft_tensor float_tensor(std::vector<int64_t> sizes) {
   graft_tensor tensor{};
@@ -147,7 +137,7 @@ struct MatmulCase {
 // optional: a library that does not know the steps may refuse the plan.
 void check_matmul(Session& session, const MatmulCase& sizes,
                   const std::vector<graft_epilogue>& steps, bool optional) {
-  const auto& blas = library<graft_blas_table>(session, "graft.blas");
+  const auto& blas = session.extension<graft_blas_table>();
   const auto [m, n, k, transposed_b] = sizes;
   graft_matmul matmul{};
   matmul.struct_size = sizeof matmul;
@@ -218,7 +208,7 @@ DRIVER_CASE(epilogues, "graft.blas: each epilogue is as PyTorch computes it", "e
 }
 
 DRIVER_CASE(convolution, "graft.dnn: convolution with stride and padding", "extension", kOpen) {
-  const auto& dnn = library<graft_dnn_table>(session, "graft.dnn");
+  const auto& dnn = session.extension<graft_dnn_table>();
   constexpr int64_t kChannels = 3, kOut = 4, kSize = 8, kFilter = 3, kResult = 4;
   graft_convolution convolution{};
   convolution.struct_size = sizeof convolution;
@@ -259,7 +249,7 @@ DRIVER_CASE(convolution, "graft.dnn: convolution with stride and padding", "exte
 
 DRIVER_CASE(impossible_matmul, "graft.blas: sizes that do not fit are refused", "extension",
             kOpen) {
-  const auto& blas = library<graft_blas_table>(session, "graft.blas");
+  const auto& blas = session.extension<graft_blas_table>();
   graft_matmul matmul{};
   matmul.struct_size = sizeof matmul;
   matmul.a = float_tensor({4, 5});

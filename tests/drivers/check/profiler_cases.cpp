@@ -6,7 +6,6 @@
 #include "check/cases.h"
 #include "graft/extensions.h"
 
-using graft::check::Omitted;
 using graft::check::Session;
 
 namespace {
@@ -29,19 +28,11 @@ int64_t now_ns() {
   return std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-const graft_profiler_table& profiler(Session& session) {
-  const void* table = nullptr;
-  const graft_status status = session.table.extension("graft.profiler", 1, &table);
-  if (status == GRAFT_NOT_FOUND) throw Omitted("graft.profiler");
-  session.expect(status, GRAFT_OK, "extension graft.profiler");
-  return *static_cast<const graft_profiler_table*>(table);
-}
-
 }  // namespace
 
 DRIVER_CASE(tells_commands, "graft.profiler: tells each command by its tag, in time", "extension",
             kOpen) {
-  const graft_profiler_table& table = profiler(session);
+  const auto& table = session.extension<graft_profiler_table>();
   graft_stream stream = session.stream();
   const graft_address memory = session.allocate(4096);
   const uint32_t zero = 0;

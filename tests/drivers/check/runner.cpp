@@ -141,7 +141,9 @@ std::vector<std::string> read_omitted_slots(const Options& options, std::string*
   const Ended ended = in_child(options.timeout_seconds, [&]() -> std::string {
     try {
       std::string text = "p";
-      for (const std::string& name : omitted_slots(Session(options.path).table)) text += name + " ";
+      const Session session(options.path);
+      for (const std::string& name : omitted_slots(session.table)) text += name + " ";
+      for (const std::string& name : omitted_extensions(session.table)) text += name + " ";
       return text;
     } catch (const std::exception& error) {
       return std::string("f") + error.what();

@@ -40,7 +40,8 @@ const char* verdict_name(Verdict verdict);
 // Runs one case in a child process of its own and waits for it.
 Row run_case(const Case& one, const Options& options);
 
-// Slots the driver leaves empty, read in a child; message is set instead when it does not load.
+// Slots the driver leaves empty and extensions that it lacks, read in a child; message is set
+// instead when it does not load.
 std::vector<std::string> read_omitted_slots(const Options& options, std::string* message);
 
 }  // namespace graft::check

@@ -63,6 +63,14 @@ void Session::require(bool condition, const std::string& text) {
   if (!condition) throw Failure(text);
 }
 
+const void* Session::find_extension(const TableFacts& facts) const {
+  const void* found = nullptr;
+  const graft_status status = table.extension(facts.name, facts.version, &found);
+  if (status == GRAFT_NOT_FOUND) throw Omitted(facts.name);
+  expect(status, GRAFT_OK, std::string("extension ") + facts.name);
+  return found;
+}
+
 graft_stream Session::stream() const {
   graft_stream stream = nullptr;
   expect(table.stream_create(device, 0, &stream), GRAFT_OK, "stream_create");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graft/driver.h"
+#include "graft/driver_table.h"
 
 namespace graft::check {
 
@@ -42,6 +43,13 @@ class Session {
 
   // Throws Failure with text unless condition holds.
   static void require(bool condition, const std::string& text);
+
+  // The driver's table of an extension. Throws Omitted if the driver lacks it.
+  const void* find_extension(const TableFacts& facts) const;
+  template <class Table>
+  const Table& extension() const {
+    return *static_cast<const Table*>(find_extension(table_facts<Table>));
+  }
 
   // A new stream of normal priority; the process owns it until it ends.
   graft_stream stream() const;

@@ -62,6 +62,7 @@ TEST_P(Matmul, EveryDtypeAndTranspose) {
   }
 }
 
+// labels: torn_tables
 TEST_P(Matmul, ScalesAndAdds) {
   const int64_t m = 9, k = 20, n = 13;
   const auto x = numbers(m * k, 1), y = numbers(k * n, 2), z = numbers(m * n, 3);
