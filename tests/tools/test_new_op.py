@@ -1,4 +1,4 @@
-# tests/tools/test_new_op.py: a new elementwise operation changes two files: done here as docs/develop/add-an-operator.md tells.
+# tests/tools/test_new_op.py: a new elementwise operation, compiled or not, changes two files: done here as docs/develop/add-an-operator.md tells.
 """In a copy of the tree; the release build lends every object file but the two that change."""
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def run(*command: str, cwd: Path) -> str:
 def release() -> Path:
     """The torch-free build of the tree as it is."""
     run("cmake", "--preset", "release", "-Wno-dev", cwd=ROOT)
-    run("cmake", "--build", "--preset", "release", "--target", "codegen_test", cwd=ROOT)
+    programs = ("codegen_test", "compiler_test")
+    run("cmake", "--build", "--preset", "release", "--target", *programs, cwd=ROOT)
     return BUILD
 
 
@@ -74,11 +75,13 @@ def compiled(tree: Path, name: str) -> tuple[str, str]:
     return old, command[place]
 
 
-def outcome(tree: Path, objects: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Runs the op table's tests, linked with these objects in the place of the release's."""
-    listed = run("ninja", "-t", "commands", "tests/codegen_test", cwd=BUILD).splitlines()[-1]
-    program = str(tree / "codegen_test")
-    for old, new in (objects | {"-o tests/codegen_test": f"-o {program}"}).items():
+def outcome(
+    tree: Path, objects: dict[str, str], name: str = "codegen_test"
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program's tests of the row, linked with these objects in the place of the release's."""
+    listed = run("ninja", "-t", "commands", f"tests/{name}", cwd=BUILD).splitlines()[-1]
+    program = str(tree / name)
+    for old, new in (objects | {f"-o tests/{name}": f"-o {program}"}).items():
         assert listed.count(f" {old} ") == 1
         listed = listed.replace(f" {old} ", f" {new} ")
     run("sh", "-c", listed, cwd=BUILD)
@@ -98,6 +101,9 @@ def test_two_files_make_an_operation(release: Path, tree: Path) -> None:
     both = outcome(tree, dict([row, compiled(tree, REFERENCE)]))
     assert both.returncode == 0, both.stdout + both.stderr
     assert "FloatOps.MatchTheReference/softsign" in both.stdout
+    fused = outcome(tree, dict([row]), "compiler_test")
+    assert fused.returncode == 0, fused.stdout + fused.stderr
+    assert "EveryOverload.IsFused/softsign_default" in fused.stdout
     changed = run("git", "diff", "--stat", cwd=tree).splitlines()
     assert [line.split("|")[0].strip() for line in changed[:-1]] == [TABLE, REFERENCE]
     assert "2 files changed, 2 insertions(+)" in changed[-1]

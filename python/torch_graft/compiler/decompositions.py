@@ -3,44 +3,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from torch_graft import _C
 from torch_graft import private_names as inside
 
-_ROW = "one row of the op table; its parts would be several nodes that fusion has to find again"
 _KERNEL = "one kernel of the library with its own order of summation; parts would read memory twice"
 _LIBRARY = "one call of the device's library, with the addition or scaling as its epilogue"
 _SCATTER = "one kernel that adds by index; its parts go through tensors of zeros and index_put"
 _PART = "a fill and a copy of one part; its decomposition copies the whole tensor once more"
 _FILL = "what the numbers are is known: constant folding reads this form"
 
-# Operators whose decomposition is left out, and why.
+# Operators whose decomposition is left out, and why. Besides those that a row of the op table
+# computes, whose parts would be several nodes that fusion has to find again.
 KEPT: dict[str, str] = {
-    "aten.addcdiv.default": _ROW,
-    "aten.addcmul.default": _ROW,
-    "aten.clamp_max.default": _ROW,
-    "aten.clamp_min.default": _ROW,
-    "aten.elu_backward.default": _ROW,
-    "aten.gelu_backward.default": _ROW,
-    "aten.hardsigmoid.default": _ROW,
-    "aten.hardsigmoid_backward.default": _ROW,
-    "aten.hardswish.default": _ROW,
-    "aten.hardswish_backward.default": _ROW,
-    "aten.hardtanh_backward.default": _ROW,
-    "aten.leaky_relu_backward.default": _ROW,
-    "aten.lerp.Scalar": _ROW,
-    "aten.masked_fill.Scalar": _ROW,
-    "aten.rsub.Scalar": _ROW,
-    "aten.sigmoid_backward.default": _ROW,
-    "aten.silu.default": _ROW,
-    "aten.silu_backward.default": _ROW,
-    "aten.softplus.default": _ROW,
-    "aten.softplus_backward.default": _ROW,
-    "aten.tanh_backward.default": _ROW,
-    "aten.threshold_backward.default": _ROW,
     "aten._softmax_backward_data.default": "expand_composites writes it as one fused reduction",
     "aten._log_softmax_backward_data.default": "expand_composites writes it as one fused reduction",
     "aten._safe_softmax.default": _KERNEL,
@@ -84,9 +64,9 @@ KEPT: dict[str, str] = {
 def table() -> dict[Any, Callable[..., Any]]:
     """What AOTAutograd decomposes. Convolution, addmm, mm, bmm, attention, softmax, layer norm and
     batch norm forward are no core decompositions: they arrive whole by themselves."""
-    kept = {_operator(name) for name in KEPT}
+    rows = {f"aten.{name}" for row in json.loads(_C.op_table_json()) for name in row["overloads"]}
     made = {operator: function for operator, function in inside.core_aten_decompositions().items()
-            if operator not in kept}  # fmt: skip
+            if str(operator) not in rows | KEPT.keys()}  # fmt: skip
     made[torch.ops.aten.clamp.Tensor] = _clamp_to_numbers
     return made
 
@@ -100,10 +80,3 @@ def _clamp_to_numbers(
         return NotImplemented
     low = x if min is None else torch.maximum(x, min)
     return low if max is None else torch.minimum(low, max)
-
-
-def _operator(name: str) -> Any:
-    found: Any = torch.ops
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found

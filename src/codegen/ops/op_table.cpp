@@ -19,11 +19,14 @@ std::vector<Op> join() {
   return rows;
 }
 
-std::vector<std::string> words(const char* text) {
-  std::istringstream stream{text};
-  std::vector<std::string> result;
-  for (std::string word; stream >> word;) result.push_back(word);
-  return result;
+// Those words of Op::aten that have a dot, or those that have none.
+std::vector<std::string> words(const Op& op, bool dotted) {
+  std::istringstream stream{op.aten};
+  std::vector<std::string> found;
+  for (std::string word; stream >> word;) {
+    if ((word.find('.') != std::string::npos) == dotted) found.push_back(word);
+  }
+  return found;
 }
 
 }  // namespace
@@ -41,6 +44,17 @@ const Op* find_op(std::string_view name) {
   }();
   const auto found = by_name->find(name);
   return found == by_name->end() ? nullptr : found->second;
+}
+
+std::vector<std::string> stubs_of(const Op& op) { return words(op, false); }
+
+std::vector<std::string> overloads_of(const Op& op) {
+  std::vector<std::string> found = words(op, true);
+  for (std::string& text : found) {
+    if (text == "." || text.starts_with(".(")) text.insert(1, "default");
+    if (text[0] == '.') text.insert(0, op.name);
+  }
+  return found;
 }
 
 std::string op_table_json() {
@@ -63,7 +77,11 @@ std::string op_table_json() {
     for (int i = 0; i < op.inputs; ++i) {
       if (op.conditions >> i & 1) row["conditions"].push_back(i);
     }
-    row["aten"] = words(op.aten);
+    row["aten"] = stubs_of(op);
+    row["overloads"] = nlohmann::json::array();
+    for (const std::string& one : overloads_of(op)) {
+      row["overloads"].push_back(one.substr(0, one.find('(')));
+    }
     rows.push_back(row);
   }
   return rows.dump(1);

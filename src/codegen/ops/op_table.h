@@ -19,6 +19,7 @@ inline constexpr uint8_t kIntegerTypes = 2;
 inline constexpr uint8_t kFloatTypes = 4;
 inline constexpr uint8_t kComplexTypes = 8;
 inline constexpr uint8_t kNoHalfTypes = 16;  // beside kFloatTypes: PyTorch has it for no half type
+inline constexpr uint8_t kGivesBool = 32;    // the operands alone decide what it is computed in
 inline constexpr uint8_t kRealTypes = kBoolType | kIntegerTypes | kFloatTypes;
 
 // One or several results of a row, so that a lambda may return either.
@@ -53,8 +54,14 @@ struct Op {
   uint8_t outputs;
   uint8_t types;       // what it computes in: kBoolType ...
   uint8_t conditions;  // bit i: input i is a condition: it is loaded as kBool, whatever its dtype
-  const char* aten;    // ATen's DispatchStubs that this row serves, separated by spaces; the stubs'
-                       // further arguments are the row's scalars, in order. "" when there is none.
+  // What of ATen's this row computes, words separated by spaces. Without a dot: a DispatchStub,
+  // whose further arguments are the row's scalars, in order. With one: an overload, for compiled
+  // graphs: "add.Tensor"; "." and ".Tensor" have the row's own name, "." is ".default". Its
+  // arguments, where more than their order matters, follow in parentheses: "other" feeds the
+  // operand of its place (inputs, then scalars), "1:self" operand 1, "alpha=1" may be left out,
+  // "=0" is a number that no argument brings. Behind the operands, "approximate=none" must be that
+  // or be left out, "approximate==tanh" must be that.
+  const char* aten;
   Formula formula;
   // The same for complex numbers: inputs, scalars and results are pairs, real part first; one value
   // alone is a real result.
@@ -78,8 +85,12 @@ GRAFT_EXPORT std::span<const Op> op_table();
 // The row of a name, null when there is none. A hash lookup: keep the pointer.
 GRAFT_EXPORT const Op* find_op(std::string_view name);
 
+// The words of Op::aten; overloads with their whole name.
+std::vector<std::string> stubs_of(const Op& op);
+GRAFT_EXPORT std::vector<std::string> overloads_of(const Op& op);
+
 // The table for programs that read it: [{"name", "inputs", "scalars", "outputs", "types": [...],
-// "conditions": [...], "aten": [...]}, ...].
+// "conditions": [...], "aten": [stubs], "overloads": [...]}, ...].
 GRAFT_EXPORT std::string op_table_json();
 
 }  // namespace graft

@@ -46,6 +46,7 @@ void follow_memory(const Graph& graph, Effects* effects, NodeId id, std::vector<
 Effects::Effects(const Graph& graph)
     : root(graph.values.size()),
       written(graph.values.size(), false),
+      leaves(graph.values.size(), false),
       users(graph.values.size()),
       output_uses(graph.values.size(), 0),
       before(graph.nodes.size()),
@@ -63,7 +64,9 @@ Effects::Effects(const Graph& graph)
     for (ValueId value : node.writes) written[root[value]] = true;
   }
   for (const Output& output : graph.outputs) {
-    if (output.value != kNone) ++output_uses[output.value];
+    if (output.value == kNone) continue;
+    ++output_uses[output.value];
+    leaves[root[output.value]] = true;
   }
   std::vector<History> memory(graph.values.size());
   NodeId random = kNone, opaque = kNone;

@@ -16,6 +16,7 @@ struct GRAFT_EXPORT Effects {
   // alias share the first one's.
   std::vector<ValueId> root;
   std::vector<bool> written;                // by root: some node writes it
+  std::vector<bool> leaves;                 // by root: an output lies in it
   std::vector<std::vector<NodeId>> users;   // by value: nodes that use it, once each, in order
   std::vector<int> output_uses;             // by value: how many outputs it is
   std::vector<std::vector<NodeId>> before;  // by node: nodes that it must follow, once each

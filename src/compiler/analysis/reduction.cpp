@@ -4,27 +4,21 @@
 
 #include <set>
 
-#include "compiler/analysis/operators.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft::compiler {
 
 namespace {
 
+using enum OperatorId;
+
 bool fold_of(const Node& node, Fold* out) {
-  static constexpr struct {
-    const char* op;
-    Fold fold;
-  } kFolds[] = {{"aten.sum.dim_IntList", Fold::kSum},
-                {"aten.mean.dim", Fold::kMean},
-                {"aten.amax.default", Fold::kMax},
-                {"aten.amin.default", Fold::kMin}};
-  for (const auto& row : kFolds) {
-    if (node.op != row.op) continue;
-    *out = row.fold;
-    return true;
+  static constexpr std::pair<OperatorId, Fold> kFolds[] = {
+      {kSum, Fold::kSum}, {kMean, Fold::kMean}, {kAmax, Fold::kMax}, {kAmin, Fold::kMin}};
+  for (const auto& [op, fold] : kFolds) {
+    if (node.is(op)) *out = fold;
   }
-  return false;
+  return node.op->cls == OpClass::kReduction;
 }
 
 }  // namespace
@@ -33,7 +27,7 @@ bool last_reduction(const Graph& graph, const Node& node, LastReduction* out) {
   if (!fold_of(node, &out->fold) || node.has_effect() || node.views != kNone) return false;
   if (node.results.size() != 1 || node.results[0] == kNone) return false;
   out->input = operand(node, 0);
-  const Argument* dims = argument(node, 1, "dim");
+  const Argument* dims = argument(node, "dim");
   if (out->input == kNone || dims == nullptr || dims->kind != Argument::Kind::kList) return false;
   const TensorType& from = graph.values[out->input].type;
   const TensorType& to = graph.values[node.results[0]].type;
@@ -49,8 +43,7 @@ bool last_reduction(const Graph& graph, const Node& node, LastReduction* out) {
   if (*reduced.begin() < 0 || *reduced.rbegin() != rank - 1) return false;
   out->dims = reduced.size();
   if (*reduced.begin() != rank - static_cast<int64_t>(out->dims)) return false;
-  const Argument* keeps = argument(node, 2, "keepdim");
-  out->keeps = keeps != nullptr && keeps->truth;
+  out->keeps = is_true(node, "keepdim");
   return is_floating(from.dtype) && is_floating(to.dtype);
 }
 

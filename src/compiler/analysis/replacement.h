@@ -12,12 +12,7 @@ namespace graft::compiler {
 // Collects replacements of values during one walk over a graph and makes them together.
 class Replacement {
  public:
-  explicit Replacement(const Graph& graph)
-      : effects_(graph), escaping_(graph.values.size(), false) {
-    for (const Output& output : graph.outputs) {
-      if (output.value != kNone) escaping_[effects_.root[output.value]] = true;
-    }
-  }
+  explicit Replacement(const Graph& graph) : effects_(graph), escaping_(effects_.leaves) {}
   const Effects& effects() const { return effects_; }
 
   // What a value stands for by now.

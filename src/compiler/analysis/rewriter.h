@@ -20,13 +20,40 @@ class Rewriter {
     stem_ = graph_.values[graph_.nodes[node].results[0]].name;
   }
 
-  // A row-major result of that dtype and size, named after the rewritten node.
-  ValueId add(const char* op, std::vector<Argument> arguments, const char* name, graft_dtype dtype,
-              const std::vector<Size>& sizes) {
-    const NodeId id = graph_.add_node(op, std::move(arguments), stem_ + "_" + name,
-                                      {dtype, sizes, row_major_strides(sizes)}, source_);
-    order_.push_back(id);
-    return graph_.nodes[id].results[0];
+  // A result of that type, named after the rewritten node.
+  ValueId add(const Operator* op, std::vector<Argument> arguments, const char* name,
+              TensorType type);
+  ValueId add(OperatorId op, std::vector<Argument> arguments, const char* name, TensorType type) {
+    return add(find_operator(op), std::move(arguments), name, std::move(type));
+  }
+  // A view of a value; the arguments are those behind it.
+  ValueId view(OperatorId op, ValueId value, std::vector<Argument> arguments, const char* name,
+               TensorType type);
+  // All of a row-major value, row-major.
+  ValueId reshape(ValueId value, const std::vector<Size>& sizes, const char* name);
+
+  // An elementwise node of values and other arguments: row-major, in the first one's dtype, as
+  // large as the values broadcast.
+  template <class... Operands>
+  ValueId compute(OperatorId op, const char* name, const Operands&... operands) {
+    return broadcast(op, name, {as_argument(operands)...});
+  }
+
+  // The value in a dtype: itself, or a cast of it.
+  ValueId cast(ValueId value, graft_dtype dtype);
+
+  // Visits every node, which then stands behind what visit(id) added; visit() returns how many
+  // changes it made. Returns their sum.
+  template <class Visit>
+  int each(Visit visit) {
+    int changes = 0;
+    const std::vector<NodeId> order = graph_.order;
+    for (NodeId id : order) {
+      changes += visit(id);
+      keep(id);
+    }
+    finish();
+    return changes;
   }
 
   void keep(NodeId node) { order_.push_back(node); }
@@ -34,27 +61,19 @@ class Rewriter {
   void finish() { graph_.order = std::move(order_); }
 
  private:
+  static Argument as_argument(ValueId value) { return Argument::of(value); }
+  static const Argument& as_argument(const Argument& argument) { return argument; }
+  ValueId broadcast(OperatorId op, const char* name, std::vector<Argument> operands);
+
   Graph& graph_;
   std::string source_, stem_;
   std::vector<NodeId> order_;
 };
 
-// Sizes as an argument.
-inline Argument list_of(const std::vector<Size>& sizes) {
-  Argument list;
-  list.kind = Argument::Kind::kList;
-  for (const Size& size : sizes) list.list.push_back(Argument::of_integer(size));
-  return list;
-}
+// Makes a node the view that shows all of a row-major value in the sizes of the node's result.
+void turn_into_view(Graph& graph, NodeId node, ValueId of);
 
-// The value in a dtype: itself, or a cast of it.
-inline ValueId cast_to(const Graph& graph, Rewriter& rewriter, ValueId value, graft_dtype dtype,
-                       const char* word) {
-  if (graph.values[value].type.dtype == dtype) return value;
-  Argument wanted = Argument::of_word(word);
-  wanted.name = "dtype";
-  return rewriter.add("aten._to_copy.default", {Argument::of(value), wanted}, "wide", dtype,
-                      graph.values[value].type.sizes);
-}
+// What a cast to a dtype is called with.
+std::vector<Argument> cast_arguments(ValueId value, graft_dtype dtype);
 
 }  // namespace graft::compiler

@@ -8,7 +8,6 @@
 
 #include "compiler/analysis/effects.h"
 #include "compiler/analysis/group_shape.h"
-#include "compiler/analysis/operators.h"
 #include "compiler/analysis/schedule_units.h"
 #include "kernels/tensor/view.h"
 #include "runtime/driver/dtype.h"
@@ -143,14 +142,9 @@ class Verifier {
   }
 
   void check_marks(const Node& node, const std::string& what) const {
-    const size_t dot = node.op.find('.');
-    const size_t end = dot == std::string::npos ? std::string::npos : node.op.find('.', dot + 1);
-    const std::string base =
-        dot == std::string::npos ? node.op : node.op.substr(dot + 1, end - dot - 1);
-    const bool in_place = base.size() > 1 && base.back() == '_' && base[base.size() - 2] != '_';
-    require(!in_place || !node.writes.empty(), what,
+    require(!node.op->in_place || !node.writes.empty(), what,
             "an in-place operator needs the mark \"writes\"");
-    const OpClass cls = class_of(node);
+    const OpClass cls = node.op->cls;
     require(cls != OpClass::kRandom || node.random, what, "a random operator needs \"random\"");
     require(cls != OpClass::kPointwise || (!node.random && node.writes.empty()), what,
             "an elementwise operator has no effect");
@@ -158,7 +152,7 @@ class Verifier {
 
   // Sizes that differ as texts may still be equal: only plain contradictions are refused.
   void check_shape(const Node& node, const std::string& what) const {
-    if (class_of(node) != OpClass::kPointwise) return;
+    if (node.op->cls != OpClass::kPointwise) return;
     require(node.results.size() == 1 && node.results[0] != kNone, what,
             "an elementwise operator has one result");
     const std::vector<Size>& sizes = graph_.values[node.results[0]].type.sizes;
@@ -219,7 +213,7 @@ class Verifier {
 
   void check_kind(const Group& group, const std::string& what) const {
     require(!group.nodes.empty(), what, "it is empty");
-    const OpClass first = class_of(graph_.nodes[group.nodes[0]]);
+    const OpClass first = graph_.nodes[group.nodes[0]].op->cls;
     require(group.kind != GroupKind::kMatmul || first == OpClass::kMatmul, what,
             "its first node is no matrix product");
     require(group.kind != GroupKind::kConvolution || first == OpClass::kConvolution, what,

@@ -1,20 +1,25 @@
 // src/compiler/analysis/views.cpp: where the elements of a view lie in the memory it shares.
 #include "compiler/analysis/views.h"
 
-#include "compiler/analysis/operators.h"
-
 namespace graft::compiler {
 
 namespace {
 
-std::optional<Size> integer(const Argument* argument, int64_t otherwise) {
-  if (argument == nullptr || argument->kind == Argument::Kind::kNone) return Size(otherwise);
-  if (argument->kind != Argument::Kind::kInteger) return std::nullopt;
-  return argument->integer;
+using enum OperatorId;
+
+// An integer, or its default where it was left out.
+std::optional<Size> integer(const Node& node, std::string_view name) {
+  const Argument* given = argument(node, name);
+  if (given != nullptr && given->kind == Argument::Kind::kInteger) return given->integer;
+  if (given != nullptr && given->kind != Argument::Kind::kNone) return std::nullopt;
+  const Parameter* known = node.op->parameter(name);
+  if (known == nullptr || known->text.empty()) return std::nullopt;
+  return Size(static_cast<int64_t>(known->number));
 }
 
 // A dimension counted from the front; none when it is not a constant inside the rank.
-std::optional<size_t> dimension(const std::optional<Size>& given, size_t rank) {
+std::optional<size_t> dimension(const Node& node, std::string_view name, size_t rank) {
+  const std::optional<Size> given = integer(node, name);
   if (!given || !given->is_constant()) return std::nullopt;
   int64_t dim = given->constant_part();
   if (dim < 0) dim += static_cast<int64_t>(rank);
@@ -32,57 +37,58 @@ std::optional<Size> position(const std::optional<Size>& given, const Size& size)
   return given->constant_part() < 0 ? Size::max(*given + size, Size()) : *given;
 }
 
-std::optional<Size> along(const Graph& graph, const Node& node, size_t dim_position,
-                          size_t start_position) {
+std::optional<Size> along(const Graph& graph, const Node& node, std::string_view start_name) {
   const TensorType& type = graph.values[node.views].type;
-  const auto dim = dimension(integer(argument(node, dim_position, "dim"), 0), type.sizes.size());
+  const auto dim = dimension(node, "dim", type.sizes.size());
   if (!dim) return std::nullopt;
-  auto start = position(integer(argument(node, start_position, "start"), 0), type.sizes[*dim]);
+  auto start = position(integer(node, start_name), type.sizes[*dim]);
   if (!start) return std::nullopt;
   // Slices that begin past the end are empty: where they lie does not matter.
   return *start * type.strides[*dim];
 }
 
-std::optional<Size> split(const Graph& graph, const Node& node, size_t result) {
-  const bool unbinds = node.op == "aten.unbind.int";
-  const TensorType& type = graph.values[node.views].type;
-  const auto dim = dimension(integer(argument(node, unbinds ? 1 : 2, "dim"), 0), type.sizes.size());
-  if (!dim) return std::nullopt;
-  if (unbinds) return Size(static_cast<int64_t>(result)) * type.strides[*dim];
-  const Argument* parts = argument(node, 1);
-  if (parts == nullptr) return std::nullopt;
-  if (parts->kind != Argument::Kind::kList) {
-    const auto part = integer(parts, 0);
-    if (!part) return std::nullopt;
-    return Size(static_cast<int64_t>(result)) * *part * type.strides[*dim];
+// How many places of the dimension stand before a result of a split.
+std::optional<Size> places_before(const Node& node, size_t result) {
+  const Size count(static_cast<int64_t>(result));
+  if (node.is(kUnbind)) return count;
+  if (node.is(kSplit)) {
+    const auto part = integer(node, "split_size");
+    return part ? std::optional(count * *part) : std::nullopt;
   }
+  const Argument* parts = argument(node, "split_sizes");
+  if (parts == nullptr || result > parts->list.size()) return std::nullopt;
   Size before;
   for (size_t i = 0; i < result; ++i) {
-    if (i >= parts->list.size()) return std::nullopt;
-    const auto part = integer(&parts->list[i], 0);
-    if (!part) return std::nullopt;
-    before = before + *part;
+    if (parts->list[i].kind != Argument::Kind::kInteger) return std::nullopt;
+    before = before + parts->list[i].integer;
   }
-  return before * type.strides[*dim];
+  return before;
+}
+
+std::optional<Size> split(const Graph& graph, const Node& node, size_t result) {
+  const TensorType& type = graph.values[node.views].type;
+  const auto dim = dimension(node, "dim", type.sizes.size());
+  const auto before = places_before(node, result);
+  if (!dim || !before) return std::nullopt;
+  return *before * type.strides[*dim];
 }
 
 // Counts from the first element of the storage, which only what a node has made is known to begin
 // at.
 std::optional<Size> strided(const Graph& graph, const Node& node) {
-  const Argument* start = argument(node, 3, "storage_offset");
+  const Argument* start = argument(node, "storage_offset");
   if (start == nullptr || start->kind == Argument::Kind::kNone) return Size();
   const NodeId maker = graph.values[node.views].node;
   const bool made = maker != kNone && graph.nodes[maker].views == kNone;
-  return made ? integer(start, 0) : std::nullopt;
+  return made ? integer(node, "storage_offset") : std::nullopt;
 }
 
 // Of a diagonal above or below the main one.
 std::optional<Size> beside_main(const Graph& graph, const Node& node) {
   const TensorType& type = graph.values[node.views].type;
-  const auto offset = integer(argument(node, 1, "offset"), 0);
+  const auto offset = integer(node, "offset");
   const bool below = offset && offset->is_constant() && offset->constant_part() < 0;
-  const auto dim = below ? dimension(integer(argument(node, 2, "dim1"), 0), type.sizes.size())
-                         : dimension(integer(argument(node, 3, "dim2"), 1), type.sizes.size());
+  const auto dim = dimension(node, below ? "dim1" : "dim2", type.sizes.size());
   if (!dim || !offset || !offset->is_constant()) return std::nullopt;
   return (below ? *offset * Size(-1) : *offset) * type.strides[*dim];
 }
@@ -92,19 +98,26 @@ std::optional<Size> beside_main(const Graph& graph, const Node& node) {
 std::optional<Size> view_offset(const Graph& graph, const Node& node, size_t result) {
   if (node.views == kNone) return Size();
   if (!node.writes.empty()) return Size();  // in place: the operand itself
-  if (class_of(node) != OpClass::kView) return std::nullopt;
-  if (node.op == "aten.as_strided.default") return strided(graph, node);
-  if (node.op == "aten.select.int") {
-    const Argument* dim = argument(node, 1, "dim");
-    return dim == nullptr ? std::nullopt : along(graph, node, 1, 2);
+  if (node.op->cls != OpClass::kView) return std::nullopt;
+  switch (node.op->id) {
+    case kAsStrided:
+      return strided(graph, node);
+    case kSelect:
+      return along(graph, node, "index");
+    case kSlice:
+      return along(graph, node, "start");
+    case kDiagonal:
+      return beside_main(graph, node);
+    case kSplit:
+    case kSplitWithSizes:
+    case kUnbind:
+      return split(graph, node, result);
+    default:
+      return Size();
   }
-  if (node.op == "aten.slice.Tensor") return along(graph, node, 1, 2);
-  if (node.op == "aten.diagonal.default") return beside_main(graph, node);
-  for (const char* op : {"aten.split.Tensor", "aten.split_with_sizes.default", "aten.unbind.int"}) {
-    if (node.op == op) return split(graph, node, result);
-  }
-  return Size();
 }
+
+bool reshapes(const Node& node) { return node.is(kView, kUnsafeView, kReshape); }
 
 namespace {
 

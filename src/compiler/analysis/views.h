@@ -13,6 +13,9 @@ namespace graft::compiler {
 // the operator is not known or does not say (as_strided that counts from the storage's first one).
 std::optional<Size> view_offset(const Graph& graph, const Node& node, size_t result);
 
+// Whether a node shows its operand's elements, in their order, in other sizes.
+bool reshapes(const Node& node);
+
 // By value: elements from the root's first to its own first one; none where a view on the way is
 // unknown.
 std::vector<std::optional<Size>> view_offsets(const Graph& graph, const Effects& effects);

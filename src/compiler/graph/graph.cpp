@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <unordered_set>
 
 #include "runtime/driver/dtype.h"
@@ -19,6 +18,11 @@ std::vector<Size> row_major_strides(const std::vector<Size>& sizes) {
   return strides;
 }
 
+TensorType TensorType::row_major(graft_dtype dtype, std::vector<Size> sizes) {
+  std::vector<Size> strides = row_major_strides(sizes);
+  return {dtype, std::move(sizes), std::move(strides)};
+}
+
 bool TensorType::row_major() const { return strides == row_major_strides(sizes); }
 
 Size TensorType::extent() const {
@@ -29,49 +33,6 @@ Size TensorType::extent() const {
     last = last + (sizes[i] - 1) * strides[i];
   }
   return row_major() ? count() * bytes : last * bytes;
-}
-
-Argument Argument::of(ValueId value) {
-  Argument argument;
-  argument.kind = Kind::kValue;
-  argument.value = value;
-  return argument;
-}
-
-Argument Argument::of_integer(Size integer) {
-  Argument argument;
-  argument.kind = Kind::kInteger;
-  argument.integer = std::move(integer);
-  return argument;
-}
-
-Argument Argument::of_number(double number) {
-  Argument argument;
-  argument.kind = Kind::kFloat;
-  argument.number = number;
-  return argument;
-}
-
-Argument Argument::of_truth(bool truth) {
-  Argument argument;
-  argument.kind = Kind::kBool;
-  argument.truth = truth;
-  return argument;
-}
-
-Argument Argument::of_word(std::string word) {
-  Argument argument;
-  argument.kind = Kind::kWord;
-  argument.text = std::move(word);
-  return argument;
-}
-
-bool Argument::operator==(const Argument& other) const {
-  const bool nan = number != number && other.number != other.number;
-  const bool numbers =
-      nan || std::bit_cast<uint64_t>(number) == std::bit_cast<uint64_t>(other.number);
-  return kind == other.kind && truth == other.truth && value == other.value && numbers &&
-         integer == other.integer && text == other.text && name == other.name && list == other.list;
 }
 
 ValueId Graph::add_value(const std::string& wished, TensorType type) {
@@ -88,11 +49,11 @@ ValueId Graph::add_value(const std::string& wished, TensorType type) {
   return static_cast<ValueId>(values.size() - 1);
 }
 
-NodeId Graph::add_node(std::string op, std::vector<Argument> arguments, const std::string& wished,
-                       TensorType type, const std::string& source) {
+NodeId Graph::add_node(const Operator* op, std::vector<Argument> arguments,
+                       const std::string& wished, TensorType type, const std::string& source) {
   const ValueId result = add_value(wished, std::move(type));
   Node node;
-  node.op = std::move(op);
+  node.op = op;
   node.arguments = std::move(arguments);
   node.results = {result};
   node.source = source;
@@ -174,7 +135,8 @@ std::string Graph::describe(NodeId id) const {
     name = "%" + values[result].name;
     break;
   }
-  return fmt::format("{} ({}{}{})", name, node.op, node.source.empty() ? "" : ", ", node.source);
+  return fmt::format("{} ({}{}{})", name, node.op->name, node.source.empty() ? "" : ", ",
+                     node.source);
 }
 
 int64_t Graph::hint(const Size& size) const {
@@ -184,6 +146,48 @@ int64_t Graph::hint(const Size& size) const {
     }
     throw Error(GRAFT_INVALID_ARGUMENT, fmt::format("graph {} has no symbol {}", this->name, name));
   });
+}
+
+const Argument* argument(const Node& node, size_t position, std::string_view keyword) {
+  size_t at = 0;
+  for (const Argument& given : node.arguments) {
+    if (!given.name.empty()) {
+      if (given.name == keyword) return &given;
+    } else if (at++ == position) {
+      return &given;
+    }
+  }
+  return nullptr;
+}
+
+const Argument* argument(const Node& node, std::string_view name) {
+  const Parameter* known = node.op->parameter(name);
+  const ptrdiff_t position = known == nullptr ? -1 : known - node.op->parameters.data();
+  return argument(node, static_cast<size_t>(position), name);
+}
+
+namespace {
+
+ValueId value_of(const Argument* given) {
+  return given != nullptr && given->kind == Argument::Kind::kValue ? given->value : kNone;
+}
+
+}  // namespace
+
+ValueId operand(const Node& node, size_t position) { return value_of(argument(node, position)); }
+ValueId operand(const Node& node, std::string_view name) { return value_of(argument(node, name)); }
+
+bool number_of(const Node& node, std::string_view name, double* out) {
+  if (const Argument* given = argument(node, name)) return number_of(*given, out);
+  const Parameter* known = node.op->parameter(name);
+  if (known == nullptr || known->text.empty()) return false;
+  *out = known->number;
+  return true;
+}
+
+bool is_true(const Node& node, std::string_view name) {
+  const Argument* given = argument(node, name);
+  return given != nullptr && given->kind == Argument::Kind::kBool && given->truth;
 }
 
 const char* name_of(InputKind kind) {

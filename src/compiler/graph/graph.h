@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/graph/argument.h"
+#include "compiler/graph/operators.h"
 #include "compiler/graph/size.h"
 #include "graft/driver.h"
 #include "runtime/driver/export.h"
@@ -15,10 +17,6 @@ namespace graft::compiler {
 
 // What the parts mean: docs/develop/compiler-ir.md. A Graph is plain data with value semantics:
 // copy it to keep a state. Ids are positions in its vectors and stay valid until compact().
-using ValueId = uint32_t;
-using NodeId = uint32_t;
-inline constexpr uint32_t kNone = 0xffffffffu;
-
 struct Symbol {
   std::string name;
   int64_t low = 0, high = INT64_MAX;  // both included; INT64_MAX: no limit
@@ -31,6 +29,7 @@ struct TensorType {
   graft_dtype dtype = GRAFT_FLOAT32;
   std::vector<Size> sizes, strides;  // strides in elements
 
+  static TensorType row_major(graft_dtype dtype, std::vector<Size> sizes);
   bool operator==(const TensorType&) const = default;
   Size count() const { return product(sizes); }
   // Memory that it spans, in bytes: from its first to its last element (strides are not negative).
@@ -39,29 +38,8 @@ struct TensorType {
 };
 std::vector<Size> row_major_strides(const std::vector<Size>& sizes);
 
-// An argument of a node. Integers are sizes.
-struct Argument {
-  enum class Kind : uint8_t { kNone, kValue, kInteger, kFloat, kBool, kString, kWord, kList };
-
-  Kind kind = Kind::kNone;
-  bool truth = false;
-  ValueId value = kNone;
-  double number = 0;
-  Size integer;
-  std::string text;            // of strings and words
-  std::string name;            // of the keyword; empty: positional
-  std::vector<Argument> list;  // of kList
-
-  static Argument of(ValueId value);
-  static Argument of_integer(Size integer);
-  static Argument of_number(double number);
-  static Argument of_truth(bool truth);
-  static Argument of_word(std::string word);
-  bool operator==(const Argument& other) const;  // NaN equals NaN, -0.0 differs from 0.0
-};
-
 struct Node {
-  std::string op;  // "aten.add.Tensor"
+  const Operator* op = nullptr;
   std::vector<Argument> arguments;
   std::vector<ValueId> results;  // kNone where ATen leaves one undefined
   std::vector<ValueId> writes;   // operands whose memory it changes
@@ -72,6 +50,10 @@ struct Node {
   std::vector<std::pair<std::string, std::string>> notes;
 
   bool has_effect() const { return !writes.empty() || random || opaque; }
+  template <class... Ids>
+  bool is(Ids... ids) const {
+    return ((op->id == ids) || ...);
+  }
 };
 
 enum class Origin : uint8_t { kInput, kConstant, kNode };
@@ -122,7 +104,7 @@ struct Graph {
   // Adds a value with a name that nothing has: the wished one, or that with a number behind.
   ValueId add_value(const std::string& wished, TensorType type);
   // Adds a node with one new result, not yet in the order.
-  NodeId add_node(std::string op, std::vector<Argument> arguments, const std::string& wished,
+  NodeId add_node(const Operator* op, std::vector<Argument> arguments, const std::string& wished,
                   TensorType type, const std::string& source);
 
   // Drops nodes that are not in the order, and values that nothing defines. Ids change.
@@ -133,14 +115,18 @@ struct Graph {
   int64_t hint(const Size& size) const;        // at the symbols' hints
 };
 
-// Calls visit(ValueId&) for every value in an argument, inside lists too.
-template <class Arguments, class Visit>
-void each_value(Arguments& arguments, Visit visit) {
-  for (auto& argument : arguments) {
-    if (argument.kind == Argument::Kind::kValue) visit(argument.value);
-    if (argument.kind == Argument::Kind::kList) each_value(argument.list, visit);
-  }
-}
+// An argument by ATen's name, given as a keyword or at its position; null where it was left out or
+// the operator is not known to have it.
+GRAFT_EXPORT const Argument* argument(const Node& node, std::string_view name);
+// The argument at a position, or else with that keyword; null where it was left out.
+const Argument* argument(const Node& node, size_t position, std::string_view keyword = {});
+GRAFT_EXPORT ValueId operand(const Node& node, size_t position);        // kNone: no tensor
+GRAFT_EXPORT ValueId operand(const Node& node, std::string_view name);  // the same
+
+// A number, or its default where it was left out. False where it is no number, or has no default.
+GRAFT_EXPORT bool number_of(const Node& node, std::string_view name, double* out);
+// Whether it was given, and true.
+GRAFT_EXPORT bool is_true(const Node& node, std::string_view name);
 
 const char* name_of(InputKind kind);
 const char* name_of(GroupKind kind);

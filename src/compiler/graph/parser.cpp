@@ -231,27 +231,22 @@ class Parser {
 
   Argument literal(Cursor& c, int depth) {
     if (depth > kMaxListDepth) c.reject("lists are nested more than 16 deep");
-    Argument argument;
     if (c.peek() == '%') return Argument::of(use(c));
     if (c.peek() == '@') return Argument::of_word(c.word());
-    if (c.peek() == '"') {
-      argument.kind = Argument::Kind::kString;
-      argument.text = c.quoted();
-      return argument;
-    }
+    if (c.peek() == '"') return Argument::of_string(c.quoted());
     if (c.accept("[")) {
-      argument.kind = Argument::Kind::kList;
-      if (c.accept("]")) return argument;
+      std::vector<Argument> list;
+      if (c.accept("]")) return Argument::of_list({});
       do {
-        argument.list.push_back(literal(c, depth + 1));
+        list.push_back(literal(c, depth + 1));
       } while (c.accept(","));
       c.expect("]", "after the list");
-      return argument;
+      return Argument::of_list(std::move(list));
     }
     if (c.at_float()) return Argument::of_number(c.number());
     if (c.accept_word("true")) return Argument::of_truth(true);
     if (c.accept_word("false")) return Argument::of_truth(false);
-    if (c.accept_word("none")) return argument;
+    if (c.accept_word("none")) return {};
     return Argument::of_integer(size(c));
   }
 
@@ -287,7 +282,7 @@ class Parser {
         results.emplace_back(name, type(c));
       }
     }
-    node.op = c.path();
+    node.op = find_operator(c.path());
     c.expect("(", "after the operator");
     if (!c.accept(")")) {
       do {

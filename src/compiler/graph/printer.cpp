@@ -142,7 +142,7 @@ std::string print_node(const Graph& graph, NodeId id) {
   }
   for (ValueId value : node.writes) written.push_back(value_text(graph, value));
   std::string text = fmt::format("node {}{}= {}({})", join(results), results.empty() ? "" : " ",
-                                 node.op, join(arguments));
+                                 node.op->name, join(arguments));
   if (!written.empty()) text += " writes " + join(written);
   if (node.views != kNone) text += " views " + value_text(graph, node.views);
   if (node.random) text += " random";

@@ -32,7 +32,7 @@ std::string group_description(const Graph& graph, const GroupKernel& kernel) {
   }
   for (NodeId id : kernel.nodes) {
     const Node& node = graph.nodes[id];
-    text += ";" + node.op;
+    text += ";" + node.op->name;
     std::vector<Argument> arguments = node.arguments;
     each_value(arguments, [&](ValueId& value) {
       const compiler::GraphValue& operand = graph.values[value];

@@ -12,7 +12,7 @@
 #include "codegen/ir/builder.h"
 #include "codegen/ir/local_array.h"
 #include "codegen/math/math.h"
-#include "compiler/analysis/operators.h"
+#include "compiler/analysis/op_row_binding.h"
 #include "compiler/analysis/reduction.h"
 #include "compiler/kernels/group_description.h"
 #include "runtime/driver/dtype.h"

@@ -1,7 +1,6 @@
 // src/compiler/passes/algebra.cpp: the pass of algebraic rules that hold for every number.
 #include <cmath>
 
-#include "compiler/analysis/operators.h"
 #include "compiler/analysis/replacement.h"
 #include "compiler/passes/passes.h"
 #include "runtime/driver/dtype.h"
@@ -9,6 +8,8 @@
 namespace graft::compiler {
 
 namespace {
+
+using enum OperatorId;
 
 class Algebra {
  public:
@@ -30,10 +31,6 @@ class Algebra {
   }
 
  private:
-  bool is(const Node& node, const char* name) const {
-    return node.op.rfind(std::string("aten.") + name + ".", 0) == 0;
-  }
-
   // The number that an operand is everywhere.
   bool number_at(const Node& node, size_t position, double* out) const {
     const Argument* given = argument(node, position);
@@ -55,9 +52,8 @@ class Algebra {
   // x + 0 turns -0.0 into 0.0, x + -0.0 keeps every float.
   bool adds_nothing(const Node& node, size_t position, bool subtracts) const {
     const bool floating = is_floating(graph_.values[node.results[0]].type.dtype);
-    const Argument* alpha = argument(node, 2, "alpha");
-    double factor = 1;
-    if (alpha != nullptr && (!number_of(*alpha, &factor) || factor != 1)) return false;
+    double factor;
+    if (!number_of(node, "alpha", &factor) || factor != 1) return false;
     const double zero = floating && !subtracts ? -0.0 : 0.0;
     return number_is(node, position, zero);
   }
@@ -72,33 +68,25 @@ class Algebra {
 
   // An operand, or an operand's operand, that the result always equals; its type is checked later.
   ValueId equal_to(const Node& node) const {
-    if (is(node, "mul") && number_is(node, 1, 1)) return operand(node, 0);
-    if (node.op == "aten.mul.Tensor" && number_is(node, 0, 1)) return operand(node, 1);
-    if (is(node, "div") && argument(node, 2, "rounding_mode") == nullptr && number_is(node, 1, 1)) {
+    if (node.is(kMulTensor, kMulScalar) && number_is(node, 1, 1)) return operand(node, 0);
+    if (node.is(kMulTensor) && number_is(node, 0, 1)) return operand(node, 1);
+    if (node.is(kDivTensor, kDivScalar, kPowScalar) && number_is(node, 1, 1)) {
       return operand(node, 0);
     }
-    if (is(node, "add") && adds_nothing(node, 1, false)) return operand(node, 0);
-    if (node.op == "aten.add.Tensor" && adds_nothing(node, 0, false)) return operand(node, 1);
-    if (is(node, "sub") && adds_nothing(node, 1, true)) return operand(node, 0);
-    if (node.op == "aten.pow.Tensor_Scalar" && number_is(node, 1, 1)) return operand(node, 0);
-    if (node.op == "aten.where.self" && operand(node, 1) == operand(node, 2)) {
-      return operand(node, 1);
-    }
+    if (node.is(kAddTensor, kAddScalar) && adds_nothing(node, 1, false)) return operand(node, 0);
+    if (node.is(kAddTensor) && adds_nothing(node, 0, false)) return operand(node, 1);
+    if (node.is(kSubTensor, kSubScalar) && adds_nothing(node, 1, true)) return operand(node, 0);
+    if (node.is(kWhere) && operand(node, 1) == operand(node, 2)) return operand(node, 1);
     const Node* inner = maker(node, 0);
-    if (inner == nullptr) return kNone;
-    for (const char* undone : {"aten.neg.default", "aten.logical_not.default"}) {
-      if (node.op == undone && inner->op == undone) return operand(*inner, 0);
-    }
-    for (const char* once : {"aten.relu.default", "aten.abs.default", "aten.floor.default",
-                             "aten.ceil.default", "aten.round.default", "aten.trunc.default"}) {
-      if (node.op == once && inner->op == once) return operand(node, 0);
-    }
+    if (inner == nullptr || inner->op != node.op) return kNone;
+    if (node.is(kNeg, kLogicalNot)) return operand(*inner, 0);
+    if (node.is(kRelu, kAbs, kFloor, kCeil, kRound, kTrunc)) return operand(node, 0);
     return cast_back(node, *inner);
   }
 
   // A cast to a dtype that holds every number of the first one, and back.
   ValueId cast_back(const Node& node, const Node& inner) const {
-    if (node.op != "aten._to_copy.default" || inner.op != node.op) return kNone;
+    if (!node.is(kToCopy)) return kNone;
     const ValueId from = operand(inner, 0);
     if (from == kNone || inner.results.size() != 1) return kNone;
     const graft_dtype narrow = graph_.values[from].type.dtype;
@@ -112,10 +100,10 @@ class Algebra {
 
   // PyTorch computes x ^ 2 as x * x.
   int square(Node& node) {
-    if (node.op != "aten.pow.Tensor_Scalar" || !number_is(node, 1, 2)) return 0;
+    if (!node.is(kPowScalar) || !number_is(node, 1, 2)) return 0;
     const ValueId x = operand(node, 0);
     if (graph_.values[x].type.dtype != graph_.values[node.results[0]].type.dtype) return 0;
-    node.op = "aten.mul.Tensor";
+    node.op = find_operator(kMulTensor);
     node.arguments = {Argument::of(x), Argument::of(x)};
     return 1;
   }
@@ -126,10 +114,6 @@ class Algebra {
 
 }  // namespace
 
-int simplify_algebra(Graph& graph) {
-  const int changes = Algebra(graph).run();
-  if (changes > 0) remove_dead_code(graph);
-  return changes;
-}
+int simplify_algebra(Graph& graph) { return change_and_clean<Algebra>(graph); }
 
 }  // namespace graft::compiler

@@ -3,13 +3,15 @@
 #include <cmath>
 
 #include "compiler/analysis/effects.h"
-#include "compiler/analysis/operators.h"
 #include "compiler/analysis/rewriter.h"
+#include "compiler/analysis/views.h"
 #include "compiler/passes/passes.h"
 
 namespace graft::compiler {
 
 namespace {
+
+using enum OperatorId;
 
 // softmax(scale * query key^T + bias) value; three matrices for each of a batch, as products have
 // them.
@@ -25,18 +27,12 @@ class AttentionPattern {
   explicit AttentionPattern(Graph& graph) : graph_(graph), effects_(graph), rewriter_(graph) {}
 
   int run() {
-    int changes = 0;
-    const std::vector<NodeId> order = graph_.order;
-    for (NodeId id : order) {
+    return rewriter_.each([&](NodeId id) {
       Found found;
-      if (matches(graph_.nodes[id], &found)) {
-        replace(id, found);
-        ++changes;
-      }
-      rewriter_.keep(id);
-    }
-    rewriter_.finish();
-    return changes;
+      const bool matched = matches(graph_.nodes[id], &found);
+      if (matched) replace(id, found);
+      return matched;
+    });
   }
 
  private:
@@ -58,11 +54,7 @@ class AttentionPattern {
     if (from == kNone || node.results.size() != 1 || node.results[0] == kNone) return false;
     const TensorType &before = type(from), &after = type(node.results[0]);
     if (before.dtype != after.dtype || !before.row_major() || !after.row_major()) return false;
-    if (node.op == "aten.clone.default" || node.op == "aten.expand.default") {
-      return before.sizes == after.sizes;
-    }
-    return node.op == "aten.view.default" || node.op == "aten._unsafe_view.default" ||
-           node.op == "aten.reshape.default";
+    return node.is(kClone, kExpand) ? before.sizes == after.sizes : reshapes(node);
   }
 
   ValueId reshaped(ValueId value) const {
@@ -82,13 +74,13 @@ class AttentionPattern {
 
   static bool fills(const Node& node) {
     double number;
-    return node.op == "aten.masked_fill.Scalar" && node.arguments.size() == 3 &&
+    return node.is(kMaskedFill) && node.arguments.size() == 3 &&
            number_of(node.arguments[2], &number) && number == -INFINITY;
   }
 
   bool scales(const Node& node, double* scale) const {
-    const bool divides = node.op == "aten.div.Tensor" || node.op == "aten.div.Scalar";
-    if (!divides && node.op != "aten.mul.Tensor" && node.op != "aten.mul.Scalar") return false;
+    const bool divides = node.is(kDivTensor, kDivScalar);
+    if (!divides && !node.is(kMulTensor, kMulScalar)) return false;
     if (node.arguments.size() != 2) return false;
     double number;
     if (!number_of(node.arguments[1], &number)) {
@@ -117,20 +109,20 @@ class AttentionPattern {
   // The scores before a mask: added, or -inf where it says so. kNone: the node masks nothing.
   ValueId masked(const Node& node, Found* found) const {
     const std::vector<Size>& sizes = type(node.results[0]).sizes;
-    if (node.op == "aten.add.Tensor" && node.arguments.size() == 2) {
+    if (node.is(kAddTensor) && node.arguments.size() == 2) {
       for (size_t i : {0, 1}) {
         const ValueId scores = operand(node, i), other = operand(node, 1 - i);
         if (scores == kNone || other == kNone || type(scores).sizes != sizes) continue;
         const Node* before = maker(scores);
         double ignored = 1;
-        const bool leads = before != nullptr && (before->op == "aten.bmm.default" ||
-                                                 passes_on(*before) || scales(*before, &ignored));
+        const bool leads = before != nullptr &&
+                           (before->is(kBmm) || passes_on(*before) || scales(*before, &ignored));
         if (!leads || type(other).dtype != GRAFT_FLOAT32 || !spreads(other, sizes)) continue;
         found->bias = other;
         return scores;
       }
     }
-    const bool where = node.op == "aten.where.self" && is_infinity(operand(node, 1));
+    const bool where = node.is(kWhere) && is_infinity(operand(node, 1));
     if (!where && !fills(node)) return kNone;
     const ValueId hidden = operand(node, where ? 0 : 1), scores = operand(node, where ? 2 : 0);
     if (hidden == kNone || scores == kNone || type(scores).sizes != sizes) return kNone;
@@ -144,7 +136,7 @@ class AttentionPattern {
     found->scores = type(scores).sizes;
     while (const Node* node = maker(scores)) {
       if (node->results.size() != 1 || type(scores).dtype != GRAFT_FLOAT32) return nullptr;
-      if (node->op == "aten.bmm.default") return node;
+      if (node->is(kBmm)) return node;
       const bool plain = found->scale == 1 && type(scores).sizes == found->scores;
       const bool unmasked = found->bias == kNone && found->hidden == kNone;
       if (const ValueId before = unmasked && plain ? masked(*node, found) : kNone;
@@ -160,15 +152,14 @@ class AttentionPattern {
   }
 
   bool matches(const Node& node, Found* found) const {
-    if (node.op != "aten.bmm.default" || node.has_effect()) return false;
+    if (!node.is(kBmm) || node.has_effect()) return false;
     const Node* softmax = maker(reshaped(operand(node, 0)));
-    if (softmax == nullptr || softmax->op != "aten._softmax.default") return false;
+    if (softmax == nullptr || !softmax->is(kSoftmax)) return false;
     const ValueId scores = operand(*softmax, 0);
     if (scores == kNone || !type(scores).row_major()) return false;
     const auto rank = static_cast<int64_t>(type(scores).sizes.size());
     double dimension;
-    const Argument* given = argument(*softmax, 1);
-    if (given == nullptr || !number_of(*given, &dimension)) return false;
+    if (!number_of(*softmax, "dim", &dimension)) return false;
     if (rank < 3 || rank > 4 || (dimension != -1 && dimension != static_cast<double>(rank - 1))) {
       return false;
     }
@@ -184,15 +175,6 @@ class AttentionPattern {
            flat[1] == found->scores[rank - 2] && flat[2] == found->scores[rank - 1];
   }
 
-  ValueId view(const char* op, ValueId of, std::vector<Argument> arguments, const char* name,
-               TensorType to) {
-    arguments.insert(arguments.begin(), Argument::of(of));
-    const ValueId made = rewriter_.add(op, std::move(arguments), name, to.dtype, to.sizes);
-    graph_.values[made].type = std::move(to);
-    graph_.nodes[graph_.values[made].node].views = of;
-    return made;
-  }
-
   // [batch * heads, ...] as [batch, heads, ...].
   ValueId parted(ValueId of, const Found& found, const char* name) {
     const bool whole = found.scores.size() == 3;
@@ -202,19 +184,19 @@ class AttentionPattern {
     to.sizes[0] = heads;
     to.sizes.insert(to.sizes.begin(), batch);
     to.strides.insert(to.strides.begin(), heads * to.strides[0]);
-    const Argument sizes = list_of(to.sizes);
-    return view("aten.view.default", of, {sizes}, name, std::move(to));
+    const Argument sizes = Argument::of_sizes(to.sizes);
+    return rewriter_.view(kView, of, {sizes}, name, std::move(to));
   }
 
   ValueId bias_of(const Found& found) {
     if (found.hidden == kNone) return found.bias;
     const auto number = [&](double value, const char* name) {
-      return Argument::of(rewriter_.add(
-          "aten.full.default", {list_of({}), Argument::of_number(value)}, name, GRAFT_FLOAT32, {}));
+      return rewriter_.add(kFull, {Argument::of_sizes({}), Argument::of_number(value)}, name, {});
     };
-    const Argument never = number(-INFINITY, "hidden"), always = number(0, "seen");
-    return rewriter_.add("aten.where.self", {Argument::of(found.hidden), never, always}, "bias",
-                         GRAFT_FLOAT32, type(found.hidden).sizes);
+    const ValueId never = number(-INFINITY, "hidden"), always = number(0, "seen");
+    return rewriter_.add(kWhere,
+                         {Argument::of(found.hidden), Argument::of(never), Argument::of(always)},
+                         "bias", TensorType::row_major(GRAFT_FLOAT32, type(found.hidden).sizes));
   }
 
   void replace(NodeId id, const Found& found) {
@@ -223,32 +205,28 @@ class AttentionPattern {
     TensorType turned = type(found.key);
     std::swap(turned.sizes[1], turned.sizes[2]);
     std::swap(turned.strides[1], turned.strides[2]);
-    const ValueId rows =
-        view("aten.transpose.int", found.key,
-             {Argument::of_integer(Size(1)), Argument::of_integer(Size(2))}, "keys", turned);
+    const ValueId rows = rewriter_.view(
+        kTranspose, found.key, {Argument::of_integer(Size(1)), Argument::of_integer(Size(2))},
+        "keys", turned);
     const ValueId key = parted(rows, found, "key"), value = parted(found.value, found, "value");
     const ValueId bias = bias_of(found);
-    Argument scale = Argument::of_number(found.scale);
-    scale.name = "scale";
+    const Argument scale = Argument::of_number(found.scale).named("scale");
     std::vector<Size> sizes = type(query).sizes;
     const std::vector<Size> sums(sizes.begin(), sizes.end() - 1);
     sizes.back() = type(value).sizes.back();
     const ValueId result =
-        rewriter_.add("aten._scaled_dot_product_fused_attention_overrideable.default",
+        rewriter_.add(kAttention,
                       {Argument::of(query), Argument::of(key), Argument::of(value),
                        bias == kNone ? Argument() : Argument::of(bias), Argument::of_number(0),
                        Argument::of_truth(false), Argument::of_truth(false), scale},
-                      "attention", GRAFT_FLOAT32, sizes);
+                      "attention", TensorType::row_major(GRAFT_FLOAT32, sizes));
     const NodeId attention = graph_.values[result].node;
     const ValueId logsumexp = graph_.add_value(graph_.values[result].name + "_logsumexp",
-                                               {GRAFT_FLOAT32, sums, row_major_strides(sums)});
+                                               TensorType::row_major(GRAFT_FLOAT32, sums));
     graph_.values[logsumexp].node = attention;
     graph_.nodes[attention].results = {result, logsumexp, kNone, kNone, kNone,
                                        kNone,  kNone,     kNone, kNone};
-    Node& node = graph_.nodes[id];
-    node.op = "aten.view.default";
-    node.arguments = {Argument::of(result), list_of(type(node.results[0]).sizes)};
-    node.views = result;
+    turn_into_view(graph_, id, result);
   }
 
   Graph& graph_;
@@ -258,10 +236,6 @@ class AttentionPattern {
 
 }  // namespace
 
-int match_attention(Graph& graph) {
-  const int changes = AttentionPattern(graph).run();
-  if (changes > 0) remove_dead_code(graph);
-  return changes;
-}
+int match_attention(Graph& graph) { return change_and_clean<AttentionPattern>(graph); }
 
 }  // namespace graft::compiler

@@ -1,7 +1,6 @@
 // src/compiler/passes/batch_norm_folding.cpp: the pass that folds inference batch norms into
 // convolutions.
 #include "compiler/analysis/effects.h"
-#include "compiler/analysis/operators.h"
 #include "compiler/analysis/rewriter.h"
 #include "compiler/passes/passes.h"
 #include "runtime/driver/dtype.h"
@@ -9,6 +8,8 @@
 namespace graft::compiler {
 
 namespace {
+
+using enum OperatorId;
 
 struct Norm {
   ValueId input = kNone, weight = kNone, bias = kNone, mean = kNone, variance = kNone;
@@ -20,29 +21,18 @@ class BatchNormFolding {
   explicit BatchNormFolding(Graph& graph) : graph_(graph), effects_(graph), rewriter_(graph) {}
 
   int run() {
-    int changes = 0;
-    const std::vector<NodeId> order = graph_.order;
-    for (NodeId id : order) {
+    return rewriter_.each([&](NodeId id) {
       Norm norm;
-      if (matches(id, &norm)) {
-        rewriter_.begin(id);
-        attach(id, norm);
-        ++changes;
-      }
-      rewriter_.keep(id);
-    }
-    rewriter_.finish();
-    return changes;
+      const bool matched = matches(id, &norm);
+      if (matched) attach(id, norm);
+      return matched;
+    });
   }
 
  private:
   bool inference_norm(const Node& node, Norm* out) const {
-    const bool legit = node.op == "aten._native_batch_norm_legit_no_training.default";
-    const Argument* training = argument(node, 5, "training");
-    const bool native = node.op == "aten.native_batch_norm.default" && training != nullptr &&
-                        training->kind == Argument::Kind::kBool && !training->truth;
-    if (!legit && !native) return false;
-    const Argument* epsilon = argument(node, legit ? 6 : 7, "eps");
+    if (!node.is(kBatchNormInference, kBatchNorm) || is_true(node, "training")) return false;
+    const Argument* epsilon = argument(node, "eps");
     if (epsilon == nullptr) return false;
     *out = {operand(node, 0), operand(node, 1), operand(node, 2),
             operand(node, 3), operand(node, 4), *epsilon};
@@ -66,9 +56,8 @@ class BatchNormFolding {
     const NodeId convolution_id = graph_.values[norm->input].node;
     if (convolution_id == kNone) return false;
     const Node& convolution = graph_.nodes[convolution_id];
-    if (convolution.op != "aten.convolution.default" || convolution.has_effect()) return false;
-    const Argument* transposed = argument(convolution, 6);
-    if (transposed == nullptr || transposed->truth) return false;
+    if (!convolution.is(kConvolution) || convolution.has_effect()) return false;
+    if (is_true(convolution, "transposed")) return false;
     if (effects_.users[norm->input].size() != 1 || effects_.escapes(norm->input)) return false;
     if (graph_.values[norm->input].type != graph_.values[node.results[0]].type) return false;
     return usable(*norm, graph_.values[norm->input].type.dtype);
@@ -94,13 +83,17 @@ class BatchNormFolding {
            (given.kind == InputKind::kParameter || given.kind == InputKind::kBuffer);
   }
 
-  ValueId binary(const char* op, ValueId a, ValueId b, const char* name, const TensorType& type) {
-    return rewriter_.add(op, {Argument::of(a), Argument::of(b)}, name, type.dtype, type.sizes);
+  ValueId wide(ValueId value) {
+    const bool half = is_half(graph_.values[value].type.dtype);
+    return half ? rewriter_.cast(value, GRAFT_FLOAT32) : value;
   }
 
-  ValueId wide(ValueId value) {
-    if (!is_half(graph_.values[value].type.dtype)) return value;
-    return cast_to(graph_, rewriter_, value, GRAFT_FLOAT32, "float32");
+  // An elementwise node whose result lies as the image does.
+  ValueId exact(OperatorId op, ValueId image, ValueId channels) {
+    const TensorType type = graph_.values[image].type;
+    const ValueId made = rewriter_.compute(op, "exact", image, channels);
+    graph_.values[made].type = type;
+    return made;
   }
 
   // What a norm does to each channel of the convolution's result: x * scale + offset.
@@ -110,32 +103,26 @@ class BatchNormFolding {
 
   Affine affine(const Norm& norm, ValueId bias) {
     const ValueId mean = wide(norm.mean);
-    const TensorType channel = graph_.values[mean].type;
     const ValueId shifted =
-        rewriter_.add("aten.add.Scalar", {Argument::of(wide(norm.variance)), norm.epsilon},
-                      "variance", channel.dtype, channel.sizes);
-    ValueId scale = rewriter_.add("aten.rsqrt.default", {Argument::of(shifted)}, "scale",
-                                  channel.dtype, channel.sizes);
-    if (norm.weight != kNone)
-      scale = binary("aten.mul.Tensor", scale, wide(norm.weight), "scale", channel);
-    ValueId offset = bias == kNone ? rewriter_.add("aten.neg.default", {Argument::of(mean)},
-                                                   "offset", channel.dtype, channel.sizes)
-                                   : binary("aten.sub.Tensor", wide(bias), mean, "offset", channel);
-    offset = binary("aten.mul.Tensor", offset, scale, "offset", channel);
-    if (norm.bias != kNone)
-      offset = binary("aten.add.Tensor", offset, wide(norm.bias), "bias", channel);
+        rewriter_.compute(kAddScalar, "variance", wide(norm.variance), norm.epsilon);
+    ValueId scale = rewriter_.compute(kRsqrt, "scale", shifted);
+    if (norm.weight != kNone) {
+      scale = rewriter_.compute(kMulTensor, "scale", scale, wide(norm.weight));
+    }
+    ValueId offset = bias == kNone ? rewriter_.compute(kNeg, "offset", mean)
+                                   : rewriter_.compute(kSubTensor, "offset", wide(bias), mean);
+    offset = rewriter_.compute(kMulTensor, "offset", offset, scale);
+    if (norm.bias != kNone) {
+      offset = rewriter_.compute(kAddTensor, "bias", offset, wide(norm.bias));
+    }
     return {scale, offset};
   }
 
-  // The vector as one number for each index of one of rank dimensions.
-  ValueId spread(ValueId vector, size_t rank, size_t dimension, const char* name) {
-    const TensorType channel = graph_.values[vector].type;
+  // The vector as one number for each channel of an image.
+  ValueId spread(ValueId vector, size_t rank, const char* name) {
     std::vector<Size> to(rank, Size(1));
-    to[dimension] = channel.sizes[0];
-    const ValueId view = rewriter_.add("aten.view.default", {Argument::of(vector), list_of(to)},
-                                       name, channel.dtype, to);
-    graph_.nodes[graph_.values[view].node].views = vector;
-    return view;
+    to[1] = graph_.values[vector].type.sizes[0];
+    return rewriter_.reshape(vector, to, name);
   }
 
   void keep_first_result(Node& node) {
@@ -149,6 +136,7 @@ class BatchNormFolding {
   // before it rounds: scaled weights would lie in memory beside the model's own, and scaled halves
   // would be rounded once more than eager rounds anything.
   void attach(NodeId id, const Norm& norm) {
+    rewriter_.begin(id);
     const NodeId convolution = graph_.values[norm.input].node;
     ValueId bias = operand(graph_.nodes[convolution], 2);
     if (bias != kNone && lasting(bias)) {
@@ -159,26 +147,15 @@ class BatchNormFolding {
     const auto [scale, offset] = affine(norm, bias);
     const TensorType image = graph_.values[norm.input].type;
     const size_t rank = image.sizes.size();
-    const ValueId factor = spread(scale, rank, 1, "factor");
-    const ValueId addend = spread(offset, rank, 1, "addend");
-    TensorType exact = image;
-    exact.dtype = graph_.values[scale].type.dtype;
+    const ValueId factor = spread(scale, rank, "factor"), addend = spread(offset, rank, "addend");
     ValueId value = wide(norm.input);
-    graph_.values[value].type = exact;
-    value = binary("aten.mul.Tensor", value, factor, "exact", exact);
-    graph_.values[value].type = exact;
+    graph_.values[value].type.strides = image.strides;
+    value = exact(kMulTensor, value, factor);
+    if (is_half(image.dtype)) value = exact(kAddTensor, value, addend);
     Node& last = graph_.nodes[id];
-    if (is_half(image.dtype)) {
-      value = binary("aten.add.Tensor", value, addend, "exact", exact);
-      graph_.values[value].type = exact;
-      Argument dtype = Argument::of_word(graft::name_of(image.dtype));
-      dtype.name = "dtype";
-      last.op = "aten._to_copy.default";
-      last.arguments = {Argument::of(value), dtype};
-    } else {
-      last.op = "aten.add.Tensor";
-      last.arguments = {Argument::of(value), Argument::of(addend)};
-    }
+    last.op = find_operator(is_half(image.dtype) ? kToCopy : kAddTensor);
+    last.arguments = is_half(image.dtype) ? cast_arguments(value, image.dtype)
+                                          : std::vector{Argument::of(value), Argument::of(addend)};
     keep_first_result(last);
   }
 
@@ -189,10 +166,6 @@ class BatchNormFolding {
 
 }  // namespace
 
-int fold_batch_norms(Graph& graph) {
-  const int changes = BatchNormFolding(graph).run();
-  if (changes > 0) remove_dead_code(graph);
-  return changes;
-}
+int fold_batch_norms(Graph& graph) { return change_and_clean<BatchNormFolding>(graph); }
 
 }  // namespace graft::compiler

@@ -1,16 +1,14 @@
 // src/compiler/passes/cast_hoisting.cpp: the pass that casts before it permutes.
 #include "compiler/analysis/effects.h"
-#include "compiler/analysis/operators.h"
 #include "compiler/passes/passes.h"
 
 namespace graft::compiler {
 
 namespace {
 
-bool permutes(const Node& node) {
-  return node.op == "aten.t.default" || node.op == "aten.transpose.int" ||
-         node.op == "aten.permute.default";
-}
+using enum OperatorId;
+
+bool permutes(const Node& node) { return node.is(kT, kTranspose, kPermute); }
 
 }  // namespace
 
@@ -22,7 +20,7 @@ int hoist_casts(Graph& graph) {
     order.push_back(id);
     const Node cast = graph.nodes[id];
     const ValueId from = operand(cast, 0);
-    if (cast.op != "aten._to_copy.default" || cast.has_effect() || from == kNone) continue;
+    if (!cast.is(kToCopy) || cast.has_effect() || from == kNone) continue;
     const NodeId view_id = graph.values[from].node;
     if (view_id == kNone || !permutes(graph.nodes[view_id])) continue;
     const Node view = graph.nodes[view_id];

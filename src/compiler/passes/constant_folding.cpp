@@ -1,8 +1,9 @@
 // src/compiler/passes/constant_folding.cpp: the pass that computes what depends on constants alone.
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/analysis/effects.h"
-#include "compiler/analysis/operators.h"
+#include "compiler/analysis/op_row_binding.h"
 #include "compiler/passes/passes.h"
 #include "kernels/tensor/view.h"
 #include "runtime/driver/dtype.h"
@@ -18,6 +19,22 @@ struct Number {
   double real = 0;
   int64_t whole = 0;
 };
+
+// Rows that IEEE defines to the last bit, and what they give for integers, which wrap.
+struct Exact {
+  std::string_view row;
+  double (*real)(double, double);
+  uint64_t (*whole)(uint64_t, uint64_t);
+};
+constexpr Exact kExact[] = {
+    {"plain_add", [](double a, double b) { return a + b; },
+     [](uint64_t a, uint64_t b) { return a + b; }},
+    {"plain_sub", [](double a, double b) { return a - b; },
+     [](uint64_t a, uint64_t b) { return a - b; }},
+    {"mul", [](double a, double b) { return a * b; }, [](uint64_t a, uint64_t b) { return a * b; }},
+    {"neg", [](double a, double) { return -a; }, [](uint64_t a, uint64_t) { return 0 - a; }},
+    {"div", [](double a, double b) { return a / b; }, nullptr},
+    {"sqrt", [](double a, double) { return std::sqrt(a); }, nullptr}};
 
 // As a tensor of that dtype stores it; of halves through float32, as kernels do.
 Number stored(graft_dtype dtype, bool from_integer, const Number& given) {
@@ -38,17 +55,13 @@ class Folding {
   explicit Folding(Graph& graph) : graph_(graph), effects_(graph) {}
 
   int run() {
-    std::vector<bool> escaping(graph_.values.size(), false);
-    for (const Output& output : graph_.outputs) {
-      if (output.value != kNone) escaping[effects_.root[output.value]] = true;
-    }
     int changes = 0;
     for (NodeId id : graph_.order) {
       const Node& node = graph_.nodes[id];
       if (node.has_effect() || node.results.size() != 1 || node.results[0] == kNone) continue;
       const ValueId result = node.results[0];
       const ValueId root = effects_.root[result];
-      if (escaping[root] || effects_.written[root]) continue;
+      if (effects_.leaves[root] || effects_.written[root]) continue;
       if (is_complex(graph_.values[result].type.dtype) || !fold(node)) continue;
       turn_constant(result);
       ++changes;
@@ -91,7 +104,7 @@ class Folding {
     if (node.arguments.empty()) return false;
     if (node.views != kNone) {
       const GraphValue* whole = constant(node.arguments[0]);
-      if (whole == nullptr || elements_of(*whole) != 1 || class_of(node) != OpClass::kView) {
+      if (whole == nullptr || elements_of(*whole) != 1 || node.op->cls != OpClass::kView) {
         return false;
       }
       elements_ = {element(*whole, 0)};
@@ -100,27 +113,13 @@ class Folding {
     return computes(node);
   }
 
-  // full, zeros and ones, and the same like another tensor.
+  // full, zeros and ones, and the same like another tensor: the last argument is the number.
   bool fills(const Node& node) {
-    static constexpr struct {
-      const char* op;
-      int number;  // the argument with the number; -1, -2: 0 and 1
-    } kFills[] = {{"aten.full.default", 1},          {"aten.full_like.default", 1},
-                  {"aten.scalar_tensor.default", 0}, {"aten.zeros.default", -1},
-                  {"aten.zeros_like.default", -1},   {"aten.ones.default", -2},
-                  {"aten.ones_like.default", -2},    {"aten.new_zeros.default", -1},
-                  {"aten.new_ones.default", -2}};
-    for (const auto& row : kFills) {
-      if (node.op != row.op) continue;
-      Argument number = Argument::of_integer(row.number == -2 ? 1 : 0);
-      if (row.number >= 0) {
-        const Argument* given = argument(node, static_cast<size_t>(row.number), "fill_value");
-        if (given == nullptr) return false;
-        number = *given;
-      }
-      return fill(graph_.values[node.results[0]].type.dtype, number);
-    }
-    return false;
+    if (node.op->cls != OpClass::kFill) return false;
+    const Parameter& number = node.op->parameters.back();
+    const Argument always = Argument::of_integer(static_cast<int64_t>(number.number));
+    const Argument* given = number.fixed ? &always : argument(node, number.name);
+    return given != nullptr && fill(graph_.values[node.results[0]].type.dtype, *given);
   }
 
   bool fill(graft_dtype dtype, const Argument& number) {
@@ -141,17 +140,14 @@ class Folding {
     return {value.data[value.data.size() == 1 ? 0 : i], 0};
   }
 
-  // Operations that IEEE defines to the last bit, on operands of one dtype, and casts.
+  // Exact rows, on operands of one dtype, and casts.
   bool computes(const Node& node) {
     OpRowBinding use;
     if (!row_use(graph_, node, &use)) return false;
     const TensorType& type = graph_.values[node.results[0]].type;
-    const std::string row = use.row->name;
-    const bool cast = row == "positive" || row == "to_bool";
-    static constexpr const char* kExact[] = {"plain_add", "plain_sub", "mul", "div", "neg", "sqrt"};
-    bool exact = cast;
-    for (const char* name : kExact) exact = exact || (row == name && type.dtype != GRAFT_BOOL);
-    if (!exact) return false;
+    const bool cast = node.op->cls == OpClass::kCopy;
+    const auto exact = std::ranges::find(kExact, std::string_view(use.row->name), &Exact::row);
+    if (!cast && (exact == std::end(kExact) || type.dtype == GRAFT_BOOL)) return false;
     size_t count = 1;
     for (const Argument& input : use.inputs) {
       if (input.kind != Argument::Kind::kValue) continue;
@@ -164,13 +160,14 @@ class Folding {
     if (count > kMaxElements) return false;
     for (size_t i = 0; i < count; ++i) {
       Number number;
-      if (!compute(row, use, type.dtype, i, &number)) return false;
+      if (!compute(cast ? nullptr : exact, use, type.dtype, i, &number)) return false;
       elements_.push_back(number);
     }
     return true;
   }
 
-  bool compute(const std::string& row, const OpRowBinding& use, graft_dtype dtype, size_t i,
+  // exact: null for casts.
+  bool compute(const Exact* exact, const OpRowBinding& use, graft_dtype dtype, size_t i,
                Number* out) {
     Number x[2];
     bool from_integer = is_integral(dtype);
@@ -187,39 +184,23 @@ class Folding {
         if (dtype != GRAFT_FLOAT64) x[k].real = Scalar::of(GRAFT_FLOAT32, x[k].real).real();
       }
     }
-    if (row == "positive" || row == "to_bool") {
+    if (exact == nullptr) {
       const bool real_to_integer = is_integral(dtype) && !from_integer;
       if (real_to_integer && !(std::abs(x[0].real) < 0x1p31)) return false;
       if (real_to_integer) x[0].whole = static_cast<int64_t>(x[0].real);
       *out = stored(dtype, from_integer || real_to_integer, x[0]);
       return true;
     }
-    if (is_integral(dtype)) return whole_number(row, x, dtype, out);
+    const bool whole = is_integral(dtype);
+    if (whole && exact->whole == nullptr) return false;
     Number result;
-    if (row == "plain_add") result.real = x[0].real + x[1].real;
-    if (row == "plain_sub") result.real = x[0].real - x[1].real;
-    if (row == "mul") result.real = x[0].real * x[1].real;
-    if (row == "div") result.real = x[0].real / x[1].real;
-    if (row == "neg") result.real = -x[0].real;
-    if (row == "sqrt") result.real = std::sqrt(x[0].real);
-    *out = stored(dtype, false, result);
-    return true;
-  }
-
-  bool whole_number(const std::string& row, const Number* x, graft_dtype dtype, Number* out) const {
-    const uint64_t a = static_cast<uint64_t>(x[0].whole), b = static_cast<uint64_t>(x[1].whole);
-    uint64_t result = 0;
-    if (row == "plain_add")
-      result = a + b;
-    else if (row == "plain_sub")
-      result = a - b;
-    else if (row == "mul")
-      result = a * b;
-    else if (row == "neg")
-      result = 0 - a;
-    else
-      return false;
-    *out = stored(dtype, true, {0, static_cast<int64_t>(result)});
+    if (whole) {
+      result.whole = static_cast<int64_t>(
+          exact->whole(static_cast<uint64_t>(x[0].whole), static_cast<uint64_t>(x[1].whole)));
+    } else {
+      result.real = exact->real(x[0].real, x[1].real);
+    }
+    *out = stored(dtype, whole, result);
     return true;
   }
 
@@ -230,10 +211,6 @@ class Folding {
 
 }  // namespace
 
-int fold_constants(Graph& graph) {
-  const int changes = Folding(graph).run();
-  if (changes > 0) remove_dead_code(graph);
-  return changes;
-}
+int fold_constants(Graph& graph) { return change_and_clean<Folding>(graph); }
 
 }  // namespace graft::compiler

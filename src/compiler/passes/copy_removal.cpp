@@ -1,7 +1,6 @@
 // src/compiler/passes/copy_removal.cpp: the pass that removes copies and views that change nothing.
 #include <unordered_map>
 
-#include "compiler/analysis/operators.h"
 #include "compiler/analysis/replacement.h"
 #include "compiler/analysis/views.h"
 #include "compiler/graph/text.h"
@@ -10,11 +9,6 @@
 namespace graft::compiler {
 
 namespace {
-
-bool reshapes(const Node& node) {
-  return node.op == "aten.view.default" || node.op == "aten._unsafe_view.default" ||
-         node.op == "aten.reshape.default";
-}
 
 class CopyRemoval {
  public:
@@ -35,7 +29,7 @@ class CopyRemoval {
       if (node.views != kNone) {
         changes += shorten(node);
         same_place(node.results[0]);
-      } else if (class_of(node) == OpClass::kCopy) {
+      } else if (node.op->cls == OpClass::kCopy) {
         const ValueId from = operand(node, 0);
         if (from != kNone && replacement_.may(graph_, node.results[0], from)) {
           replacement_.set(node.results[0], from);
@@ -89,10 +83,6 @@ class CopyRemoval {
 
 }  // namespace
 
-int remove_copies(Graph& graph) {
-  const int changes = CopyRemoval(graph).run();
-  if (changes > 0) remove_dead_code(graph);
-  return changes;
-}
+int remove_copies(Graph& graph) { return change_and_clean<CopyRemoval>(graph); }
 
 }  // namespace graft::compiler

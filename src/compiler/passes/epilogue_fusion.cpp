@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "compiler/analysis/operators.h"
 #include "compiler/analysis/schedule_units.h"
 #include "compiler/passes/fusion.h"
 #include "compiler/passes/library_call.h"
@@ -22,7 +21,7 @@ class EpilogueFusion {
     const size_t before = graph_.groups.size();
     std::vector<Group> groups;
     for (NodeId id : graph_.order) {
-      const OpClass cls = class_of(graph_.nodes[id]);
+      const OpClass cls = graph_.nodes[id].op->cls;
       if (cls != OpClass::kMatmul && cls != OpClass::kConvolution) continue;
       if (units_.of(id) < before || graph_.nodes[id].results.size() != 1) continue;
       if (graph_.nodes[id].results[0] == kNone || graph_.nodes[id].has_effect()) continue;

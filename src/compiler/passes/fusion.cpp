@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "compiler/analysis/group_shape.h"
-#include "compiler/analysis/operators.h"
+#include "compiler/analysis/op_row_binding.h"
 #include "compiler/analysis/reduction.h"
 #include "compiler/analysis/schedule_units.h"
 #include "compiler/passes/passes.h"

@@ -4,7 +4,6 @@
 
 #include "compiler/analysis/effects.h"
 #include "compiler/analysis/image_layout.h"
-#include "compiler/analysis/operators.h"
 #include "compiler/analysis/reduction.h"
 #include "compiler/analysis/rewriter.h"
 #include "compiler/passes/fusion.h"
@@ -14,19 +13,7 @@ namespace graft::compiler {
 
 namespace {
 
-// Operators besides convolutions and elementwise ones that give their result the layout of their
-// operand.
-constexpr const char* kKeepers[] = {"aten.max_pool2d_with_indices.default",
-                                    "aten.avg_pool2d.default",
-                                    "aten._adaptive_avg_pool2d.default",
-                                    "aten.max_pool2d_with_indices_backward.default",
-                                    "aten._native_batch_norm_legit_functional.default",
-                                    "aten._native_batch_norm_legit_no_training.default",
-                                    "aten.native_batch_norm_backward.default",
-                                    "aten.cat.default",
-                                    "aten.constant_pad_nd.default",
-                                    "aten.upsample_nearest2d.vec",
-                                    "aten.upsample_bilinear2d.vec"};
+using enum OperatorId;
 
 class LayoutChoice {
  public:
@@ -67,24 +54,17 @@ class LayoutChoice {
     return value != kNone && graph_.values[value].type.sizes.size() == 4;
   }
 
-  static bool plain(const Node& node, size_t transposed) {
-    const Argument* given = argument(node, transposed);
-    return given != nullptr && given->kind == Argument::Kind::kBool && !given->truth;
+  static bool convolves(const Node& node) {
+    return node.is(kConvolution) && !is_true(node, "transposed");
   }
 
-  bool convolves(const Node& node) const {
-    return class_of(node) == OpClass::kConvolution && plain(node, 6);
-  }
-
-  bool differentiates(const Node& node) const {
-    return node.op == "aten.convolution_backward.default" && plain(node, 7);
+  static bool differentiates(const Node& node) {
+    return node.is(kConvolutionBackward) && !is_true(node, "transposed");
   }
 
   // A row-major copy of what a graph that was compiled before left channels-last.
   bool lays_out_anew(const Node& node) const {
-    if (node.op != "aten.clone.default" || node.has_effect() || node.arguments.size() != 2) {
-      return false;
-    }
+    if (!node.is(kClone) || node.has_effect() || node.arguments.size() != 2) return false;
     const ValueId from = operand(node, 0);
     return from != kNone && laid_out(from) && graph_.values[from].origin == Origin::kInput &&
            !effects_.escapes(node.results[0]);
@@ -99,12 +79,8 @@ class LayoutChoice {
   }
 
   bool keeps(const Node& node) const {
-    const bool named = std::any_of(std::begin(kKeepers), std::end(kKeepers),
-                                   [&](const char* op) { return node.op == op; });
-    if (named) return true;
-    if (class_of(node) == OpClass::kCopy && argument(node, 9, "memory_format") != nullptr) {
-      return false;
-    }
+    if (node.op->cls == OpClass::kImage) return true;
+    if (node.op->cls == OpClass::kCopy && argument(node, "memory_format") != nullptr) return false;
     const auto loops = loops_of(graph_, node);
     return loops && loops->reduced == 0;
   }
@@ -148,8 +124,8 @@ class LayoutChoice {
   // Permutations of a value that others compute with, and views of all of it, which nothing views
   // or writes further.
   bool follows(const Node& node) const {
-    const bool whole = node.op == "aten.detach.default" || node.op == "aten.alias.default";
-    if (!whole && node.op != "aten.permute.default") return false;
+    const bool whole = node.is(kDetach, kAlias);
+    if (!whole && !node.is(kPermute)) return false;
     if (node.views == kNone || !turned_[node.views]) return false;
     const ValueId result = node.results[0];
     const auto& users = effects_.users[result];
@@ -164,7 +140,7 @@ class LayoutChoice {
     if (!follows(node)) return;
     const std::vector<Size>& from = graph_.values[node.views].type.strides;
     std::vector<Size>& to = graph_.values[node.results[0]].type.strides;
-    if (node.op != "aten.permute.default") {
+    if (!node.is(kPermute)) {
       to = from;
       return;
     }
@@ -182,7 +158,7 @@ class LayoutChoice {
         last_reduction(graph_, node, &reduction)) {
       return true;
     }
-    if (class_of(node) == OpClass::kCopy) return true;
+    if (node.op->cls == OpClass::kCopy) return true;
     const bool turned = std::any_of(node.results.begin(), node.results.end(), [&](ValueId result) {
       return result != kNone && turned_[result];
     });
@@ -230,12 +206,11 @@ class LayoutChoice {
       const std::vector<ValueId> results = graph_.nodes[id].results;
       for (ValueId result : results) {
         if (result == kNone || !turned_[result] || !goes_back(result)) continue;
-        const TensorType type = graph_.values[result].type;
-        Argument format = Argument::of_word("contiguous_format");
-        format.name = "memory_format";
+        const TensorType& type = graph_.values[result].type;
+        const Argument format = Argument::of_word("contiguous_format").named("memory_format");
         rewriter.begin(id);
-        plain[result] = rewriter.add("aten.clone.default", {Argument::of(result), format}, "plain",
-                                     type.dtype, type.sizes);
+        plain[result] = rewriter.add(kClone, {Argument::of(result), format}, "plain",
+                                     TensorType::row_major(type.dtype, type.sizes));
       }
     }
     for (Output& output : graph_.outputs) {

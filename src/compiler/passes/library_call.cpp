@@ -2,17 +2,14 @@
 // library call.
 #include "compiler/passes/library_call.h"
 
-#include "compiler/analysis/operators.h"
+#include "compiler/analysis/convolution_node.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft::compiler {
 
 namespace {
 
-bool number_or(const Argument* given, double otherwise, double* out) {
-  *out = otherwise;
-  return given == nullptr || number_of(*given, out);
-}
+using enum OperatorId;
 
 class Recognizer {
  public:
@@ -41,62 +38,36 @@ class Recognizer {
     call_.product = call_.result = node.results[0];
     const graft_dtype dtype = type(call_.product).dtype;
     if (!is_floating(dtype)) return false;
-    const bool known = class_of(node) == OpClass::kConvolution ? convolution(node) : product(node);
+    const bool known = node.is(kConvolution) ? convolution(node) : product(node);
     return known && call_.left != kNone && call_.right != kNone &&
            type(call_.left).dtype == dtype && type(call_.right).dtype == dtype;
   }
 
   bool product(const Node& node) {
-    if (class_of(node) != OpClass::kMatmul) return false;
-    const bool adds = node.op == "aten.addmm.default" || node.op == "aten.baddbmm.default";
+    if (node.op->cls != OpClass::kMatmul) return false;
+    const bool adds = node.is(kAddmm, kBaddbmm);
     call_.left = operand(node, adds ? 1 : 0);
     call_.right = operand(node, adds ? 2 : 1);
     if (!adds) return node.arguments.size() == 2;
     double beta, alpha;
-    if (!number_or(argument(node, 3, "beta"), 1, &beta)) return false;
-    if (!number_or(argument(node, 4, "alpha"), 1, &alpha)) return false;
+    if (!number_of(node, "beta", &beta) || !number_of(node, "alpha", &alpha)) return false;
     if (alpha != 1) call_.epilogue.push_back({GRAFT_EPILOGUE_SCALE, alpha, kNone});
     return add(operand(node, 0), beta);
   }
 
   bool convolution(const Node& node) {
+    const auto parameters = convolution_parameters(graph_, node);
+    if (!parameters || parameters->transposed) return false;
     call_.convolves = true;
-    call_.left = operand(node, 0);
-    call_.right = operand(node, 1);
-    if (call_.left == kNone || call_.right == kNone) return false;
-    const Argument* transposed = argument(node, 6);
-    if (transposed == nullptr || transposed->kind != Argument::Kind::kBool || transposed->truth) {
-      return false;
-    }
-    ConvolutionParameters& to = call_.parameters;
-    const size_t rank = type(call_.left).sizes.size();
-    if (rank < 3 || rank > 5 || type(call_.product).sizes.size() != rank) return false;
-    if (!numbers(argument(node, 3), rank - 2, to.stride) ||
-        !numbers(argument(node, 4), rank - 2, to.padding) ||
-        !numbers(argument(node, 5), rank - 2, to.dilation)) {
-      return false;
-    }
-    double groups;
-    if (!number_or(argument(node, 8), 1, &groups)) return false;
-    to.groups = static_cast<int64_t>(groups);
-    const ValueId bias = operand(node, 2);
+    call_.parameters = *parameters;
+    call_.left = operand(node, "input");
+    call_.right = operand(node, "weight");
+    if (type(call_.product).sizes.size() != type(call_.left).sizes.size()) return false;
+    const ValueId bias = operand(node, "bias");
     if (bias == kNone) return true;
     const TensorType& vector = type(bias);
     call_.epilogue.push_back({GRAFT_EPILOGUE_BIAS, 1, bias});
     return vector.row_major() && vector.dtype == type(call_.product).dtype;
-  }
-
-  static bool numbers(const Argument* given, size_t count, int64_t* out) {
-    if (given == nullptr || given->kind != Argument::Kind::kList || given->list.empty()) {
-      return false;
-    }
-    for (size_t i = 0; i < count; ++i) {
-      const Argument& at = given->list[given->list.size() == 1 ? 0 : i];
-      if (given->list.size() != 1 && given->list.size() != count) return false;
-      if (at.kind != Argument::Kind::kInteger || !at.integer.is_constant()) return false;
-      out[i] = at.integer.constant_part();
-    }
-    return true;
   }
 
   // Whether a value is one number for each column of a product, or for each channel.
@@ -144,36 +115,32 @@ class Recognizer {
     const Argument* second = argument(node, 1);
     if (second == nullptr) return false;
     const ValueId other = operand(node, leads ? 1 : 0);
-    if (node.op == "aten.mul.Tensor" || node.op == "aten.mul.Scalar") {
+    if (node.is(kMulTensor, kMulScalar)) {
       const bool numeral = leads && number_of(*second, &number);
       const bool vector = other != kNone && other != call_.result && is_vector(other);
       if (numeral) call_.epilogue.push_back({GRAFT_EPILOGUE_SCALE, number, kNone});
       if (vector) call_.epilogue.push_back({GRAFT_EPILOGUE_CHANNEL_SCALE, 1, other});
       return numeral || vector;
     }
-    if (node.op != "aten.add.Tensor") return false;
-    if (!number_or(argument(node, 2, "alpha"), 1, &number)) return false;
+    if (!node.is(kAddTensor) || !number_of(node, "alpha", &number)) return false;
     if (other == call_.result || (!leads && number != 1)) return false;
     return add(other, number);
   }
 
   static std::optional<graft_epilogue_kind> activation(const Node& node) {
-    if (node.op == "aten.relu.default") return GRAFT_EPILOGUE_RELU;
-    if (node.op == "aten.silu.default") return GRAFT_EPILOGUE_SILU;
-    if (node.op != "aten.gelu.default") return std::nullopt;
-    const Argument* how = argument(node, 1, "approximate");
+    if (node.is(kRelu)) return GRAFT_EPILOGUE_RELU;
+    if (node.is(kSilu)) return GRAFT_EPILOGUE_SILU;
+    if (!node.is(kGelu)) return std::nullopt;
+    const Argument* how = argument(node, "approximate");
     const bool tanh = how != nullptr && how->kind == Argument::Kind::kString && how->text == "tanh";
     return tanh ? GRAFT_EPILOGUE_GELU_TANH : GRAFT_EPILOGUE_GELU;
   }
 
   // Whether it clamps between 0 and something larger.
   static bool clamps(const Node& node, double* most) {
-    if (node.op != "aten.hardtanh.default") return false;
-    const Argument* low = argument(node, 1, "min_val");
-    const Argument* high = argument(node, 2, "max_val");
-    double least = -1;
-    if (low == nullptr || high == nullptr) return false;
-    return number_of(*low, &least) && number_of(*high, most) && least == 0 && *most >= 0;
+    double least;
+    return node.is(kHardtanh) && number_of(node, "min_val", &least) &&
+           number_of(node, "max_val", most) && least == 0 && *most >= 0;
   }
 
   // From a half type to float32, or back to the product's.
@@ -182,8 +149,8 @@ class Recognizer {
     const graft_dtype half = type(call_.product).dtype;
     const bool wider = from.dtype == half && to.dtype == GRAFT_FLOAT32;
     const bool back = from.dtype == GRAFT_FLOAT32 && to.dtype == half;
-    return node.op == "aten._to_copy.default" && operand(node, 0) == call_.result &&
-           is_half(half) && (wider || back) && to.sizes == from.sizes && to.strides == from.strides;
+    return node.is(kToCopy) && operand(node, 0) == call_.result && is_half(half) &&
+           (wider || back) && to.sizes == from.sizes && to.strides == from.strides;
   }
 
   const Graph& graph_;

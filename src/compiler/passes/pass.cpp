@@ -11,22 +11,6 @@ namespace graft::compiler {
 
 namespace {
 
-constexpr Pass kTraining[] = {
-    {"fold_constants", fold_constants},
-    {"simplify_algebra", simplify_algebra},
-    {"sink_views", sink_views},
-    {"remove_copies", remove_copies},
-    {"hoist_casts", hoist_casts},
-    {"number_values", number_values},
-    {"remove_dead_code", remove_dead_code},
-    {"expand_composites", expand_composites},
-    {"number_values", number_values},
-    {"remove_dead_code", remove_dead_code},
-    {"fuse_epilogues", fuse_epilogues},
-    {"fuse", fuse},
-    {"schedule", schedule},
-};
-
 constexpr Pass kInference[] = {
     {"fold_batch_norms", fold_batch_norms},
     {"fold_constants", fold_constants},
@@ -48,16 +32,26 @@ constexpr Pass kInference[] = {
 
 constexpr Pass kLayout[] = {{"choose_layouts", choose_layouts}};
 
-constexpr Pass kGrouping[] = {
-    {"fuse_epilogues", fuse_epilogues},
-    {"fuse", fuse},
-    {"schedule", schedule},
-};
+// The last ones, which write groups and the order.
+constexpr auto kGrouping = std::span(kInference).last<3>();
+
+std::vector<Pass> without_other_roundings() {
+  std::vector<Pass> passes;
+  for (const Pass& pass : kInference) {
+    const bool rounds =
+        pass.run == fold_batch_norms || pass.run == match_attention || pass.run == join_products;
+    if (!rounds) passes.push_back(pass);
+  }
+  return passes;
+}
 
 }  // namespace
 
 std::span<const Pass> inference_passes() { return kInference; }
-std::span<const Pass> training_passes() { return kTraining; }
+std::span<const Pass> training_passes() {
+  static const auto* passes = new std::vector<Pass>(without_other_roundings());
+  return *passes;
+}
 std::span<const Pass> layout_passes() { return kLayout; }
 std::span<const Pass> grouping_passes() { return kGrouping; }
 

@@ -30,4 +30,12 @@ int fuse_epilogues(Graph& graph);
 int fuse(Graph& graph);
 int schedule(Graph& graph);
 
+// What most of them are: a class that changes a graph, and removes what this left without users.
+template <class Change>
+int change_and_clean(Graph& graph) {
+  const int changes = Change(graph).run();
+  if (changes > 0) remove_dead_code(graph);
+  return changes;
+}
+
 }  // namespace graft::compiler

@@ -4,13 +4,14 @@
 #include <tuple>
 
 #include "compiler/analysis/effects.h"
-#include "compiler/analysis/operators.h"
 #include "compiler/analysis/rewriter.h"
 #include "compiler/passes/passes.h"
 
 namespace graft::compiler {
 
 namespace {
+
+using enum OperatorId;
 
 // Few rows are bound by reading the weights, and one long product reads them faster than several
 // short ones: three of [1, 768] x [768, 768] take 1.3 to 1.8 times as long as one. From 128 rows on
@@ -40,12 +41,10 @@ class ProductJoining {
       at[products[0].node] = &products;
       changes += static_cast<int>(products.size());
     }
-    const std::vector<NodeId> order = graph_.order;
-    for (NodeId id : order) {
+    rewriter_.each([&](NodeId id) {
       if (at[id] != nullptr) join(*at[id]);
-      rewriter_.keep(id);
-    }
-    rewriter_.finish();
+      return 0;
+    });
     return changes;
   }
 
@@ -61,8 +60,8 @@ class ProductJoining {
   // kNone: nothing that can be joined.
   ValueId left_factor(NodeId id, Product* out) const {
     const Node& node = graph_.nodes[id];
-    const bool adds = node.op == "aten.addmm.default";
-    if ((!adds && node.op != "aten.mm.default") || node.has_effect()) return kNone;
+    const bool adds = node.is(kAddmm);
+    if ((!adds && !node.is(kMm)) || node.has_effect()) return kNone;
     if (node.arguments.size() != (adds ? 3u : 2u)) return kNone;
     const ValueId left = operand(node, adds ? 1 : 0), right = operand(node, adds ? 2 : 1);
     if (left == kNone || right == kNone || !effects_.stable(left)) return kNone;
@@ -90,11 +89,10 @@ class ProductJoining {
 
   ValueId concatenated(const std::vector<Product>& products, ValueId Product::*which,
                        const char* name, const std::vector<Size>& sizes) {
-    Argument list;
-    list.kind = Argument::Kind::kList;
-    for (const Product& one : products) list.list.push_back(Argument::of(one.*which));
-    return rewriter_.add("aten.cat.default", {list, Argument::of_integer(Size(0))}, name,
-                         type(products[0].*which).dtype, sizes);
+    std::vector<Argument> list;
+    for (const Product& one : products) list.push_back(Argument::of(one.*which));
+    return rewriter_.add(kCat, {Argument::of_list(list), Argument::of_integer(0)}, name,
+                         TensorType::row_major(type(products[0].*which).dtype, sizes));
   }
 
   void join(const std::vector<Product>& products) {
@@ -106,17 +104,16 @@ class ProductJoining {
     for (const Product& one : products) columns = columns + type(one.weight).sizes[0];
     rewriter_.begin(products[0].node);
     const ValueId weight = concatenated(products, &Product::weight, "weights", {columns, depth});
-    const ValueId right = rewriter_.add("aten.t.default", {Argument::of(weight)}, "right",
-                                        type(weight).dtype, {depth, columns});
-    graph_.values[right].type.strides = {Size(1), depth};
-    graph_.nodes[graph_.values[right].node].views = weight;
+    const graft_dtype dtype = type(weight).dtype;
+    const ValueId right =
+        rewriter_.view(kT, weight, {}, "right", {dtype, {depth, columns}, {Size(1), depth}});
     std::vector<Argument> factors = {Argument::of(left), Argument::of(right)};
     if (adds) {
       const ValueId bias = concatenated(products, &Product::bias, "biases", {columns});
       factors.insert(factors.begin(), Argument::of(bias));
     }
     const ValueId whole =
-        rewriter_.add(first.op.c_str(), factors, "joined", type(left).dtype, {rows, columns});
+        rewriter_.add(first.op, factors, "joined", TensorType::row_major(dtype, {rows, columns}));
     Size from(0);
     for (const Product& one : products) from = take(one.node, whole, from);
   }
@@ -126,22 +123,17 @@ class ProductJoining {
     const ValueId result = graph_.nodes[id].results[0];
     const std::vector<Size> sizes = type(result).sizes;
     Size to = from + sizes[1];
-    const ValueId part = rewriter_.add("aten.slice.Tensor",
-                                       {Argument::of(whole), Argument::of_integer(Size(1)),
-                                        Argument::of_integer(from), Argument::of_integer(to)},
-                                       "columns", type(whole).dtype, sizes);
-    graph_.values[part].type.strides = type(whole).strides;
-    graph_.nodes[graph_.values[part].node].views = whole;
-    Node& node = graph_.nodes[id];
-    const bool one_row = sizes[0].is(1);
-    node.op = one_row ? "aten.view.default" : "aten.clone.default";
-    node.arguments = {Argument::of(part)};
-    if (one_row) {
-      node.arguments.push_back(list_of(sizes));
-      node.views = part;
+    const ValueId part = rewriter_.view(
+        kSlice, whole,
+        {Argument::of_integer(1), Argument::of_integer(from), Argument::of_integer(to)}, "columns",
+        {type(whole).dtype, sizes, type(whole).strides});
+    if (sizes[0].is(1)) {
+      turn_into_view(graph_, id, part);
     } else {
-      node.arguments.push_back(Argument::of_word("contiguous_format"));
-      node.arguments.back().name = "memory_format";
+      Node& node = graph_.nodes[id];
+      node.op = find_operator(kClone);
+      node.arguments = {Argument::of(part),
+                        Argument::of_word("contiguous_format").named("memory_format")};
     }
     return to;
   }
@@ -153,10 +145,6 @@ class ProductJoining {
 
 }  // namespace
 
-int join_products(Graph& graph) {
-  const int changes = ProductJoining(graph).run();
-  if (changes > 0) remove_dead_code(graph);
-  return changes;
-}
+int join_products(Graph& graph) { return change_and_clean<ProductJoining>(graph); }
 
 }  // namespace graft::compiler

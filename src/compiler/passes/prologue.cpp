@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "compiler/analysis/effects.h"
-#include "compiler/analysis/operators.h"
 
 namespace graft::compiler {
 
@@ -31,7 +30,7 @@ class Splitter {
         early_(graph.nodes.size(), false),
         lasts_(graph.values.size(), false),
         given_(graph.values.size(), false),
-        escapes_(graph.values.size(), false) {}
+        escapes_(effects_.leaves) {}
 
   std::optional<Prologue> run() {
     find_early();
@@ -45,9 +44,6 @@ class Splitter {
 
  private:
   void find_early() {
-    for (const Output& output : graph_.outputs) {
-      if (output.value != kNone) escapes_[effects_.root[output.value]] = true;
-    }
     for (const Symbol& symbol : graph_.symbols) {
       if (symbol.value != kNone) escapes_[effects_.root[symbol.value]] = true;
     }

@@ -42,26 +42,17 @@ class Numbering {
   // The operator, its arguments, the state of the memory that it reads, and the results' types.
   std::string key_of(const Node& node) {
     const Effects& effects = replacement_.effects();
-    std::string key = node.op;
-    for (Argument argument : node.arguments) {
-      each_value(argument, [&](ValueId& value) {
-        if (!effects.stable(value)) key += fmt::format("@{}", version_[effects.root[value]]);
-      });
-      key += "," + print_argument(graph_, argument);
-    }
+    std::string key = node.op->name;
+    std::vector<Argument> arguments = node.arguments;
+    each_value(arguments, [&](ValueId& value) {
+      value = replacement_.now(value);
+      if (!effects.stable(value)) key += fmt::format("@{}", version_[effects.root[value]]);
+    });
+    for (const Argument& argument : arguments) key += "," + print_argument(graph_, argument);
     for (ValueId result : node.results) {
       key += ":" + (result == kNone ? "none" : print_type(graph_.values[result].type));
     }
     return key;
-  }
-
-  void each_value(Argument& argument, const std::function<void(ValueId&)>& visit) {
-    std::vector<Argument> one{argument};
-    compiler::each_value(one, [&](ValueId& value) {
-      value = replacement_.now(value);
-      visit(value);
-    });
-    argument = one[0];
   }
 
   void merge(NodeId id) {
@@ -88,10 +79,6 @@ class Numbering {
 
 }  // namespace
 
-int number_values(Graph& graph) {
-  const int changes = Numbering(graph).run();
-  if (changes > 0) remove_dead_code(graph);
-  return changes;
-}
+int number_values(Graph& graph) { return change_and_clean<Numbering>(graph); }
 
 }  // namespace graft::compiler

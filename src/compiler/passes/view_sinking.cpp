@@ -1,36 +1,26 @@
 // src/compiler/passes/view_sinking.cpp: the pass that reshapes products after their epilogue.
 #include "compiler/analysis/effects.h"
-#include "compiler/analysis/operators.h"
 #include "compiler/analysis/rewriter.h"
+#include "compiler/analysis/views.h"
 #include "compiler/passes/passes.h"
 
 namespace graft::compiler {
 
 namespace {
 
-bool reshapes(const Node& node) {
-  return node.op == "aten.view.default" || node.op == "aten._unsafe_view.default" ||
-         node.op == "aten.reshape.default";
-}
+using enum OperatorId;
 
 class ViewSinking {
  public:
   explicit ViewSinking(Graph& graph) : graph_(graph), effects_(graph), rewriter_(graph) {}
 
   int run() {
-    int changes = 0;
-    const std::vector<NodeId> order = graph_.order;
-    for (NodeId id : order) {
-      for (size_t position : {0, 1}) {
-        if (!sinks(id, position)) continue;
-        sink(id, position);
-        ++changes;
-        break;
-      }
-      rewriter_.keep(id);
-    }
-    rewriter_.finish();
-    return changes;
+    return rewriter_.each([&](NodeId id) {
+      const bool first = sinks(id, 0);
+      if (!first && !sinks(id, 1)) return 0;
+      sink(id, first ? 0 : 1);
+      return 1;
+    });
   }
 
  private:
@@ -50,7 +40,7 @@ class ViewSinking {
     const NodeId maker = graph_.values[view.views].node;
     if (maker == kNone || !used_once(seen) || !used_once(view.views)) return kNone;
     const bool made = view.views >= effects_.users.size();
-    if (!made && class_of(graph_.nodes[maker]) != OpClass::kMatmul) return kNone;
+    if (!made && graph_.nodes[maker].op->cls != OpClass::kMatmul) return kNone;
     if (!made && (graph_.nodes[maker].has_effect() || !effects_.stable(view.views))) return kNone;
     if (!type(seen).row_major() || !type(view.views).row_major()) return kNone;
     return view.views;
@@ -58,10 +48,8 @@ class ViewSinking {
 
   bool sinks(NodeId id, size_t position) const {
     const Node& node = graph_.nodes[id];
-    const bool adds = node.op == "aten.add.Tensor";
-    const bool one = node.op == "aten.relu.default" || node.op == "aten.mul.Tensor" ||
-                     node.op == "aten.mul.Scalar";
-    if ((!adds && !one) || (one && position > 0)) return false;
+    const bool one = node.is(kRelu, kMulTensor, kMulScalar);
+    if ((!node.is(kAddTensor) && !one) || (one && position > 0)) return false;
     if (node.has_effect() || node.results.size() != 1 || node.results[0] == kNone) return false;
     const ValueId product = flat(node, position), result = node.results[0];
     if (product == kNone || !effects_.stable(result)) return false;
@@ -85,19 +73,11 @@ class ViewSinking {
     std::vector<Argument> arguments = node.arguments;
     arguments[position].value = product;
     if (other != kNone && !is_row(other, product)) {
-      const ValueId view =
-          rewriter_.add("aten.view.default", {Argument::of(other), list_of(whole.sizes)}, "other",
-                        type(other).dtype, whole.sizes);
-      graph_.nodes[graph_.values[view].node].views = other;
-      arguments[1 - position].value = view;
+      arguments[1 - position].value = rewriter_.reshape(other, whole.sizes, "other");
     }
-    const ValueId made =
-        rewriter_.add(node.op.c_str(), arguments, "flat", whole.dtype, whole.sizes);
+    const ValueId made = rewriter_.add(node.op, arguments, "flat", whole);
     graph_.nodes[graph_.values[made].node].notes = node.notes;
-    Node& turned = graph_.nodes[id];
-    turned.op = "aten.view.default";
-    turned.arguments = {Argument::of(made), list_of(type(node.results[0]).sizes)};
-    turned.views = made;
+    turn_into_view(graph_, id, made);
   }
 
   Graph& graph_;
@@ -107,10 +87,6 @@ class ViewSinking {
 
 }  // namespace
 
-int sink_views(Graph& graph) {
-  const int changes = ViewSinking(graph).run();
-  if (changes > 0) remove_dead_code(graph);
-  return changes;
-}
+int sink_views(Graph& graph) { return change_and_clean<ViewSinking>(graph); }
 
 }  // namespace graft::compiler

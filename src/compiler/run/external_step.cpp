@@ -48,7 +48,7 @@ void ExternalStep::run(ExecutionHost& host, Stream& stream, std::span<const Tens
 
 bool ExternalStep::repeats() const {
   const Node& node = graph_.nodes[id_];
-  return node.op.starts_with("aten.") && !node.has_effect() &&
+  return node.op->name.starts_with("aten.") && !node.has_effect() &&
          std::ranges::none_of(operands_, [&](ValueId id) { return is_number_of_host(graph_, id); });
 }
 

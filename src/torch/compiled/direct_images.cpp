@@ -6,8 +6,8 @@
 #include <initializer_list>
 #include <optional>
 
+#include "compiler/analysis/convolution_node.h"
 #include "compiler/analysis/image_layout.h"
-#include "compiler/analysis/operators.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
@@ -19,7 +19,6 @@ namespace graft::binding {
 namespace {
 
 using compiler::Argument;
-using compiler::argument;
 using compiler::ExternalCall;
 using compiler::Graph;
 using compiler::kNone;
@@ -81,12 +80,10 @@ class NormOperands {
 
 DirectNode norm_node(const Graph& graph, const Node& node) {
   double momentum = 0, epsilon = 0;
-  if (node.arguments.size() != 8 || node.results.size() != 5 ||
-      !compiler::is_true(&node.arguments[5])) {
-    return {};
-  }
-  if (!compiler::number_of(node.arguments[6], &momentum)) return {};
-  if (!compiler::number_of(node.arguments[7], &epsilon)) return {};
+  if (node.arguments.size() != 8 || node.results.size() != 5) return {};
+  if (!compiler::is_true(node, "training")) return {};
+  if (!compiler::number_of(node, "momentum", &momentum)) return {};
+  if (!compiler::number_of(node, "eps", &epsilon)) return {};
   if (std::ranges::count(node.results, kNone) != 0) return {};
   const auto weight = index_of(node, 1), bias = index_of(node, 2), mean = index_of(node, 3),
              variance = index_of(node, 4);
@@ -115,8 +112,8 @@ DirectNode norm_node(const Graph& graph, const Node& node) {
 DirectNode norm_gradient_node(const Graph& graph, const Node& node) {
   double epsilon = 0;
   if (node.arguments.size() != 10 || node.results.size() != 3) return {};
-  if (!compiler::number_of(node.arguments[8], &epsilon)) return {};
-  const bool train = compiler::is_true(&node.arguments[7]);
+  if (!compiler::number_of(node, "eps", &epsilon)) return {};
+  const bool train = compiler::is_true(node, "train");
   const auto weight = index_of(node, 2), mean = index_of(node, train ? 5 : 3),
              spread = index_of(node, train ? 6 : 4);
   if (!mean || !spread) return {};
@@ -142,41 +139,18 @@ DirectNode norm_gradient_node(const Graph& graph, const Node& node) {
   };
 }
 
-bool numbers(const Argument& given, size_t count, int64_t* out) {
-  if (given.kind != Argument::Kind::kList) return false;
-  if (given.list.size() != 1 && given.list.size() != count) return false;
-  for (size_t i = 0; i < count; ++i) {
-    const Argument& one = given.list[given.list.size() == 1 ? 0 : i];
-    if (one.kind != Argument::Kind::kInteger || !one.integer.is_constant()) return false;
-    out[i] = one.integer.constant_part();
-  }
-  return true;
-}
-
 DirectNode convolution_gradient_node(const Graph& graph, const Node& node) {
-  if (node.arguments.size() != 11 || node.results.size() != 3) return {};
-  const ValueId input = operand(node, 1);
-  if (input == kNone) return {};
-  const size_t rank = graph.values[input].type.sizes.size();
-  const graft_dtype dtype = graph.values[input].type.dtype;
-  if (rank < 3 || rank > 5 || !is_floating(dtype)) return {};
-  for (size_t i : {0, 2}) {
-    const ValueId value = operand(node, i);
-    if (value == kNone || graph.values[value].type.dtype != dtype) return {};
-    if (graph.values[value].type.sizes.size() != rank) return {};
+  const auto found = compiler::convolution_parameters(graph, node);
+  if (!found || node.arguments.size() != 11 || node.results.size() != 3) return {};
+  const TensorType& input = graph.values[operand(node, "input")].type;
+  if (!is_floating(input.dtype)) return {};
+  for (const char* name : {"grad_output", "weight"}) {
+    const ValueId value = operand(node, name);
+    if (value == kNone || graph.values[value].type.dtype != input.dtype) return {};
+    if (graph.values[value].type.sizes.size() != input.sizes.size()) return {};
   }
-  ConvolutionParameters found;
-  double groups = 0;
-  if (!numbers(node.arguments[4], rank - 2, found.stride) ||
-      !numbers(node.arguments[5], rank - 2, found.padding) ||
-      !numbers(node.arguments[6], rank - 2, found.dilation) ||
-      !compiler::number_of(node.arguments[9], &groups)) {
-    return {};
-  }
-  found.transposed = compiler::is_true(&node.arguments[7]);
-  found.groups = static_cast<int64_t>(groups);
-  return [found, tag = op_tag("aten::convolution_backward")](const ExternalCall& call,
-                                                             Stream& stream) {
+  return [found = *found, tag = op_tag("aten::convolution_backward")](const ExternalCall& call,
+                                                                      Stream& stream) {
     const OpScope named(tag);
     const TensorView &gradient = call.operands[0], &images = call.operands[1];
     if (const TensorView* to = wanted(call, 0); to != nullptr && to->count() > 0) {
@@ -197,9 +171,10 @@ DirectNode direct_image_node(const Graph& graph, const Node& node) {
   const bool plain =
       std::ranges::none_of(node.arguments, [](const Argument& one) { return !one.name.empty(); });
   if (!plain) return {};
-  if (node.op == "aten._native_batch_norm_legit_functional.default") return norm_node(graph, node);
-  if (node.op == "aten.native_batch_norm_backward.default") return norm_gradient_node(graph, node);
-  if (node.op == "aten.convolution_backward.default") return convolution_gradient_node(graph, node);
+  using enum compiler::OperatorId;
+  if (node.is(kBatchNormFunctional)) return norm_node(graph, node);
+  if (node.is(kBatchNormBackward)) return norm_gradient_node(graph, node);
+  if (node.is(kConvolutionBackward)) return convolution_gradient_node(graph, node);
   return {};
 }
 

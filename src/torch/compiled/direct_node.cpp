@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/analysis/operators.h"
 #include "kernels/attention/attention.h"
 #include "kernels/move/fill.h"
 #include "kernels/random/random.h"
@@ -41,9 +40,8 @@ bool is_used(const Graph& graph, ValueId value) {
 DirectNode dropout_node(const Graph& graph, const Node& node, c10::DeviceIndex device) {
   double p = 0;
   const ValueId input = compiler::operand(node, 0);
-  const Argument* given = argument(node, 1, "p");
-  if (input == kNone || given == nullptr || !compiler::number_of(*given, &p)) return {};
-  if (!compiler::is_true(argument(node, 2, "train")) || node.results.size() != 2) return {};
+  if (input == kNone || !compiler::number_of(node, "p", &p)) return {};
+  if (!compiler::is_true(node, "train") || node.results.size() != 2) return {};
   if (node.results[0] == kNone || node.results[1] == kNone) return {};
   const graft_dtype dtype = graph.values[input].type.dtype;
   if (!is_floating(dtype) || graph.values[node.results[0]].type.dtype != dtype) return {};
@@ -76,9 +74,8 @@ bool takes_attention(const Graph& graph, const Node& node) {
   if (node.results.size() <= kOffset || node.results[0] == kNone || node.results[1] == kNone) {
     return false;
   }
-  double dropout = 0;
-  const Argument* given = argument(node, 4, "dropout_p");
-  if (given != nullptr && (!compiler::number_of(*given, &dropout) || dropout != 0)) return false;
+  double dropout;
+  if (!compiler::number_of(node, "dropout_p", &dropout) || dropout != 0) return false;
   const graft_dtype dtype = graph.values[node.results[0]].type.dtype;
   if (dtype != GRAFT_FLOAT32 && !is_half(dtype)) return false;
   for (size_t i = 0; i < 3; ++i) {
@@ -95,16 +92,16 @@ bool takes_attention(const Graph& graph, const Node& node) {
 DirectNode attention_node(const Graph& graph, const Node& node) {
   if (!takes_attention(graph, node)) return {};
   double scale = 0;
-  const Argument* given = argument(node, 7, "scale");
+  const Argument* given = argument(node, "scale");
   if (given != nullptr && given->kind == Argument::Kind::kNone) given = nullptr;
   const bool scaled = given != nullptr;
   if (scaled && !compiler::number_of(*given, &scale)) return {};
-  const bool causal = compiler::is_true(argument(node, 5, "is_causal"));
+  const bool causal = compiler::is_true(node, "is_causal");
   std::vector<size_t> numbers;
   for (size_t i : {kSeed, kOffset}) {
     if (node.results[i] != kNone && is_used(graph, node.results[i])) numbers.push_back(i);
   }
-  return [=, tag = op_tag("aten::" + node.op.substr(node.op.find('.') + 1))](
+  return [=, tag = op_tag("aten::" + node.op->name.substr(node.op->name.find('.') + 1))](
              const ExternalCall& call, Stream& stream) {
     const OpScope named(tag);
     Attention wanted;
@@ -126,10 +123,8 @@ DirectNode attention_node(const Graph& graph, const Node& node) {
 }  // namespace
 
 DirectNode direct_node(const Graph& graph, const Node& node, c10::DeviceIndex device) {
-  if (node.op == "aten.native_dropout.default") return dropout_node(graph, node, device);
-  if (node.op == "aten._scaled_dot_product_fused_attention_overrideable.default") {
-    return attention_node(graph, node);
-  }
+  if (node.is(compiler::OperatorId::kNativeDropout)) return dropout_node(graph, node, device);
+  if (node.is(compiler::OperatorId::kAttention)) return attention_node(graph, node);
   return direct_image_node(graph, node);
 }
 

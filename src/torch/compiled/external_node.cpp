@@ -30,10 +30,10 @@ c10::OperatorName operator_name(const std::string& op) {
 }
 
 c10::OperatorHandle find(const Graph& graph, const Node& node) {
-  auto found = c10::Dispatcher::singleton().findSchema(operator_name(node.op));
+  auto found = c10::Dispatcher::singleton().findSchema(operator_name(node.op->name));
   if (found.has_value()) return *found;
   throw Error(GRAFT_UNSUPPORTED,
-              fmt::format("graph {}: PyTorch has no operator {}", graph.name, node.op));
+              fmt::format("graph {}: PyTorch has no operator {}", graph.name, node.op->name));
 }
 
 bool on_device(const c10::OperatorHandle& op) {
@@ -246,8 +246,9 @@ void ExternalNode::keep_results(const ExternalCall& call, c10::DeviceIndex devic
     }
   }
   if (results.size() != call.results.size()) {
-    throw Error(GRAFT_INTERNAL, fmt::format("{} returned {} results, but the graph has {}",
-                                            call.node.op, results.size(), call.results.size()));
+    throw Error(GRAFT_INTERNAL,
+                fmt::format("{} returned {} results, but the graph has {}", call.node.op->name,
+                            results.size(), call.results.size()));
   }
   for (size_t i = 0; i < results.size(); ++i) {
     if (call.node.results[i] == compiler::kNone || !results[i].defined()) continue;

@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "compiler/analysis/effects.h"
-#include "compiler/analysis/operators.h"
 #include "compiler/graph/text.h"
 #include "runtime/driver/error.h"
 #include "runtime/driver/op_tag.h"

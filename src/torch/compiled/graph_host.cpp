@@ -119,7 +119,7 @@ c10::Storage GraphHost::storage(size_t output) const {
 std::map<std::string, int64_t> GraphHost::foreign() const {
   std::map<std::string, int64_t> counts;
   for (const auto& [node, external] : nodes_) {
-    if (!external.native()) ++counts[node->op];
+    if (!external.native()) ++counts[node->op->name];
   }
   return counts;
 }

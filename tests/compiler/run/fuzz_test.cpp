@@ -147,7 +147,8 @@ TEST(Fuzz, FindsAndShrinksAPlantedBug) {
     const Tensors inputs = random_inputs(graph, 5);
     const auto expected = reference(graph, inputs);
     for (NodeId id : graph.order) {
-      if (graph.nodes[id].op == "aten.relu.default") graph.nodes[id].op = "aten.clone.default";
+      if (!graph.nodes[id].is(OperatorId::kRelu)) continue;
+      graph.nodes[id].op = find_operator(OperatorId::kClone);
     }
     return reference(graph, inputs) != expected;
   };

@@ -55,7 +55,8 @@ class TestHost : public DeviceHost {
         arguments += ", " + print_argument(call.graph, argument);
       }
     }
-    text += "node %r: " + type_of(call.results[0]) + " = " + call.node.op + "(" + arguments + ")";
+    text +=
+        "node %r: " + type_of(call.results[0]) + " = " + call.node.op->name + "(" + arguments + ")";
     if (!call.node.writes.empty()) text += " writes %i0 views %i0";
     const auto results = reference(graph_of(text + "\noutput %r\n"), inputs);
     const std::vector<float> data(results[0].begin(), results[0].end());

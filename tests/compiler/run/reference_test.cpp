@@ -5,7 +5,7 @@
 #include <random>
 
 #include "compiler/analysis/effects.h"
-#include "compiler/analysis/operators.h"
+#include "compiler/analysis/op_row_binding.h"
 #include "compiler/analysis/reduction.h"
 #include "compiler/analysis/views.h"
 #include "tests/compiler/graph/text_builder.h"
@@ -117,17 +117,17 @@ class Interpreter {
       const std::vector<double> b = spread(node.arguments[1], result);
       std::vector<double> a = load(node.writes[0]);
       for (size_t i = 0; i < a.size(); ++i) {
-        a[i] = node.op == "aten.copy_.default" ? b[i]
-               : node.op == "aten.mul_.Tensor" ? a[i] * b[i]
-                                               : a[i] + b[i];
+        a[i] = node.op->name == "aten.copy_.default" ? b[i]
+               : node.op->name == "aten.mul_.Tensor" ? a[i] * b[i]
+                                                     : a[i] + b[i];
       }
       return store(node.writes[0], a);
     }
     LastReduction reduction;
     if (last_reduction(graph_, node, &reduction)) return reduce(reduction, result);
-    if (node.op == "aten._softmax.default") return softmax(node);
-    if (class_of(node) == OpClass::kMatmul) return product(node);
-    if (node.op == "aten.zeros.default")
+    if (node.is(OperatorId::kSoftmax)) return softmax(node);
+    if (node.op->cls == OpClass::kMatmul) return product(node);
+    if (node.is(OperatorId::kZeros))
       return store(result, std::vector<double>(static_cast<size_t>(count(result)), 0));
     OpRowBinding use;
     if (!row_use(graph_, node, &use)) {
@@ -199,7 +199,7 @@ class Interpreter {
 
   // mm, bmm and addmm with the numbers in keywords.
   void product(const Node& node) {
-    const bool adds = node.op == "aten.addmm.default";
+    const bool adds = node.is(OperatorId::kAddmm);
     const ValueId left = operand(node, adds ? 1 : 0), right = operand(node, adds ? 2 : 1);
     const std::vector<double> a = load(left), b = load(right);
     const size_t k = static_cast<size_t>(place(left).sizes.back());

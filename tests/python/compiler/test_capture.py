@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -207,6 +208,14 @@ def test_kept_operators_are_core_decompositions() -> None:
     core = {str(operator) for operator in core_aten_decompositions()}
     assert set(decompositions.KEPT) <= core, "an entry without effect"
     assert not {str(operator) for operator in decompositions.table()} & set(decompositions.KEPT)
+
+
+def test_what_a_row_of_the_op_table_computes_arrives_whole() -> None:
+    taken_apart = {str(operator) for operator in decompositions.table()}
+    rows = {f"aten.{one}" for row in json.loads(_C.op_table_json()) for one in row["overloads"]}
+    assert {"aten.silu.default", "aten.lerp.Scalar", "aten.softplus_backward.default"} <= rows
+    assert not rows & taken_apart
+    assert not rows & set(decompositions.KEPT), "kept twice"
 
 
 def test_importing_the_compiler_loads_no_dynamo() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import islice
 from typing import Any
@@ -13,17 +14,22 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 from sandbox import ROOT
-from torch_graft import compiler
+from torch_graft import _C, compiler
 
 pytestmark = pytest.mark.one_mode
 
-_SOURCES = ROOT / "src" / "compiler"
+_NAMED = re.findall(
+    r'X\((k\w+), (k\w+),[\s\\]*"(\w+)\.', (ROOT / "src/compiler/graph/operators.h").read_text())  # fmt: skip
+_EXPANDED = set(
+    re.findall(r"case (k\w+):", (ROOT / "src/compiler/passes/composites.cpp").read_text())
+)
 # Random numbers have tests of their own; nothing here fixes what they are.
+_KINDS = {"kCopy", "kReduction", "kView", "kMatmul", "kConvolution"}
 _CLAIMED = {
-    name for name, kind in re.findall(
-        r'\{"aten\.(\w+)\.\w+", (k\w+)', (_SOURCES / "analysis/operators.cpp").read_text())
-    if kind != "kRandom"
-} | set(re.findall(r'op == "aten\.(\w+)\.\w+"', (_SOURCES / "passes/composites.cpp").read_text()))  # fmt: skip
+    overload.split(".")[0]
+    for row in json.loads(_C.op_table_json())
+    for overload in row["overloads"]
+} | {stem for name, kind, stem in _NAMED if kind in _KINDS or name in _EXPANDED}
 _DTYPES = (torch.float32, torch.bfloat16, torch.int64, torch.bool)
 
 
