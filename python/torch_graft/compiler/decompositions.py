@@ -64,7 +64,11 @@ KEPT: dict[str, str] = {
 def table() -> dict[Any, Callable[..., Any]]:
     """What AOTAutograd decomposes. Convolution, addmm, mm, bmm, attention, softmax, layer norm and
     batch norm forward are no core decompositions: they arrive whole by themselves."""
-    rows = {f"aten.{name}" for row in json.loads(_C.op_table_json()) for name in row["overloads"]}
+    rows = {
+        f"aten.{one.split('(')[0]}"
+        for row in json.loads(_C.op_table_json())
+        for one in row["overloads"]
+    }
     made = {operator: function for operator, function in inside.core_aten_decompositions().items()
             if str(operator) not in rows | KEPT.keys()}  # fmt: skip
     made[torch.ops.aten.clamp.Tensor] = _clamp_to_numbers

@@ -78,10 +78,7 @@ std::string op_table_json() {
       if (op.conditions >> i & 1) row["conditions"].push_back(i);
     }
     row["aten"] = stubs_of(op);
-    row["overloads"] = nlohmann::json::array();
-    for (const std::string& one : overloads_of(op)) {
-      row["overloads"].push_back(one.substr(0, one.find('(')));
-    }
+    row["overloads"] = overloads_of(op);
     rows.push_back(row);
   }
   return rows.dump(1);

@@ -12,8 +12,7 @@ namespace graft::compiler {
 struct GRAFT_EXPORT Effects {
   explicit Effects(const Graph& graph);
 
-  // The value whose memory a value lies in: itself, or what it is a view of in the end. Inputs that
-  // alias share the first one's.
+  // What a value is a view of in the end, or itself. Inputs that alias share the first one's root.
   std::vector<ValueId> root;
   std::vector<bool> written;                // by root: some node writes it
   std::vector<bool> leaves;                 // by root: an output lies in it

@@ -39,7 +39,7 @@ graft_dtype operand_dtype(const Graph& graph, const std::vector<Argument>& input
 }
 
 // Whether an argument is what a row asks for, or is left out where it may be.
-bool holds(const Parameter& condition, const Argument* given) {
+bool holds(const SchemaArgument& condition, const Argument* given) {
   if (condition.text.empty()) return true;
   if (given == nullptr) return !condition.needed;
   double number;
@@ -54,7 +54,7 @@ bool feed(const Node& node, const RowCandidate& candidate, OpRowBinding* out) {
   out->inputs.assign(candidate.row->inputs, {});
   out->scalars.assign(candidate.row->scalars, 0);
   for (size_t i = 0; i < candidate.parameters.size(); ++i) {
-    const Parameter& parameter = candidate.parameters[i];
+    const SchemaArgument& parameter = candidate.parameters[i];
     const Argument* given = parameter.fixed ? nullptr : argument(node, i, parameter.name);
     if (parameter.operand < 0) {
       if (!holds(parameter, given)) return false;

@@ -12,7 +12,7 @@ std::optional<Size> integer(const Node& node, std::string_view name) {
   const Argument* given = argument(node, name);
   if (given != nullptr && given->kind == Argument::Kind::kInteger) return given->integer;
   if (given != nullptr && given->kind != Argument::Kind::kNone) return std::nullopt;
-  const Parameter* known = node.op->parameter(name);
+  const SchemaArgument* known = node.op->parameter(name);
   if (known == nullptr || known->text.empty()) return std::nullopt;
   return Size(static_cast<int64_t>(known->number));
 }

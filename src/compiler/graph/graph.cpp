@@ -161,7 +161,7 @@ const Argument* argument(const Node& node, size_t position, std::string_view key
 }
 
 const Argument* argument(const Node& node, std::string_view name) {
-  const Parameter* known = node.op->parameter(name);
+  const SchemaArgument* known = node.op->parameter(name);
   const ptrdiff_t position = known == nullptr ? -1 : known - node.op->parameters.data();
   return argument(node, static_cast<size_t>(position), name);
 }
@@ -179,7 +179,7 @@ ValueId operand(const Node& node, std::string_view name) { return value_of(argum
 
 bool number_of(const Node& node, std::string_view name, double* out) {
   if (const Argument* given = argument(node, name)) return number_of(*given, out);
-  const Parameter* known = node.op->parameter(name);
+  const SchemaArgument* known = node.op->parameter(name);
   if (known == nullptr || known->text.empty()) return false;
   *out = known->number;
   return true;

@@ -37,8 +37,8 @@ bool is_in_place(std::string_view name) {
   return base.size() > 1 && base.back() == '_' && base[base.size() - 2] != '_';
 }
 
-Parameter parameter_of(std::string_view text, int operand) {
-  Parameter parameter;
+SchemaArgument parameter_of(std::string_view text, int operand) {
+  SchemaArgument parameter;
   parameter.operand = operand;
   if (text.size() > 1 && text[1] == ':') {
     parameter.operand = text[0] - '0';
@@ -56,8 +56,8 @@ Parameter parameter_of(std::string_view text, int operand) {
 }
 
 // What stands in the parentheses of an overload; without them the operands, by position.
-std::vector<Parameter> parameters_of(std::string_view text, int operands) {
-  std::vector<Parameter> parameters;
+std::vector<SchemaArgument> parameters_of(std::string_view text, int operands) {
+  std::vector<SchemaArgument> parameters;
   if (text.empty()) {
     for (int i = 0; i < operands; ++i) parameters.push_back({.operand = i});
     return parameters;
@@ -142,8 +142,8 @@ Registry& registry() {
 
 }  // namespace
 
-const Parameter* Operator::parameter(std::string_view wanted) const {
-  const auto found = std::ranges::find(parameters, wanted, &Parameter::name);
+const SchemaArgument* Operator::parameter(std::string_view wanted) const {
+  const auto found = std::ranges::find(parameters, wanted, &SchemaArgument::name);
   return found == parameters.end() ? nullptr : &*found;
 }
 

@@ -119,7 +119,7 @@ enum class OperatorId : uint16_t {
 };
 
 // One of ATen's arguments, at its position.
-struct Parameter {
+struct SchemaArgument {
   std::string name{};   // as a keyword; empty: given by position alone
   int operand = -1;     // of the formula that it feeds: inputs first, then scalars; -1: none
   bool fixed = false;   // the call has no such argument: it is always the default
@@ -131,18 +131,18 @@ struct Parameter {
 // A row of the op table that computes an operator, if the conditions hold.
 struct RowCandidate {
   const Op* row;
-  std::vector<Parameter> parameters;
+  std::vector<SchemaArgument> parameters;
 };
 
 struct Operator {
   std::string name;  // "aten.add.Tensor"
   OperatorId id = OperatorId::kUnnamed;
   OpClass cls = OpClass::kOther;
-  bool in_place = false;              // by its name
-  std::vector<Parameter> parameters;  // as far as they are known
-  std::vector<RowCandidate> rows;     // those with fewer operands first
+  bool in_place = false;                   // by its name
+  std::vector<SchemaArgument> parameters;  // as far as they are known
+  std::vector<RowCandidate> rows;          // those with fewer operands first
 
-  const Parameter* parameter(std::string_view wanted) const;  // null for none
+  const SchemaArgument* parameter(std::string_view wanted) const;  // null for none
 };
 
 // The one object of an operator, known or not, from its name with the overload. Lives as long as

@@ -116,7 +116,7 @@ class Folding {
   // full, zeros and ones, and the same like another tensor: the last argument is the number.
   bool fills(const Node& node) {
     if (node.op->cls != OpClass::kFill) return false;
-    const Parameter& number = node.op->parameters.back();
+    const SchemaArgument& number = node.op->parameters.back();
     const Argument always = Argument::of_integer(static_cast<int64_t>(number.number));
     const Argument* given = number.fixed ? &always : argument(node, number.name);
     return given != nullptr && fill(graph_.values[node.results[0]].type.dtype, *given);

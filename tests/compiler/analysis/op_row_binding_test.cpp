@@ -51,7 +51,7 @@ std::string body(const Served& one) {
     inputs += fmt::format("input %x{}: {}[4] activation\n", k,
                           graft::name_of(condition ? GRAFT_BOOL : dtype));
   }
-  for (const Parameter& parameter : candidate_of(one).parameters) {
+  for (const SchemaArgument& parameter : candidate_of(one).parameters) {
     std::string text;
     if (parameter.operand < 0 && parameter.needed) {
       text = fmt::format("{}=\"{}\"", parameter.name, parameter.text);
@@ -79,7 +79,7 @@ TEST_P(EveryOverload, IsFused) {
   for (int k = 0; k < row.inputs; ++k) {
     EXPECT_EQ(use.inputs[k].value, graph.inputs[k]) << "input " << k;
   }
-  for (const Parameter& parameter : candidate_of(GetParam()).parameters) {
+  for (const SchemaArgument& parameter : candidate_of(GetParam()).parameters) {
     const int scalar = parameter.operand - row.inputs;
     if (scalar < 0) continue;
     EXPECT_EQ(use.scalars[scalar], parameter.fixed ? parameter.number : scalar + 2) << scalar;

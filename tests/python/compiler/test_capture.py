@@ -212,7 +212,11 @@ def test_kept_operators_are_core_decompositions() -> None:
 
 def test_what_a_row_of_the_op_table_computes_arrives_whole() -> None:
     taken_apart = {str(operator) for operator in decompositions.table()}
-    rows = {f"aten.{one}" for row in json.loads(_C.op_table_json()) for one in row["overloads"]}
+    rows = {
+        f"aten.{one.split('(')[0]}"
+        for row in json.loads(_C.op_table_json())
+        for one in row["overloads"]
+    }
     assert {"aten.silu.default", "aten.lerp.Scalar", "aten.softplus_backward.default"} <= rows
     assert not rows & taken_apart
     assert not rows & set(decompositions.KEPT), "kept twice"

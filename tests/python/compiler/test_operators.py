@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from sandbox import ROOT
 from torch_graft import _C, compiler
+from torch_graft import private_names as inside
 
 pytestmark = pytest.mark.one_mode
 
@@ -104,6 +105,31 @@ def test_an_operator_compiled_alone(entry: Any, dtype: torch.dtype, device: str)
     torch.manual_seed(1)
     for sample in samples(entry, dtype):
         compare(entry, sample, dtype, device)
+
+
+def _written() -> list[str]:
+    """Overloads with their arguments, as the two tables have them."""
+    header = (ROOT / "src/compiler/graph/operators.h").read_text()
+    source = (ROOT / "src/compiler/graph/operators.cpp").read_text()
+    rows = [one for row in json.loads(_C.op_table_json()) for one in row["overloads"]]
+    joined = re.sub(r'"[\s\\]*"', "", header + source)
+    return rows + re.findall(r"\w+\.\w+\([^\s()]+\)", " ".join(re.findall(r'"([^"]*)"', joined)))
+
+
+def test_arguments_have_atens_names_places_and_defaults() -> None:
+    checked = 0
+    for text in _written():
+        stem, overload, listed = re.fullmatch(r"(\w+)\.(\w+)(?:\((.*)\))?", text).groups()
+        schema = inside.operator_schema(getattr(getattr(torch.ops.aten, stem), overload)).arguments
+        for place, one in enumerate((listed or "").split(",")):
+            name, equals, default = re.sub(r"^\d:", "", one).partition("=")
+            if not name:
+                continue
+            checked += 1
+            assert schema[place].name == name, text
+            if equals and not default.startswith("=") and schema[place].default_value is not None:
+                assert str(schema[place].default_value) in (default, f"{default}.0"), text
+    assert checked > 100
 
 
 def test_most_of_the_table_is_in_the_database() -> None:
