@@ -11,8 +11,8 @@ namespace {
 // Kernels and libraries are chosen by how far an address is aligned, up to a line of the cache.
 constexpr uint64_t kAlignment = 64;
 
-// Bases of the commands: the arena, addresses that stay, and the caller's.
-constexpr uint32_t kArena = 0, kLasting = 1, kFirst = 2;
+// Bases of the commands: the arena and the caller's.
+constexpr uint32_t kArena = 0, kFirst = 1;
 
 // Moments of a unit, in which temporaries of one step follow each other.
 constexpr uint32_t kMoments = 1024;
@@ -52,29 +52,26 @@ void CapturedRun::find_overlaps() {
   }
 }
 
-std::optional<RelativeAddress> CapturedRun::locate(const Part& part, size_t command,
-                                                   graft_address address) const {
-  for (size_t i = 0; i < part.temporaries.size(); ++i) {
-    const CommandCapture::Temporary& one = part.temporaries[i];
-    if (command < one.first || command >= one.last) continue;
-    if (!holds(one.address, one.bytes, address)) continue;
-    RelativeAddress begin = i < part.places.size() ? part.places[i] : RelativeAddress{kArena, 0};
-    begin.offset += address - one.address;
-    return begin;
+std::optional<graft_place> CapturedRun::locate(const Part& part, size_t command,
+                                               graft_address address) const {
+  for (const Scratch& one : part.scratch) {
+    if (command < one.memory.first || command >= one.memory.last) continue;
+    if (!holds(one.memory.address, one.memory.bytes, address)) continue;
+    return graft_place{one.place.offset + address - one.memory.address, one.place.base, 0};
   }
-  for (const auto& [begin, bytes] : part.lasting) {
-    if (holds(begin, bytes, address)) return RelativeAddress{kLasting, address};
+  for (const CommandList::Check& check : part.commands.checks()) {
+    if (holds(check.memory, check.bytes, address)) return graft_place{address, GRAFT_NO_BASE, 0};
   }
   return in_a_base(address);
 }
 
-std::optional<RelativeAddress> CapturedRun::in_a_base(graft_address address) const {
+std::optional<graft_place> CapturedRun::in_a_base(graft_address address) const {
   auto after = std::ranges::upper_bound(sorted_, address, {},
                                         [&](uint32_t base) { return seen_[base].address; });
   while (after != sorted_.begin()) {
     const uint32_t base = *--after;
     if (!holds(seen_[base].address, seen_[base].bytes, address)) continue;
-    return RelativeAddress{kFirst + base, address - seen_[base].address};
+    return graft_place{address - seen_[base].address, kFirst + base, 0};
   }
   return std::nullopt;
 }
@@ -86,33 +83,23 @@ bool CapturedRun::make_relative(Part* part) const {
 
 void CapturedRun::keep(size_t step, CommandCapture& capture) {
   if (!capture.complete()) return;
-  Part alone{step,
-             step + 1,
-             std::move(capture.commands),
-             std::move(capture.checks),
-             std::move(capture.temporaries),
-             std::move(capture.lasting),
-             {},
-             {}};
-  for (const CommandCapture::Temporary& one : alone.temporaries) {
+  Part alone{step, step + 1, std::move(capture.commands), {}};
+  for (const CommandCapture::Temporary& one : capture.temporaries) {
+    const auto moment = [](size_t command) {
+      return static_cast<uint32_t>(std::min<size_t>(command, kMoments - 1));
+    };
     const size_t last = std::max(one.first + 1, one.last) - 1;
-    alone.lifetimes.push_back({step,
-                               static_cast<uint32_t>(std::min<size_t>(one.first, kMoments - 1)),
-                               static_cast<uint32_t>(std::min<size_t>(last, kMoments - 1))});
+    alone.scratch.push_back({one, step, moment(one.first), moment(last), {0, kArena, 0}});
   }
   if (!make_relative(&alone)) return;
   if (parts_.empty() || parts_.back().end != step) return parts_.push_back(std::move(alone));
   Part& part = parts_.back();
-  const size_t before = part.commands.size();
   part.end = step + 1;
-  part.commands.append(std::move(alone.commands));
-  for (CommandCapture::Temporary one : alone.temporaries) {
-    one.first += before, one.last += before;
-    part.temporaries.push_back(one);
+  for (Scratch& one : alone.scratch) {
+    one.memory.first += part.commands.size(), one.memory.last += part.commands.size();
+    part.scratch.push_back(one);
   }
-  part.checks.insert(part.checks.end(), alone.checks.begin(), alone.checks.end());
-  part.lasting.insert(part.lasting.end(), alone.lasting.begin(), alone.lasting.end());
-  part.lifetimes.insert(part.lifetimes.end(), alone.lifetimes.begin(), alone.lifetimes.end());
+  part.commands.append(std::move(alone.commands));
 }
 
 void CapturedRun::place_temporaries(const RunMemory* memory) {
@@ -128,25 +115,24 @@ void CapturedRun::place_temporaries(const RunMemory* memory) {
   for (PlannedOutput& output : plan.outputs) output.first *= kMoments;
   const auto others = static_cast<uint32_t>(plan.buffers.size());
   for (const Part& part : parts_) {
-    for (size_t i = 0; i < part.temporaries.size(); ++i) {
-      const Lifetime& lives = part.lifetimes[i];
+    for (const Scratch& one : part.scratch) {
       const uint32_t unit =
-          memory != nullptr ? memory->units[lives.step] : static_cast<uint32_t>(lives.step);
+          memory != nullptr ? memory->units[one.step] : static_cast<uint32_t>(one.step);
       PlannedBuffer buffer;
-      buffer.first = unit * kMoments + lives.first;
-      buffer.last = unit * kMoments + lives.last;
+      buffer.first = unit * kMoments + one.first;
+      buffer.last = unit * kMoments + one.last;
       plan.buffers.push_back(std::move(buffer));
-      placement_.bytes.push_back(part.temporaries[i].bytes);
+      placement_.bytes.push_back(one.memory.bytes);
     }
   }
   place_more(plan, kScratchAlignment, others, &placement_);
   uint32_t next = others;
   for (Part& part : parts_) {
-    for (size_t i = 0; i < part.temporaries.size(); ++i, ++next) {
+    for (Scratch& one : part.scratch) {
       const uint32_t host = placement_.hosts[next];
-      const uint64_t offset = placement_.offsets[next];
-      const auto within = host == kNone ? std::nullopt : in_a_base(memory->outputs[host] + offset);
-      part.places.push_back(within.value_or(RelativeAddress{kArena, offset}));
+      one.place = {placement_.offsets[next++], kArena, 0};
+      if (host == kNone) continue;
+      if (const auto in = in_a_base(memory->outputs[host] + one.place.offset)) one.place = *in;
     }
   }
 }
@@ -155,7 +141,7 @@ void CapturedRun::end(const Device& device, const RunMemory* memory) {
   place_temporaries(memory);
   for (Part& part : parts_) {
     make_relative(&part);
-    part.commands.make_graph(device);
+    part.commands.make_graphs(device);
   }
   ended_ = !parts_.empty();
 }
@@ -180,7 +166,7 @@ void CapturedRun::move_to(std::span<const BaseMemory> bases, graft_address arena
 size_t CapturedRun::give(size_t step, Stream& stream) {
   for (Part& part : parts_) {
     if (part.first != step) continue;
-    stream.give(part.commands, part.checks);
+    stream.replay(part.commands);
     return part.end;
   }
   return step;

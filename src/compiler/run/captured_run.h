@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "compiler/plan/memory_plan.h"
@@ -72,20 +71,18 @@ class CapturedRun {
   size_t give(size_t step, Stream& stream);
 
  private:
-  // When a temporary lives: commands of one step, both included.
-  struct Lifetime {
+  // A temporary of a step, which lives from one of its commands to another, both included.
+  struct Scratch {
+    CommandCapture::Temporary memory;  // by commands of the part
     size_t step = 0;
     uint32_t first = 0, last = 0;
+    graft_place place;  // in the run's memory, from end() on
   };
   // Consecutive steps.
   struct Part {
     size_t first = 0, end = 0;  // steps
     CommandList commands;
-    std::vector<std::pair<Stream::Check, void*>> checks;
-    std::vector<CommandCapture::Temporary> temporaries;
-    std::vector<std::pair<graft_address, uint64_t>> lasting;
-    std::vector<Lifetime> lifetimes;      // by temporary
-    std::vector<RelativeAddress> places;  // by temporary, from end() on
+    std::vector<Scratch> scratch;
   };
   // A base that begins within another one.
   struct Overlap {
@@ -95,9 +92,8 @@ class CapturedRun {
   void keep(size_t step, CommandCapture& capture);
   void find_overlaps();
   void place_temporaries(const RunMemory* memory);
-  std::optional<RelativeAddress> locate(const Part& part, size_t command,
-                                        graft_address address) const;
-  std::optional<RelativeAddress> in_a_base(graft_address address) const;
+  std::optional<graft_place> locate(const Part& part, size_t command, graft_address address) const;
+  std::optional<graft_place> in_a_base(graft_address address) const;
   bool make_relative(Part* part) const;
 
   bool ended_ = false;
@@ -105,7 +101,7 @@ class CapturedRun {
   std::vector<BaseMemory> seen_;  // the bases of the noted run
   std::vector<uint32_t> sorted_;  // those with memory, by address
   std::vector<Overlap> overlaps_;
-  std::vector<graft_address> addresses_;  // kArena, kLasting, then the bases
+  std::vector<graft_address> addresses_;  // kArena, then the bases
   Placement placement_;                   // of the run's memory and all parts' temporaries
 };
 

@@ -114,17 +114,7 @@ void KernelLaunch::arrange(const std::function<int64_t(const Size&)>& at) {
   }
 }
 
-graft_launch KernelLaunch::described() const {
-  graft_launch launch{};
-  launch.struct_size = sizeof(launch);
-  launch.grid[0] = grid_;
-  launch.grid[1] = launch.grid[2] = 1;
-  launch.group[0] = kernel_.shares_rows() ? kLanes : 1;
-  launch.group[1] = launch.group[2] = 1;
-  launch.argument_count = static_cast<uint32_t>(arguments_.size());
-  launch.arguments = arguments_.data();
-  return launch;
-}
+uint32_t KernelLaunch::group() const { return kernel_.shares_rows() ? kLanes : 1; }
 
 void KernelLaunch::try_out(const Graph& graph, Stream& stream) {
   if (stream.memory_pool() != 0) return;
@@ -143,12 +133,11 @@ void KernelLaunch::try_out(const Graph& graph, Stream& stream) {
     arguments_[next++] = {GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(dtype), 0, 0, 0,
                           size_of(dtype)};
   }
-  const graft_launch launch = described();
-  const auto slot = device_->driver().table().kernel_launch;
-  stream.command("kernel_launch", [&] {
-    return slot == nullptr ? GRAFT_UNSUPPORTED
-                           : Driver::call(slot, stream.handle(), handle_, &launch);
-  });
+  const LaunchCommand launch(handle_, grid_, arguments_, group());
+  const auto give = [&](uint32_t) {
+    return launch.give(device_->driver().table(), stream.handle());
+  };
+  stream.command(launch.slot(), give);
 }
 
 void KernelLaunch::launch(Stream& stream, std::span<const TensorView> views,
@@ -166,7 +155,7 @@ void KernelLaunch::launch(Stream& stream, std::span<const TensorView> views,
         GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(scalar.dtype), 0, 0, scalar.bits[0],
         size_of(scalar.dtype)};
   }
-  stream.launch(handle_, described());
+  stream.launch(handle_, grid_, arguments_, group());
 }
 
 }  // namespace graft::compiler

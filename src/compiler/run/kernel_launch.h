@@ -41,7 +41,7 @@ class KernelLaunch {
   bool takes_numbers() const { return !kernel_.numbers.empty(); }
 
  private:
-  graft_launch described() const;
+  uint32_t group() const;
   void push(int64_t value);
   void push_spans(int64_t rows, int64_t length);
   void push_lanes(int64_t rows, int64_t length);

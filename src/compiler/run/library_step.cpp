@@ -149,7 +149,7 @@ void LibraryStep::run(ExecutionHost& host, Stream& stream, std::span<TensorView>
       const ValueId operand = call_.epilogue[i].operand;
       if (operand != kNone) execution.operands[i] = views[operand].address;
     }
-    execute_plan(stream, plan_, execute_, execution, result.address);
+    execute_plan(stream, plan_, execute_, execution);
     return;
   }
   TensorView& inside = views[call_.product];

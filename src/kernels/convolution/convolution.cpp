@@ -40,7 +40,7 @@ graft_convolution describe_call(graft_convolution_kind kind, const ConvolutionVi
 }
 
 // Which of a plan's tensors it writes.
-int result_of(graft_convolution_kind kind) {
+uint32_t result_of(graft_convolution_kind kind) {
   if (kind == GRAFT_CONVOLUTION_FORWARD) return 2;
   return kind == GRAFT_CONVOLUTION_BACKWARD_INPUT ? 0 : 1;
 }
@@ -64,8 +64,7 @@ bool library_convolution(Stream& stream, graft_convolution_kind kind, const Conv
   execution.tensors[1] = views.weight.address;
   execution.tensors[2] = views.output.address;
   if (bias != nullptr) execution.operands[0] = bias->address;
-  execute_plan(stream, plan, library.table->plan_execute, execution,
-               execution.tensors[result_of(kind)]);
+  execute_plan(stream, plan, library.table->plan_execute, execution, result_of(kind));
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include "graft/driver.h"
 #include "kernels/tensor/axes.h"
 #include "kernels/tensor/view.h"
+#include "runtime/stream/command.h"
 
 namespace graft {
 
@@ -38,13 +39,19 @@ class Arguments {
   Arguments& index(int64_t value) {
     return push({GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, static_cast<uint64_t>(value), 8});
   }
-  // A part of a generator's state, marked by random_mark of runtime/stream/recording.h.
-  Arguments& random(uint64_t value, uint32_t mark) {
-    return push({GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, mark, value, 8});
+  // A generator's state, at most one: the key's low and high half, the offset.
+  Arguments& random(uint64_t seed, uint64_t offset) {
+    state_ = count_;
+    for (const uint64_t part : {seed & 0xffffffffu, seed >> 32, offset}) {
+      index(static_cast<int64_t>(part));
+    }
+    return *this;
   }
 
   // Valid until the next change.
-  std::span<const graft_argument> span() const { return {arguments_, static_cast<size_t>(count_)}; }
+  LaunchArguments span() const {
+    return {std::span(arguments_, static_cast<size_t>(count_)), state_};
+  }
 
  private:
   Arguments& push(const graft_argument& argument) {
@@ -53,7 +60,7 @@ class Arguments {
   }
 
   graft_argument arguments_[kCapacity];
-  int count_ = 0;
+  int count_ = 0, state_ = LaunchArguments::kDrawsNothing;
 };
 
 }  // namespace graft

@@ -29,10 +29,8 @@ class ErrorRecord {
   }
 
   graft_address arm() {
-    stream_.arm([](Stream&, void* record) { static_cast<ErrorRecord*>(record)->check(); }, this);
-    if (CommandCapture* const capture = CommandCapture::current()) {
-      capture->lasting.emplace_back(address_, sizeof(IndexError));
-    }
+    const auto ask = [](Stream&, void* record) { static_cast<ErrorRecord*>(record)->check(); };
+    stream_.arm({ask, this, address_, sizeof(IndexError)});
     return address_;
   }
 

@@ -56,11 +56,11 @@ std::shared_ptr<CachedPlan> planned(Device& device, graft_status status,
 
 void execute_plan(Stream& stream, const std::shared_ptr<const CachedPlan>& plan,
                   graft_status (*run)(graft_stream, graft_plan, const graft_execution*),
-                  graft_execution& execution, graft_address written) {
+                  graft_execution& execution, uint32_t result) {
   const Workspace workspace(stream, plan->workspace_bytes);
   execution.struct_size = sizeof(execution);
   execution.workspace = workspace.address();
-  stream.execute({run, plan->plan, execution, plan, written});
+  stream.execute({run, plan->plan, execution, plan, result});
 }
 
 }  // namespace graft

@@ -48,9 +48,9 @@ std::shared_ptr<CachedPlan> planned(Device& device, graft_status status,
                                     const graft_plan_needs& needs, graft_plan plan,
                                     graft_status (*destroy)(graft_plan), const char* what);
 
-// Enqueues the plan with a workspace of its own. written: where the result begins.
+// Queues the plan with a workspace of its own. result: which of the execution's tensors it writes.
 void execute_plan(Stream& stream, const std::shared_ptr<const CachedPlan>& plan,
                   graft_status (*run)(graft_stream, graft_plan, const graft_execution*),
-                  graft_execution& execution, graft_address written);
+                  graft_execution& execution, uint32_t result = 2);
 
 }  // namespace graft

@@ -120,7 +120,7 @@ bool library_matmul(Stream& stream, const TensorView& output, const TensorView& 
     }
     execution.operands[epilogue.alpha != 1.0 ? 1 : 0] = operand.address;
   }
-  execute_plan(stream, plan, library.table->plan_execute, execution, output.address);
+  execute_plan(stream, plan, library.table->plan_execute, execution);
   return true;
 }
 

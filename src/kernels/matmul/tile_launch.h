@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/launch/arguments.h"
-#include "kernels/launch/group_launch.h"
 #include "kernels/matmul/tile_shape.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/stream/stream.h"
@@ -17,7 +16,8 @@ inline int64_t tiles_of(const TileShape& shape, int64_t m, int64_t n) {
 // One group per tile.
 inline void launch_tiles(Stream& stream, graft_kernel kernel, const TileShape& shape, int64_t tiles,
                          const Arguments& arguments) {
-  launch_groups(stream, kernel, tiles, shape.group(), arguments);
+  stream.launch(kernel, static_cast<uint64_t>(tiles), arguments.span(),
+                static_cast<uint32_t>(shape.group()));
 }
 
 // What a product's factors alpha and beta travel as: float64 only where the product needs it, since

@@ -102,18 +102,6 @@ ir::Kernel transpose_kernel(graft_dtype dtype) {
   return b.finish();
 }
 
-void launch_groups(Stream& stream, graft_kernel kernel, uint64_t groups, int64_t items,
-                   std::span<const graft_argument> arguments) {
-  graft_launch launch{};
-  launch.grid[0] = groups;
-  launch.grid[1] = launch.grid[2] = 1;
-  launch.group[0] = static_cast<uint32_t>(items);
-  launch.group[1] = launch.group[2] = 1;
-  launch.argument_count = static_cast<uint32_t>(arguments.size());
-  launch.arguments = arguments.data();
-  stream.launch(kernel, launch);
-}
-
 const PackEntry pack([](const PackEntry::Sink& add) {
   for (graft_dtype dtype : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
     add(key_of(dtype), [dtype] { return transpose_kernel(dtype); });
@@ -161,10 +149,9 @@ bool transpose(Stream& stream, const TensorView& to, const TensorView& from,
         arguments);
   } else {
     const auto column_blocks = static_cast<uint64_t>((loops.sizes[0] + kTurnSide - 1) / kTurnSide);
-    launch_groups(stream,
-                  get_kernel(stream.device(), turn_key(dtype, group),
+    stream.launch(get_kernel(stream.device(), turn_key(dtype, group),
                              [&] { return turn_kernel(dtype, group); }),
-                  grid * column_blocks, group, arguments);
+                  grid * column_blocks, arguments, static_cast<uint32_t>(group));
   }
   return true;
 }

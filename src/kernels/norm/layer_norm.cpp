@@ -3,7 +3,6 @@
 
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
-#include "kernels/launch/group_launch.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/move/fill.h"
@@ -23,10 +22,9 @@ void launch(Stream& stream, const LayerNormKernel& kernel, const Arguments& argu
             int64_t grid) {
   const graft_kernel made =
       get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); });
-  if (kernel.deal != WorkMapping::kSpans && kernel.step != LayerNormKernel::kParameters) {
-    return launch_groups(stream, made, grid, kLanes, arguments);
-  }
-  stream.launch(made, static_cast<uint64_t>(grid), arguments.span());
+  const bool rows =
+      kernel.deal != WorkMapping::kSpans && kernel.step != LayerNormKernel::kParameters;
+  stream.launch(made, static_cast<uint64_t>(grid), arguments.span(), rows ? kLanes : 1);
 }
 
 WorkSplit split_rows(const LayerNormKernel& kernel, int64_t rows, int64_t elements) {

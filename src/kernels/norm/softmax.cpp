@@ -3,7 +3,6 @@
 
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
-#include "kernels/launch/group_launch.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/move/staging.h"
 #include "kernels/norm/softmax_kernel.h"
@@ -42,7 +41,7 @@ void run(Stream& stream, const TensorView& output, const TensorView& input, cons
   const graft_kernel made =
       get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); });
   if (!kernel.columns && deal != WorkMapping::kSpans) {
-    launch_groups(stream, made, outer, kLanes, arguments);
+    stream.launch(made, static_cast<uint64_t>(outer), arguments.span(), kLanes);
   } else {
     stream.launch(made, static_cast<uint64_t>(split.grid), arguments.span());
   }

@@ -73,13 +73,7 @@ std::array<Value, 2> wide_words(const PhiloxWords& words) {
 }
 
 int64_t append_philox(Arguments& arguments, Philox philox, int64_t count, int64_t per_block) {
-  const auto push = [&](uint64_t value, RandomPart part) {
-    arguments.random(value, random_mark(part, philox.offset));
-  };
-  push(philox.seed & 0xffffffffu, RandomPart::kKeyLow);
-  push(philox.seed >> 32, RandomPart::kKeyHigh);
-  push(philox.offset, RandomPart::kOffset);
-  arguments.index(count);
+  arguments.random(philox.seed, philox.offset).index(count);
   const int64_t blocks = (count + per_block - 1) / per_block;
   return (blocks + kPhiloxBlocks - 1) / kPhiloxBlocks;
 }

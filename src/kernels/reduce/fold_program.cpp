@@ -6,7 +6,6 @@
 
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
-#include "kernels/launch/group_launch.h"
 #include "kernels/launch/lanes.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/reduce/fold_kernel.h"
@@ -106,7 +105,7 @@ void launch_fold(Stream& stream, graft_kernel kernel, const FoldCall& call) {
     arguments.index(call.chunks.size[i]).index(call.chunks.counts[i]);
   }
   if (lanes && lines_form) {
-    return launch_groups(stream, kernel, lines, kLanes, arguments);
+    return stream.launch(kernel, static_cast<uint64_t>(lines), arguments.span(), kLanes);
   }
   stream.launch(kernel, static_cast<uint64_t>(split.grid), arguments.span());
 }

@@ -140,15 +140,6 @@ void note_write(const Device& device, graft_address address) noexcept {
   watches().change(device, address, &WriteWatches::count);
 }
 
-void note_launch(const Device& device, const graft_launch& launch) noexcept {
-  for (uint32_t i = 0; i < launch.argument_count; ++i) {
-    const graft_argument& argument = launch.arguments[i];
-    if (argument.kind == GRAFT_ARGUMENT_ADDRESS && (argument.access & GRAFT_ACCESS_WRITE) != 0) {
-      note_write(device, argument.value);
-    }
-  }
-}
-
 void note_any_write(const Device& device) noexcept {
   watches().change_all(device, &WriteWatches::count);
 }

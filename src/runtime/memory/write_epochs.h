@@ -58,9 +58,6 @@ inline bool writes_are_watched() {
 // of ours. About 20 ns.
 GRAFT_EXPORT void note_write(const Device& device, graft_address address) noexcept;
 
-// The same for what the arguments of a launch say that it writes.
-GRAFT_EXPORT void note_launch(const Device& device, const graft_launch& launch) noexcept;
-
 // A command that may write any memory of the device is in its queue.
 GRAFT_EXPORT void note_any_write(const Device& device) noexcept;
 

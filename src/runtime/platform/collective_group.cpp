@@ -8,9 +8,7 @@
 #include "runtime/driver/error.h"
 #include "runtime/driver/fork.h"
 #include "runtime/driver/library.h"
-#include "runtime/driver/op_tag.h"
 #include "runtime/memory/write_epochs.h"
-#include "runtime/stream/command_trace.h"
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
 #include "runtime/stream/stream.h"
@@ -80,7 +78,7 @@ void CollectiveGroup::move_to(Stream& stream) {
 }
 
 template <class... Parameters, class... Arguments>
-void CollectiveGroup::enqueue(std::string_view what, Stream& stream,
+void CollectiveGroup::enqueue(std::string_view what, Stream& stream, graft_address written,
                               graft_status (*slot)(Parameters...), Arguments... arguments) {
   if (&stream.device() != &device_) {
     throw Error(GRAFT_INVALID_ARGUMENT, std::string(what) + ": the group belongs to " +
@@ -91,64 +89,57 @@ void CollectiveGroup::enqueue(std::string_view what, Stream& stream,
   stream.refuse_recording(what);
   const std::lock_guard<std::mutex> lock(mutex_);
   move_to(stream);
-  const auto run = [&](uint32_t tag) {
-    stream.command(what,
-                   [&] { return Driver::call(slot, stream.handle(), group_, arguments..., tag); });
+  const auto call = [&](uint32_t tag) {
+    return Driver::call(slot, stream.handle(), group_, arguments..., tag);
   };
   // A batch is one command, with its first transfer's tag.
-  if (batching_ && batch_stream_ != nullptr) return run(current_tag());
-  const TracedCall traced(stream, current_tag(), {});
-  run(traced.tag());
+  const bool traced = !batching_ || batch_stream_ == nullptr;
+  stream.command(what, call, {{.on = traced}, written});
   if (batching_) batch_stream_ = &stream;
 }
 
 void CollectiveGroup::all_reduce(Stream& stream, graft_address send, graft_address receive,
                                  uint64_t count, graft_dtype dtype, graft_reduction reduction) {
-  enqueue("all_reduce", stream, table_.all_reduce, send, receive, count, dtype, reduction);
-  if (writes_are_watched()) note_write(device_, receive);
+  enqueue("all_reduce", stream, receive, table_.all_reduce, send, receive, count, dtype, reduction);
 }
 
 void CollectiveGroup::reduce(Stream& stream, graft_address send, graft_address receive,
                              uint64_t count, graft_dtype dtype, graft_reduction reduction,
                              uint32_t root) {
-  enqueue("reduce", stream, table_.reduce, send, receive, count, dtype, reduction, root);
-  if (writes_are_watched()) note_write(device_, receive);
+  enqueue("reduce", stream, receive, table_.reduce, send, receive, count, dtype, reduction, root);
 }
 
 void CollectiveGroup::broadcast(Stream& stream, graft_address send, graft_address receive,
                                 uint64_t count, graft_dtype dtype, uint32_t root) {
-  enqueue("broadcast", stream, table_.broadcast, send, receive, count, dtype, root);
-  if (writes_are_watched()) note_write(device_, receive);
+  enqueue("broadcast", stream, receive, table_.broadcast, send, receive, count, dtype, root);
 }
 
 void CollectiveGroup::all_gather(Stream& stream, graft_address send, graft_address receive,
                                  uint64_t count, graft_dtype dtype) {
-  enqueue("all_gather", stream, table_.all_gather, send, receive, count, dtype);
-  if (writes_are_watched()) note_write(device_, receive);
+  enqueue("all_gather", stream, receive, table_.all_gather, send, receive, count, dtype);
 }
 
 void CollectiveGroup::reduce_scatter(Stream& stream, graft_address send, graft_address receive,
                                      uint64_t count, graft_dtype dtype, graft_reduction reduction) {
-  enqueue("reduce_scatter", stream, table_.reduce_scatter, send, receive, count, dtype, reduction);
-  if (writes_are_watched()) note_write(device_, receive);
+  enqueue("reduce_scatter", stream, receive, table_.reduce_scatter, send, receive, count, dtype,
+          reduction);
 }
 
 void CollectiveGroup::send(Stream& stream, graft_address address, uint64_t count, graft_dtype dtype,
                            uint32_t peer) {
-  enqueue("send", stream, table_.send, address, count, dtype, peer);
+  enqueue("send", stream, 0, table_.send, address, count, dtype, peer);
 }
 
 void CollectiveGroup::receive(Stream& stream, graft_address address, uint64_t count,
                               graft_dtype dtype, uint32_t peer) {
-  enqueue("receive", stream, table_.receive, address, count, dtype, peer);
-  if (writes_are_watched()) note_write(device_, address);
+  enqueue("receive", stream, address, table_.receive, address, count, dtype, peer);
 }
 
 void CollectiveGroup::end_batch() {
   const std::lock_guard<std::mutex> lock(mutex_);
   batching_ = false;
-  const auto end = [this] { return Driver::call(table_.batch_end, group_); };
-  if (batch_stream_ == nullptr) return device_.check(end(), "batch_end");
+  const auto end = [this](uint32_t) { return Driver::call(table_.batch_end, group_); };
+  if (batch_stream_ == nullptr) return device_.check(end(0), "batch_end");
   batch_stream_->command("batch_end", end);
   if (writes_are_watched()) note_any_write(device_);
 }

@@ -81,8 +81,8 @@ class GRAFT_EXPORT CollectiveGroup {
 
  private:
   template <class... Parameters, class... Arguments>
-  void enqueue(std::string_view what, Stream& stream, graft_status (*slot)(Parameters...),
-               Arguments... arguments);
+  void enqueue(std::string_view what, Stream& stream, graft_address written,
+               graft_status (*slot)(Parameters...), Arguments... arguments);
   void move_to(Stream& stream);
   void end_batch();
 

@@ -25,8 +25,6 @@ class GRAFT_EXPORT CommandCapture {
     uint64_t bytes = 0;
     size_t first = 0, last = 0;
   };
-  using Check = void (*)(Stream& stream, void* context);
-
   explicit CommandCapture(Stream& stream);
   ~CommandCapture();
   CommandCapture(const CommandCapture&) = delete;
@@ -37,9 +35,6 @@ class GRAFT_EXPORT CommandCapture {
 
   CommandList commands;
   std::vector<Temporary> temporaries;
-  std::vector<std::pair<Check, void*>> checks;  // armed on the stream
-  // Device memory that outlives all lists, which commands may name: address and bytes.
-  std::vector<std::pair<graft_address, uint64_t>> lasting;
 
   // The capture of the calling thread, null for none; costs one load while no thread captures.
   static CommandCapture* current() noexcept {
@@ -58,6 +53,13 @@ class GRAFT_EXPORT CommandCapture {
   }
 
   void spoil() noexcept { spoiled_ = true; }
+
+  // Called by the stream, for what it took.
+  template <class Kind>
+  void add(Kind command) {
+    if (!command.fixed()) spoil();
+    commands.add(std::move(command));
+  }
 
   // Called by allocators, for memory of the captured stream's device.
   void allocated(graft_address address, uint64_t bytes, const Stream& stream) noexcept;

@@ -6,53 +6,36 @@
 
 namespace graft {
 
-// What was queued so far on a stream, or on all streams of a device; what a recording queues.
-struct CommandCounts {
-  uint64_t launches = 0;  // kernels and library calls, given one by one
-  uint64_t graphs = 0;
-  uint64_t in_graphs = 0;  // kernels and library calls that the graphs held
-  uint64_t copies = 0;
-  uint64_t copied_bytes = 0;
-  uint64_t fills = 0;
-  uint64_t filled_bytes = 0;
+// What was queued so far on a stream, or on all streams of a device; what a replay queues.
+template <class Figure>
+struct Counts {
+  Figure launches{0};  // kernels and library calls, given one by one
+  Figure graphs{0};
+  Figure in_graphs{0};  // kernels and library calls that the graphs held
+  Figure copies{0}, copied_bytes{0};
+  Figure fills{0}, filled_bytes{0};
 
-  CommandCounts& operator+=(const CommandCounts& more) {
-    launches += more.launches, graphs += more.graphs, in_graphs += more.in_graphs;
-    copies += more.copies, copied_bytes += more.copied_bytes;
-    fills += more.fills, filled_bytes += more.filled_bytes;
-    return *this;
-  }
-};
+  void add_launch() { add(launches, 1); }
+  void add_copy(uint64_t bytes) { add(copies, 1), add(copied_bytes, bytes); }
+  void add_fill(uint64_t bytes) { add(fills, 1), add(filled_bytes, bytes); }
 
-// The same of one stream. Its lock guards what adds; anyone reads, at a moment of each figure.
-class StreamCounts {
- public:
-  void add_launch() { add(launches_, 1); }
-  void add_copy(uint64_t bytes) { add(copies_, 1), add(copied_bytes_, bytes); }
-  void add_fill(uint64_t bytes) { add(fills_, 1), add(filled_bytes_, bytes); }
-
-  void add(const CommandCounts& more) {
-    add(launches_, more.launches), add(graphs_, more.graphs), add(in_graphs_, more.in_graphs);
-    add(copies_, more.copies), add(copied_bytes_, more.copied_bytes);
-    add(fills_, more.fills), add(filled_bytes_, more.filled_bytes);
-  }
-
-  CommandCounts read() const {
-    const auto now = [](const Figure& figure) { return figure.load(std::memory_order_relaxed); };
-    return {now(launches_),     now(graphs_), now(in_graphs_),   now(copies_),
-            now(copied_bytes_), now(fills_),  now(filled_bytes_)};
+  template <class Other>
+  void add(const Counts<Other>& more) {
+    add(launches, more.launches), add(graphs, more.graphs), add(in_graphs, more.in_graphs);
+    add(copies, more.copies), add(copied_bytes, more.copied_bytes);
+    add(fills, more.fills), add(filled_bytes, more.filled_bytes);
   }
 
  private:
-  using Figure = std::atomic<uint64_t>;
-
+  static void add(uint64_t& figure, uint64_t more) { figure += more; }
   // A plain addition: under the lock it loses nothing.
-  static void add(Figure& figure, uint64_t more) {
+  static void add(std::atomic<uint64_t>& figure, uint64_t more) {
     figure.store(figure.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
-
-  Figure launches_{0}, graphs_{0}, in_graphs_{0}, copies_{0}, copied_bytes_{0}, fills_{0},
-      filled_bytes_{0};
 };
+
+using CommandCounts = Counts<uint64_t>;
+// Of one stream. Its lock guards what adds; anyone reads, at a moment of each figure.
+using StreamCounts = Counts<std::atomic<uint64_t>>;
 
 }  // namespace graft

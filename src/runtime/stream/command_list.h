@@ -1,7 +1,6 @@
-// src/runtime/stream/command_list.h: commands as a driver takes them, kept to be given again.
+// src/runtime/stream/command_list.h: commands that a stream takes again and again.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,108 +9,109 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "graft/extensions.h"
 #include "runtime/driver/export.h"
+#include "runtime/stream/command.h"
 #include "runtime/stream/command_counts.h"
 
 namespace graft {
 
 class Device;
+class Stream;
 
-// A call of a plan of an extension's table.
-struct LibraryCommand {
-  graft_status (*run)(graft_stream, graft_plan, const graft_execution*) = nullptr;
-  graft_plan plan = nullptr;
-  graft_execution execution{};
-  std::shared_ptr<const void> owner;  // keeps the plan
-  graft_address written = 0;          // where the result begins
-};
-
-// An address as what a caller names at each run, and the bytes behind it.
-struct RelativeAddress {
-  uint32_t base = 0;
-  uint64_t offset = 0;
-};
-
-// Commands in the order in which one stream takes them. Not thread-safe.
+// Commands in the order in which one stream takes them, and what to ask after them. Not
+// thread-safe.
 class GRAFT_EXPORT CommandList {
  public:
-  void add_copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind, uint32_t tag);
-  // pattern_bytes: at most 16.
-  void add_fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes,
-                uint32_t tag);
-  // Copies the arguments; returns the place of the first among all that the list has.
-  size_t add_launch(graft_kernel kernel, const graft_launch& launch);
-  void add_library(LibraryCommand command);
+  // Armed with each replay: Stream::arm. The check reads memory, which outlives the list.
+  struct Check {
+    void (*ask)(Stream& stream, void* context) = nullptr;
+    void* context = nullptr;
+    graft_address memory = 0;
+    uint64_t bytes = 0;
+    bool operator==(const Check&) const = default;
+  };
+
+  // Copies what the command points to. The result is valid until the next change.
+  const Command& add(Command command);
+  // A check that the list has stays as it is.
+  void add(const Check& check);
   void append(CommandList&& more);
 
   size_t size() const { return commands_.size(); }
-  // Of what give() queues.
-  const CommandCounts& counts() const { return counts_; }
-  graft_argument& argument(size_t place) { return arguments_[place]; }
+  std::span<const Check> checks() const { return checks_; }
 
-  // Makes every device address of the commands relative: locate says to what, given the command's
-  // place and the address. False when it does not know one; the list is as before then. Nothing is
-  // added afterwards.
-  using Locate = std::function<std::optional<RelativeAddress>(size_t command, graft_address)>;
+  // Makes device addresses of the commands relative: locate says to which base, given the command's
+  // place and the address; GRAFT_NO_BASE leaves it as it is. False when locate does not know one;
+  // the list is as before then. Nothing is added afterwards.
+  using Locate = std::function<std::optional<graft_place>(size_t command, graft_address)>;
   bool make_relative(const Locate& locate);
 
-  // From now on the device takes all commands as one, where its driver has graphs (graft.graphs);
-  // nothing changes otherwise. REQUIRES: make_relative() was true; copies stay on the device.
-  void make_graph(const Device& device);
+  // From now on the device takes fixed commands that follow each other as one, if its driver has
+  // graphs (graft.graphs) and makes one of them. Nothing is added afterwards.
+  void make_graphs(const Device& device);
 
   // Sets the addresses that were made relative. bases: those that locate named.
   void move_to(std::span<const graft_address> bases);
 
+  // A line per command: its kind, its op and its figures. For reading, in no stable form.
+  std::string text();
+
+  // Of one replay.
+  const CommandCounts& counts() const { return counts_; }
   // Gives the commands to the driver's stream until one is refused: its status, with the name of
   // its slot. REQUIRES: the stream's lock is held.
-  graft_status give(const graft_driver_table& table, const Device& device, graft_stream stream,
+  graft_status give(const graft_driver_table& table, graft_stream stream,
                     std::string_view* out_slot);
-
-  // A line per command: its kind, its op and its figures. For reading, in no stable form.
-  std::string text() const;
+  // Calls visit for each device address of the next replay, as commands do.
+  void each_address(auto&& visit) {
+    if (is_one_graph()) set_addresses();
+    for (Command& command : commands_) {
+      std::visit([&](auto& one) { one.each_address(visit); }, command);
+    }
+  }
 
  private:
-  struct Copy {
-    uint64_t to, from, bytes;
-    uint32_t kind, tag;
-  };
-  struct Fill {
-    graft_address to;
-    uint64_t bytes;
-    std::array<unsigned char, 16> pattern;
-    uint32_t pattern_bytes, tag;
-  };
-  struct Launch {
-    graft_kernel kernel;
-    graft_launch launch;  // its arguments lie in arguments_ from first on
-    size_t first;
-  };
-  using Command = std::variant<Copy, Fill, Launch, LibraryCommand>;
   struct Relative {
     uint64_t* field;  // of a command or an argument
-    RelativeAddress address;
+    graft_place place;
+  };
+  struct Graph {
+    size_t first, end;  // commands
+    std::shared_ptr<graft_graph_s> made;
   };
 
-  template <class Visit>
-  void each_address(Command& command, Visit&& visit);
-  std::vector<graft_place> places();  // of all commands, one after the other
-  graft_command described(const Command& command, graft_launch* launch) const;
-  graft_status give_one(const graft_driver_table& table, graft_stream stream,
-                        const Command& command, std::string_view* out_slot) const;
-  void note_writes(const Device& device, const Command& command) const;
+  std::vector<std::vector<graft_place>> places();  // by command
+  bool is_one_graph() const {
+    return graphs_.size() == 1 && graphs_[0].end - graphs_[0].first == commands_.size();
+  }
   void set_addresses();
 
   std::vector<Command> commands_;
-  std::vector<graft_argument> arguments_;
+  std::vector<Check> checks_;
   std::vector<Relative> relative_;
-  std::vector<graft_address> bases_;  // of the next give(), for a graph
-  std::shared_ptr<graft_graph_s> graph_;
-  const graft_graphs_table* graphs_ = nullptr;
-  CommandCounts counts_;
+  std::vector<graft_address> bases_;  // of the next replay
+  std::vector<Graph> graphs_;         // in the order of their commands
+  const graft_graphs_table* table_ = nullptr;
+  CommandCounts counts_;  // of one replay
+};
+
+// For a stream (command.h): all commands of a list. No list keeps it.
+struct ReplayCommand {
+  CommandList& list;
+  uint32_t op = current_tag();
+  std::string_view called = "replaying a graph";
+
+  uint32_t& tag() { return op; }
+  std::string_view slot() const { return called; }
+  TracedCall::What traced() const { return {TracedKind::kReplay}; }
+  graft_status give(const graft_driver_table& table, graft_stream stream) {
+    return list.give(table, stream, &called);
+  }
+  void count(auto& counts) const { counts.add(list.counts()); }
+  void each_address(auto&& visit) { list.each_address(visit); }
 };
 
 }  // namespace graft

@@ -257,7 +257,7 @@ struct TracedCall::Begun {
 };
 
 void TracedCall::begin(Stream& stream, const What& what) noexcept {
-  if (stream.memory_pool() != 0) return;
+  if (!what.on || stream.memory_pool() != 0) return;
   try {
     std::shared_ptr<Clock> clock = clock_of(stream.device());
     if (clock == nullptr) return;

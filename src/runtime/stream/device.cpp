@@ -274,7 +274,7 @@ bool Device::shut_down(Patience& patience) {
 
 CommandCounts Device::counts() const {
   CommandCounts sum;
-  for (const Stream* stream : streams()) sum += stream->counts();
+  for (const Stream* stream : streams()) sum.add(stream->counts());
   return sum;
 }
 

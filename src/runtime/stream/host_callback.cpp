@@ -32,7 +32,7 @@ void host_callback(Stream& stream, std::function<void()> function) {
     run_callback(owned.release());
     return;
   }
-  stream.command("host_callback", [&] {
+  stream.command("host_callback", [&](uint32_t) {
     const graft_status status =
         Driver::call_locked(slot, stream.handle(), &run_callback, owned.get());
     if (status == GRAFT_OK) static_cast<void>(owned.release());

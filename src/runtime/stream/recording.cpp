@@ -92,44 +92,28 @@ std::vector<Stream*> Recording::end() {
   return std::exchange(streams_, {});
 }
 
-void Recording::add_copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind, uint32_t tag) {
+void Recording::add(Command command) {
   const std::lock_guard lock(mutex_);
-  commands_.add_copy(to, from, bytes, kind, tag);
-}
-
-void Recording::add_fill(graft_address to, uint64_t bytes, const void* pattern,
-                         uint32_t pattern_bytes, uint32_t tag) {
-  const std::lock_guard lock(mutex_);
-  commands_.add_fill(to, bytes, pattern, pattern_bytes, tag);
-}
-
-void Recording::add_launch(graft_kernel kernel, const graft_launch& launch) {
-  const std::lock_guard lock(mutex_);
-  std::vector<Patch> patches;
-  for (uint32_t i = 0; i < launch.argument_count; ++i) {
-    const graft_argument& argument = launch.arguments[i];
-    if (argument.unused == 0) continue;
-    patches.push_back({i, static_cast<RandomPart>(argument.unused & 3),
-                       all_draws().get(argument.unused >> 2),
-                       argument.value & RecordedOffset::kBlocks});
+  std::shared_ptr<RecordedDraws> draws;
+  uint64_t offset = 0;
+  if (auto* launch = std::get_if<LaunchCommand>(&command); launch != nullptr && !launch->fixed()) {
+    offset = launch->launch.arguments[launch->state + 2].value;
+    if ((offset & RecordedOffset::kFlag) != 0) {
+      draws = all_draws().get(source_number(offset));
+    } else {
+      launch->state = LaunchArguments::kDrawsNothing;
+    }
   }
-  const size_t first = commands_.add_launch(kernel, launch);
-  for (Patch& patch : patches) {
-    patch.argument += first;
-    commands_.argument(patch.argument).unused = 0;
-    patches_.push_back(std::move(patch));
-  }
+  const Command& added = commands_.add(std::move(command));
+  if (draws == nullptr) return;
+  const auto& launch = std::get<LaunchCommand>(added);
+  patches_.push_back(
+      {&launch.kept[launch.state], std::move(draws), offset & RecordedOffset::kBlocks});
 }
 
-void Recording::add_library(LibraryCommand command) {
+void Recording::add(const CommandList::Check& check) {
   const std::lock_guard lock(mutex_);
-  commands_.add_library(std::move(command));
-}
-
-void Recording::add_check(Check check, void* context) {
-  const std::lock_guard lock(mutex_);
-  const std::pair entry{check, context};
-  if (std::ranges::find(checks_, entry) == checks_.end()) checks_.push_back(entry);
+  commands_.add(check);
 }
 
 void Recording::keep(std::shared_ptr<const void> owner) {
@@ -180,25 +164,32 @@ void Recording::patch_random() {
     source.draws->last = begin;
   }
   for (const Patch& patch : patches_) {
-    const RandomState state = all_draws().last(*patch.draws);
-    uint64_t& value = commands_.argument(patch.argument).value;
-    if (patch.part == RandomPart::kKeyLow) value = state.seed & 0xffffffffu;
-    if (patch.part == RandomPart::kKeyHigh) value = state.seed >> 32;
-    if (patch.part == RandomPart::kOffset) value = state.offset + patch.blocks;
+    const RandomState now = all_draws().last(*patch.draws);
+    patch.state[0].value = now.seed & 0xffffffffu;
+    patch.state[1].value = now.seed >> 32;
+    patch.state[2].value = now.offset + patch.blocks;
   }
 }
 
-graft_status Recording::run(const graft_driver_table& table, Stream& stream,
-                            std::string_view* out_slot) {
-  const std::lock_guard lock(mutex_);
-  if (std::ranges::find(replayed_on_, &stream) == replayed_on_.end()) {
-    replayed_on_.push_back(&stream);
-  }
-  patch_random();
-  return commands_.give(table, device_, stream.handle(), out_slot);
+void Recording::make_graphs() {
+  const std::lock_guard lock(replaying_);
+  commands_.make_graphs(device_);
 }
 
-std::string Recording::text() const {
+void Recording::replay(Stream& stream) {
+  stream.refuse_recording("replaying a graph");
+  const std::lock_guard replaying(replaying_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::find(replayed_on_, &stream) == replayed_on_.end()) {
+      replayed_on_.push_back(&stream);
+    }
+    patch_random();
+  }
+  stream.replay(commands_);
+}
+
+std::string Recording::text() {
   const std::lock_guard lock(mutex_);
   return commands_.text();
 }

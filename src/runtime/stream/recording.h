@@ -5,10 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "graft/driver.h"
@@ -54,23 +51,12 @@ struct RecordedOffset {
 // is gone. Any thread.
 GRAFT_EXPORT RandomState replayed_state(uint64_t offset);
 
-// What a recorded scalar argument stands for. On its way to a recording stream it is the lowest two
-// bits of graft_argument.unused, before the source's number; no driver sees it.
-enum class RandomPart : uint32_t { kNone, kKeyLow, kKeyHigh, kOffset };
-constexpr uint32_t random_mark(RandomPart part, uint64_t offset) {
-  const uint64_t source = (offset & ~RecordedOffset::kFlag) >> RecordedOffset::kSourceShift;
-  const bool recorded = (offset & RecordedOffset::kFlag) != 0;
-  return recorded ? static_cast<uint32_t>(source << 2) | static_cast<uint32_t>(part) : 0;
-}
-
 // A list of commands in the order of their calls, whichever streams took them: a replay gives them
 // all to one stream in that order, which every order between those streams allows. Made by
-// Stream::begin_recording. Append before the end, by the streams that record; run after it.
+// Stream::begin_recording. Append before the end, by the streams that record; replay after it.
 // Thread-safe.
 class GRAFT_EXPORT Recording {
  public:
-  using Check = void (*)(Stream& stream, void* context);
-
   // pool: the allocator's pool that the commands' memory comes from, which the recording keeps:
   // Allocator::retain_pool.
   Recording(Device& device, uint64_t pool);
@@ -83,13 +69,9 @@ class GRAFT_EXPORT Recording {
   size_t size() const;
   bool ended() const;
 
-  void add_copy(uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind, uint32_t tag);
-  void add_fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes,
-                uint32_t tag);
-  void add_launch(graft_kernel kernel, const graft_launch& launch);
-  void add_library(LibraryCommand command);
-  // Armed on the stream of every replay, as Stream::arm does.
-  void add_check(Check check, void* context);
+  // The state of a launch's generator may be a place that draw gave: each replay sets it anew.
+  void add(Command command);
+  void add(const CommandList::Check& check);
 
   // An offset for a kernel that draws blocks from source, which the recording keeps alive. Another
   // recording that uses it repeats the numbers of this one's last replay.
@@ -111,16 +93,16 @@ class GRAFT_EXPORT Recording {
   // Takes no more commands; gives the streams that joined.
   std::vector<Stream*> end();
 
-  // Gives the commands to the driver's stream until one is refused: its status, with the name of
-  // its slot. REQUIRES: ended. Called by Stream::replay under the stream's lock.
-  graft_status run(const graft_driver_table& table, Stream& stream, std::string_view* out_slot);
+  // After the end: gives the device commands that follow each other as one, where its driver has
+  // graphs.
+  void make_graphs();
 
-  std::span<const std::pair<Check, void*>> checks() const { return checks_; }
-  // Of one replay; after the end.
-  const CommandCounts& counts() const { return commands_.counts(); }
+  // Queues the commands with fresh random numbers: Stream::replay. REQUIRES: ended, and the stream
+  // is of the recording's device.
+  void replay(Stream& stream);
 
   // A line per command: its kind, its op and its figures. For reading, in no stable form.
-  std::string text() const;
+  std::string text();
 
  private:
   struct Source {
@@ -130,9 +112,9 @@ class GRAFT_EXPORT Recording {
     // Stands at offset from now on. Only places of this recording count as drawn.
     void move_to(uint64_t offset);
   };
+  // The arguments of a launch that a generator's state takes.
   struct Patch {
-    size_t argument;  // its place in commands_
-    RandomPart part;
+    graft_argument* state;  // LaunchArguments::state
     std::shared_ptr<RecordedDraws> draws;
     uint64_t blocks;
   };
@@ -143,14 +125,14 @@ class GRAFT_EXPORT Recording {
 
   Device& device_;
   const uint64_t pool_;
-  mutable std::mutex mutex_;  // guards what follows
+  std::mutex replaying_;  // orders replays, which change commands_; taken before a stream's lock
+  mutable std::mutex mutex_;  // guards what follows; after the end, commands_ for its readers
   bool ended_ = false;
   std::vector<Stream*> streams_;      // that record
   std::vector<Stream*> replayed_on_;  // whose commands may still use the memory
   CommandList commands_;
   std::vector<Source> sources_;
   std::vector<Patch> patches_;
-  std::vector<std::pair<Check, void*>> checks_;
   std::vector<std::shared_ptr<const void>> kept_;
 };
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <thread>
-#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/driver/bounded_wait.h"
@@ -56,103 +56,76 @@ void Stream::refused(std::unique_lock<std::mutex>& lock, graft_status status,
   __builtin_unreachable();
 }
 
-void Stream::copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind kind) {
-  const TracedCall traced(*this, current_tag(), {TracedKind::kCopy, bytes, kind});
+template <class Kind>
+void Stream::give(std::unique_lock<std::mutex>& lock, Kind& command) {
+  const graft_status status = command.give(table_, handle_);
+  if (writes_are_watched()) {
+    command.each_address([&](const uint64_t* address, bool written) {
+      if (written) note_write(device_, *address);
+    });
+  }
+  if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, command.slot());
+  ops_.add(command.tag());
+  command.count(counts_);
+}
+
+template <class Kind>
+void Stream::submit(Kind&& command) {
+  constexpr bool kKept = std::is_constructible_v<Command, Kind>;
+  const TracedCall traced(*this, command.tag(), command.traced());
+  command.tag() = traced.tag();
   std::unique_lock<std::mutex> lock(mutex_);
   refuse(device_);
-  if (recording_ != nullptr) {
-    if (bytes != 0) recording_->add_copy(to, from, bytes, kind, traced.tag());
-    return;
+  if constexpr (std::is_same_v<Kind, CopyCommand>) {
+    const bool tells = command.kind == GRAFT_DEVICE_TO_HOST && recording_ == nullptr;
+    if (tells && late_.any()) throw_kept(lock);
+    if (command.bytes == 0) return;
   }
-  if (kind == GRAFT_DEVICE_TO_HOST && late_.any()) throw_kept(lock);
-  if (bytes == 0) return;
-  const graft_status status = Driver::call_locked(table_.copy, handle_, to, from, bytes,
-                                                  static_cast<uint32_t>(kind), traced.tag());
-  if (status != GRAFT_OK) refused(lock, status, "copy");
-  ops_.add(traced.tag());
-  counts_.add_copy(bytes);
-  if (writes_are_watched() && kind != GRAFT_DEVICE_TO_HOST) note_write(device_, to);
-  if (CommandCapture* const capture = CommandCapture::current(*this)) {
-    if (kind != GRAFT_DEVICE_TO_DEVICE) capture->spoil();
-    capture->commands.add_copy(to, from, bytes, kind, traced.tag());
+  if constexpr (!kKept) {
+    refuse_recording(command.slot());
+  } else if (__builtin_expect(recording_ != nullptr, 0)) {
+    return recording_->add(std::move(command));
+  }
+  if constexpr (std::is_same_v<Kind, ReplayCommand>) {
+    if (!command.list.checks().empty()) check_ = command.list.checks().back();
+  }
+  give(lock, command);
+  if constexpr (kKept) {
+    if (CommandCapture* const capture = CommandCapture::current(*this)) {
+      capture->add(std::move(command));
+    }
   }
 }
+
+void Stream::copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind kind) {
+  submit(CopyCommand{to, from, bytes, kind});
+}
+
+void Stream::fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes) {
+  if (bytes != 0) submit(FillCommand{to, bytes, pattern, pattern_bytes});
+}
+
+void Stream::launch(graft_kernel kernel, uint64_t grid, const LaunchArguments& arguments,
+                    uint32_t group) {
+  submit(LaunchCommand(kernel, grid, arguments, group));
+}
+
+void Stream::execute(LibraryCommand command) { submit(std::move(command)); }
+void Stream::call(SlotCall call) { submit(std::move(call)); }
+void Stream::replay(CommandList& commands) { submit(ReplayCommand{commands}); }
 
 void Stream::peer_copy(graft_address to, Device& from_device, graft_address from, uint64_t bytes) {
   if (&from_device == &device_) return copy(to, from, bytes, GRAFT_DEVICE_TO_DEVICE);
   if (bytes == 0) return;
   if (table_.peer_copy != nullptr && &from_device.driver() == &device_.driver()) {
-    const TracedCall traced(*this, current_tag(), {TracedKind::kCopy, bytes});
-    command("peer_copy", [&] {
-      counts_.add_copy(bytes);
+    const auto slot = [&](uint32_t tag) {
       return Driver::call_locked(table_.peer_copy, handle_, to, from_device.handle(), from, bytes,
-                                 traced.tag());
-    });
-    if (writes_are_watched()) note_write(device_, to);
-    return;
+                                 tag);
+    };
+    return command("peer_copy", slot, {{TracedKind::kCopy, bytes}, to, bytes});
   }
   refuse_recording("a copy between devices without peer_copy");
   staged_copy(*this, to, from_device, from, bytes);
-}
-
-void Stream::fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes) {
-  if (bytes == 0) return;
-  const TracedCall traced(*this, current_tag(), {TracedKind::kFill, bytes});
-  std::unique_lock<std::mutex> lock(mutex_);
-  refuse(device_);
-  if (recording_ != nullptr) {
-    return recording_->add_fill(to, bytes, pattern, pattern_bytes, traced.tag());
-  }
-  const graft_status status =
-      Driver::call_locked(table_.fill, handle_, to, bytes, pattern, pattern_bytes, traced.tag());
-  if (status != GRAFT_OK) refused(lock, status, "fill");
-  ops_.add(traced.tag());
-  counts_.add_fill(bytes);
-  if (writes_are_watched()) note_write(device_, to);
-  if (CommandCapture* const capture = CommandCapture::current(*this)) {
-    capture->commands.add_fill(to, bytes, pattern, pattern_bytes, traced.tag());
-  }
-}
-
-void Stream::launch(graft_kernel kernel, const graft_launch& launch) {
-  graft_launch tagged = launch;
-  tagged.struct_size = sizeof(tagged);
-  const TracedCall traced(*this, tagged.tag == 0 ? current_tag() : tagged.tag,
-                          {TracedKind::kLaunch, 0, GRAFT_DEVICE_TO_DEVICE, kernel});
-  tagged.tag = traced.tag();
-  std::unique_lock<std::mutex> lock(mutex_);
-  refuse(device_);
-  if (__builtin_expect(recording_ != nullptr, 0)) return recording_->add_launch(kernel, tagged);
-  const graft_status status =
-      table_.kernel_launch == nullptr
-          ? GRAFT_UNSUPPORTED
-          : Driver::call_locked(table_.kernel_launch, handle_, kernel, &tagged);
-  if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, "kernel_launch");
-  ops_.add(tagged.tag);
-  counts_.add_launch();
-  if (writes_are_watched()) note_launch(device_, tagged);
-  if (CommandCapture* const capture = CommandCapture::current(*this)) {
-    capture->commands.add_launch(kernel, tagged);
-  }
-}
-
-void Stream::execute(LibraryCommand command) {
-  const TracedCall traced(*this, current_tag(), {});
-  command.execution.tag = traced.tag();
-  std::unique_lock<std::mutex> lock(mutex_);
-  refuse(device_);
-  if (__builtin_expect(recording_ != nullptr, 0)) {
-    return recording_->add_library(std::move(command));
-  }
-  const graft_status status =
-      Driver::call_locked(command.run, handle_, command.plan, &command.execution);
-  if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, "plan_execute");
-  ops_.add(command.execution.tag);
-  counts_.add_launch();
-  if (writes_are_watched()) note_write(device_, command.written);
-  if (CommandCapture* const capture = CommandCapture::current(*this)) {
-    capture->commands.add_library(std::move(command));
-  }
 }
 
 void Stream::wait(Event& event) {
@@ -163,16 +136,18 @@ void Stream::wait(Event& event) {
   if (!event.recorded()) return;
   const bool same_driver = &event.device().driver() == &device_.driver();
   if (table_.stream_wait_event == nullptr || !same_driver) return event.synchronize();
-  command("stream_wait_event",
-          [&] { return Driver::call_locked(table_.stream_wait_event, handle_, event.handle()); });
+  command("stream_wait_event", [&](uint32_t) {
+    return Driver::call_locked(table_.stream_wait_event, handle_, event.handle());
+  });
   if (Stream* other = event.stream()) concerns_.take_over(other->concerns_);
 }
 
 bool Stream::native_handle(uint64_t* out_handle) {
   if (table_.stream_native_handle == nullptr) return false;
   distrust_device(device_);
-  command("stream_native_handle",
-          [&] { return Driver::call_locked(table_.stream_native_handle, handle_, out_handle); });
+  command("stream_native_handle", [&](uint32_t) {
+    return Driver::call_locked(table_.stream_native_handle, handle_, out_handle);
+  });
   return true;
 }
 
@@ -200,12 +175,8 @@ void Stream::read(void* to, graft_address from, uint64_t bytes) {
       std::unique_lock<std::mutex> lock(mutex_);
       refuse(device_);
       if (late_.any()) throw_kept(lock);
-      const uint32_t tag = current_tag();
-      const graft_status status = Driver::call_locked(table_.copy, handle_, host, from, bytes,
-                                                      uint32_t{GRAFT_DEVICE_TO_HOST}, tag);
-      if (status != GRAFT_OK) refused(lock, status, "copy");
-      ops_.add(tag);
-      counts_.add_copy(bytes);
+      CopyCommand command{host, from, bytes, GRAFT_DEVICE_TO_HOST};
+      give(lock, command);
       finish_wait(lock, wait_.wait(lock));
     }
   } catch (...) {
@@ -287,11 +258,10 @@ void Stream::throw_kept(std::unique_lock<std::mutex>& lock) {
 void Stream::finish_wait(std::unique_lock<std::mutex>& lock, graft_status status) {
   if (status != GRAFT_OK) late_.keep(handle_, status);
   if (late_.any()) throw_kept(lock);
-  const Check check = std::exchange(check_, nullptr);
-  void* const context = check_context_;
+  const Check check = std::exchange(check_, {});
   lock.unlock();
   kept_memory_.release(ops_, mutex_);
-  if (check != nullptr) check(*this, context);
+  if (check.ask != nullptr) check.ask(*this, check.context);
   concerns_.ask();
 }
 
@@ -309,19 +279,11 @@ uint64_t Stream::mark(graft_event event) {
   return ops_.added();
 }
 
-void Stream::arm(Check check, void* context) {
+void Stream::arm(const Check& check) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (recording_ != nullptr) return recording_->add_check(check, context);
-  if (CommandCapture* const capture = CommandCapture::current(*this)) {
-    capture->checks.emplace_back(check, context);
-  }
+  if (recording_ != nullptr) return recording_->add(check);
+  if (CommandCapture* const capture = CommandCapture::current(*this)) capture->commands.add(check);
   check_ = check;
-  check_context_ = context;
-}
-
-// Each replaces the one before.
-void Stream::arm_last(std::span<const std::pair<Check, void*>> checks) {
-  if (!checks.empty()) std::tie(check_, check_context_) = checks.back();
 }
 
 void Stream::throw_recording(std::string_view what) const {
@@ -353,6 +315,7 @@ void Stream::end_recording() {
                 "No capture runs on this stream of " + device_.name() + ": begin one first.");
   }
   for (Stream* stream : recording->end()) stream->leave_recording();
+  recording->make_graphs();
 }
 
 void Stream::leave_recording() {
@@ -365,32 +328,6 @@ std::shared_ptr<Recording> Stream::recording() const {
   if (__builtin_expect(memory_pool() == 0, 1)) return nullptr;
   const std::lock_guard lock(mutex_);
   return recording_;
-}
-
-void Stream::replay(Recording& recording) {
-  refuse_recording("replaying a graph");
-  const TracedCall traced(*this, current_tag(), {TracedKind::kReplay});
-  std::unique_lock<std::mutex> lock(mutex_);
-  refuse(device_);
-  arm_last(recording.checks());
-  std::string_view slot;
-  const graft_status status = recording.run(table_, *this, &slot);
-  if (status != GRAFT_OK) refused(lock, status, slot);
-  ops_.add(traced.tag());
-  counts_.add(recording.counts());
-}
-
-void Stream::give(CommandList& commands, std::span<const std::pair<Check, void*>> checks) {
-  refuse_recording("replaying commands");
-  const TracedCall traced(*this, current_tag(), {TracedKind::kReplay});
-  std::unique_lock<std::mutex> lock(mutex_);
-  refuse(device_);
-  arm_last(checks);
-  std::string_view slot;
-  const graft_status status = commands.give(table_, device_, handle_, &slot);
-  if (status != GRAFT_OK) refused(lock, status, slot);
-  ops_.add(traced.tag());
-  counts_.add(commands.counts());
 }
 
 }  // namespace graft

@@ -6,16 +6,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string_view>
-#include <utility>
-#include <vector>
+#include <type_traits>
 
 #include "graft/driver.h"
 #include "runtime/driver/error.h"
 #include "runtime/driver/export.h"
 #include "runtime/driver/library.h"
-#include "runtime/driver/op_tag.h"
+#include "runtime/stream/command.h"
 #include "runtime/stream/command_capture.h"
 #include "runtime/stream/command_counts.h"
 #include "runtime/stream/command_list.h"
@@ -71,35 +69,29 @@ class GRAFT_EXPORT Stream {
   // Queues a fill of bytes with a pattern of 1, 2, 4, 8 or 16 bytes, read during the call.
   void fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes);
 
-  // Queues a kernel over grid work-items, in groups of one (the form of CPU-like devices). The
-  // arguments are read during the call. Throws UNSUPPORTED when the driver runs no kernels.
-  void launch(graft_kernel kernel, uint64_t grid, std::span<const graft_argument> arguments) {
-    graft_launch one{};
-    one.grid[0] = grid;
-    one.grid[1] = one.grid[2] = 1;
-    one.group[0] = one.group[1] = one.group[2] = 1;
-    one.argument_count = static_cast<uint32_t>(arguments.size());
-    one.arguments = arguments.data();
-    launch(kernel, one);
-  }
+  // Queues a kernel over a grid of groups of `group` work-items each (1: the form of CPU-like
+  // devices). The arguments are read during the call. Throws UNSUPPORTED when the driver runs no
+  // kernels.
+  void launch(graft_kernel kernel, uint64_t grid, const LaunchArguments& arguments,
+              uint32_t group = 1);
 
-  // As above in full. A tag of 0 is replaced by the calling thread's.
-  void launch(graft_kernel kernel, const graft_launch& launch);
-
-  // Queues a call of a plan, with the tag of what the thread works on.
+  // Queues a call of a plan.
   void execute(LibraryCommand command);
 
-  // Calls slot() under the stream's lock and throws Error with what unless it returns OK. For
-  // slots of extensions that take a stream. Not possible while the stream records.
+  // Queues what slot(tag) does: a call of another slot that takes a stream, under the stream's
+  // lock. Throws Error with what unless it returns OK, and while the stream records.
   template <class Slot>
-  void command(std::string_view what, Slot&& slot) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    refuse_unusable();
-    refuse_recording(what);
-    const graft_status status = slot();
-    if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, what);
-    ops_.add(current_tag());
+  void command(std::string_view what, Slot&& slot, const SlotCall::Effects& effects = {}) {
+    const auto call_slot = [](void* given, uint32_t tag) -> graft_status {
+      return (*static_cast<std::remove_reference_t<Slot>*>(given))(tag);
+    };
+    call({what, const_cast<void*>(static_cast<const void*>(&slot)), call_slot, effects});
   }
+
+  // Queues the commands of a list, and arms its checks, as the calls that they come from did.
+  // Those before one that the driver refuses (which throws Error) are queued. Throws Error
+  // INVALID_ARGUMENT while the stream records.
+  void replay(CommandList& commands);
 
   // Blocks until every command so far is done, then throws what failed, if anything did.
   void synchronize();
@@ -150,11 +142,11 @@ class GRAFT_EXPORT Stream {
     return wait_.too_long(commands);
   }
 
-  // Runs check(*this, context) once after the next successful synchronize (or idle query), outside
-  // the lock; what it throws goes to the caller. Arming again before that replaces it. For records
-  // in device memory that kernels write (kernels/launch/error_record.h).
-  using Check = void (*)(Stream& stream, void* context);
-  void arm(Check check, void* context);
+  // Runs check.ask(*this, check.context) once after the next successful synchronize (or idle
+  // query), outside the lock; what it throws goes to the caller. Arming again before that replaces
+  // it. For records in device memory that kernels write (kernels/launch/error_record.h).
+  using Check = CommandList::Check;
+  void arm(const Check& check);
 
   // Asked after every wait for this stream, or for a mark in it, that found no late error; streams
   // that wait for a mark in this one take the questions over. They throw Error.
@@ -186,14 +178,6 @@ class GRAFT_EXPORT Stream {
     CommandCapture::spoil_current();
   }
 
-  // Queues a recording's commands, with fresh random numbers. Those before one that the driver
-  // refuses (which throws Error) are queued. REQUIRES: recorded on this device, and ended.
-  void replay(Recording& recording);
-
-  // Queues the commands of a list, and arms the checks, as the calls that they come from did.
-  // Those before one that the driver refuses (which throws Error) are queued.
-  void give(CommandList& commands, std::span<const std::pair<Check, void*>> checks);
-
   // For process exit, when no command is taken: waits as long as patience lasts and drops what
   // failed. Whether the commands are done. After a wait that ended early it only looks. Throws what
   // the interrupt check throws.
@@ -207,17 +191,27 @@ class GRAFT_EXPORT Stream {
   void keep_late(graft_status status) noexcept;
 
   // Takes no lock; a moment's figures.
-  CommandCounts counts() const { return counts_.read(); }
+  CommandCounts counts() const {
+    CommandCounts now;
+    now.add(counts_);
+    return now;
+  }
 
  private:
   void refuse_unusable() const;
   [[noreturn]] void throw_recording(std::string_view what) const;
   void leave_recording();
+  void call(SlotCall call);
   [[noreturn]] void refused(std::unique_lock<std::mutex>& lock, graft_status status,
                             std::string_view what);
   void wait_and_finish();
+  // The one way in, for each kind of command.h: order, errors, trace, epochs, counts, recording and
+  // capture.
+  template <class Kind>
+  void submit(Kind&& command);
   // REQUIRES for all below: mutex_ is held.
-  void arm_last(std::span<const std::pair<Check, void*>> checks);
+  template <class Kind>
+  void give(std::unique_lock<std::mutex>& lock, Kind& command);
   [[noreturn]] void throw_kept(std::unique_lock<std::mutex>& lock);
   void finish_wait(std::unique_lock<std::mutex>& lock, graft_status status);
 
@@ -234,8 +228,7 @@ class GRAFT_EXPORT Stream {
   CommandWait wait_;
   LateErrors late_;
   KeptMemory kept_memory_;
-  Check check_ = nullptr;
-  void* check_context_ = nullptr;
+  Check check_;  // the last that was armed; none without ask
   std::shared_ptr<Recording> recording_;
   std::atomic<uint64_t> memory_pool_{0};  // of recording_
 };

@@ -60,7 +60,7 @@ class Graph final : public at::GraphImplInterface {
   void replay() override {
     Recording& recording = ended();
     translate([&] {
-      current_stream(static_cast<c10::DeviceIndex>(recording.device().index())).replay(recording);
+      recording.replay(current_stream(static_cast<c10::DeviceIndex>(recording.device().index())));
     });
   }
 

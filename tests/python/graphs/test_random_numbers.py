@@ -32,6 +32,24 @@ def test_random_numbers_are_those_of_eager_replay_by_replay():
     assert torch.equal(numbers, again)
 
 
+def test_draws_stand_between_graphs_of_the_driver(module):
+    x = torch.linspace(0, 1, 1000, device=DEVICE)
+
+    def work():
+        return (nn.functional.dropout((x * 2).sin(), 0.5).cumsum(0) + x).sqrt()
+
+    torch.manual_seed(5)
+    eager = [work() for _ in range(3)]
+    graph, y = captured(DEVICE, work)
+    torch.manual_seed(5)
+    before = module.statistics()
+    for expected in eager:
+        graph.replay()
+        assert torch.equal(y, expected)
+    made = {key: number - before[key] for key, number in module.statistics().items()}
+    assert (made["graphs"], made["launches"]) == (6, 3)
+
+
 def test_a_generator_of_ones_own_is_used_and_advances():
     generator = torch.Generator(DEVICE).manual_seed(5)
     expected = [torch.rand(7, device=DEVICE, generator=generator) for _ in range(2)]

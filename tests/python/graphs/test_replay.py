@@ -21,6 +21,18 @@ def test_replay_runs_what_was_captured_on_the_inputs_of_the_moment():
         assert y.item() == 1000 * (2 * value + 1)
 
 
+def test_the_driver_takes_the_commands_in_one_call(module):
+    x = torch.ones(1000, device=DEVICE)
+    graph, y = captured(DEVICE, lambda: (x.cumsum(0) * 2).sqrt().sum())
+    expected = (x.cumsum(0) * 2).sqrt().sum()
+    before = module.statistics()
+    graph.replay()
+    made = {key: number - before[key] for key, number in module.statistics().items()}
+    assert (made["graphs"], made["launches"]) == (1, 0)
+    assert made["launches_in_graphs"] >= 4
+    assert torch.equal(y, expected)
+
+
 def test_a_training_step_replays_as_eager():
     def model():
         torch.manual_seed(3)

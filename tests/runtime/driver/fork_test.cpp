@@ -70,7 +70,7 @@ TEST(ForkTest, ChildDoesNotWaitForAThreadOfTheParent) {
   Stream& stream = device.default_stream();
   Block* block = device.allocator().allocate(100, stream);
   bool right = false;
-  stream.command("hold the lock of the stream", [&] {
+  stream.command("hold the lock of the stream", [&](uint32_t) {
     right = in_child([&] {
       device.allocator().free(block);
       return !fake::error_of([&] { device.refuse_unusable(); }).empty();

@@ -12,6 +12,7 @@
 #include "runtime/stream/device.h"
 #include "runtime/stream/recording.h"
 #include "tests/runtime/driver/fake_driver.h"
+#include "tests/runtime/driver/fake_graphs.h"
 
 namespace graft {
 namespace {
@@ -85,7 +86,7 @@ TEST_F(WriteEpochsTest, ReplaysCountAndCapturesDoNot) {
     stream_.end_recording();
   }));
   const uint64_t before = watched_->epoch();
-  stream_.replay(*recording);
+  recording->replay(stream_);
   EXPECT_EQ(watched_->epoch(), before + 2);
 }
 
@@ -95,13 +96,36 @@ TEST_F(WriteEpochsTest, ReplayOfALibrarysPlanWritesItsResult) {
   const auto replayed = [&](graft_address written) {
     const auto recording = std::make_shared<Recording>(device(), 1);
     stream_.begin_recording(recording);
-    command.written = written;
-    recording->add_library(command);
+    command.execution.tensors[2] = written;
+    recording->add(command);
     stream_.end_recording();
-    return counts([&] { stream_.replay(*recording); });
+    return counts([&] { recording->replay(stream_); });
   };
   EXPECT_TRUE(replayed(ours_->address));
   EXPECT_FALSE(replayed(other_->address));
+}
+
+TEST(WriteEpochsGraphsTest, ReplayOfADriversGraphWritesWhatItsCommandsWrite) {
+  fake::Fake fake;
+  fake::add_graphs();
+  Device& device = fake.open();
+  Block* const block = device.allocator().allocate(2 * kBytes, device.default_stream());
+  const graft_address ours = block->address + kBytes, other = block->address;
+  CommandList list;
+  for (const graft_address to : {1000, 2000}) list.add(FillCommand{to, 4, "abcd", 4});
+  EXPECT_TRUE(list.make_relative([](size_t i, graft_address) {
+    return std::optional(graft_place{0, static_cast<uint32_t>(i), 0});
+  }));
+  list.make_graphs(device);
+  const auto watched = watch_writes(device, ours, kBytes);
+  for (const auto& [to, writes] : {std::pair(ours, 1u), std::pair(other, 0u)}) {
+    const uint64_t before = watched->epoch();
+    list.move_to(std::array{other, to});
+    device.default_stream().replay(list);
+    EXPECT_EQ(watched->epoch() - before, writes);
+  }
+  EXPECT_EQ(fake::graphs().launches, 2);
+  device.allocator().free(block);
 }
 
 TEST_F(WriteEpochsTest, WatchersOfOneAllocationShareItsEpoch) {

@@ -60,7 +60,7 @@ TEST_F(CommandCaptureTest, CommandsRunAndAreNoted) {
   EXPECT_EQ(list.counts().fills, 1u);
   fill(to, 0);
   const uint64_t copies = stream_.counts().copies;
-  stream_.give(list, {});
+  stream_.replay(list);
   EXPECT_EQ(stream_.counts().copies, copies + 1);
   EXPECT_EQ(number(to), 7u);
 }
@@ -68,24 +68,24 @@ TEST_F(CommandCaptureTest, CommandsRunAndAreNoted) {
 TEST_F(CommandCaptureTest, ListsMoveToOtherMemory) {
   CommandList list, more;
   const uint32_t seven = 7;
-  list.add_fill(1004, 4, &seven, 4, 0);
-  more.add_copy(2000, 1004, 4, GRAFT_DEVICE_TO_DEVICE, 0);
+  list.add(FillCommand{1004, 4, &seven, 4});
+  more.add(CopyCommand{2000, 1004, 4, GRAFT_DEVICE_TO_DEVICE});
   list.append(std::move(more));
-  const auto locate = [](size_t command, graft_address address) -> std::optional<RelativeAddress> {
-    if (address < 2000) return RelativeAddress{0, address - 1000};
-    if (command == 1) return RelativeAddress{1, address - 2000};
+  const auto locate = [](size_t command, graft_address address) -> std::optional<graft_place> {
+    if (address < 2000) return graft_place{address - 1000, 0, 0};
+    if (command == 1) return graft_place{address - 2000, 1, 0};
     return std::nullopt;
   };
   EXPECT_TRUE(list.make_relative(locate));
   for (Block* to : {blocks_[1], blocks_[2]}) {
     const graft_address bases[] = {blocks_[0]->address, to->address};
     list.move_to(bases);
-    stream_.give(list, {});
+    stream_.replay(list);
     EXPECT_EQ(number(to->address), 7u);
   }
   EXPECT_EQ(number(blocks_[0]->address + 4), 7u);
   CommandList unknown;
-  unknown.add_fill(2000, 4, &seven, 4, 0);
+  unknown.add(FillCommand{2000, 4, &seven, 4});
   EXPECT_FALSE(unknown.make_relative(locate));
 }
 
@@ -139,17 +139,17 @@ TEST_F(CommandCaptureTest, OtherThreadsAreNotNoted) {
 
 TEST_F(CommandCaptureTest, ChecksAreArmedWithTheCommands) {
   int asked = 0;
-  const Stream::Check check = [](Stream&, void* context) { ++*static_cast<int*>(context); };
-  std::vector<std::pair<Stream::Check, void*>> checks;
+  const auto check = [](Stream&, void* context) { ++*static_cast<int*>(context); };
+  CommandList list;
   {
     CommandCapture capture(stream_);
-    stream_.arm(check, &asked);
-    checks = capture.checks;
+    for (int i = 0; i < 2; ++i) stream_.arm({check, &asked});
+    list = std::move(capture.commands);
   }
+  EXPECT_EQ(list.checks().size(), 1u);
   stream_.synchronize();
   EXPECT_EQ(asked, 1);
-  CommandList none;
-  stream_.give(none, checks);
+  stream_.replay(list);
   stream_.synchronize();
   EXPECT_EQ(asked, 2);
 }
@@ -157,10 +157,10 @@ TEST_F(CommandCaptureTest, ChecksAreArmedWithTheCommands) {
 TEST_F(CommandCaptureTest, ARefusedCommandThrowsAndTheStreamGoesOn) {
   CommandList list;
   const uint32_t seven = 7;
-  list.add_fill(blocks_[0]->address, 4, &seven, 4, 0);
+  list.add(FillCommand{blocks_[0]->address, 4, &seven, 4});
   controls().fail_now = GRAFT_INTERNAL;
-  EXPECT_NE(error_of([&] { stream_.give(list, {}); }), "");
-  stream_.give(list, {});
+  EXPECT_NE(error_of([&] { stream_.replay(list); }), "");
+  stream_.replay(list);
   EXPECT_EQ(number(blocks_[0]->address), 7u);
 }
 

@@ -155,7 +155,7 @@ TEST_F(CommandTraceTest, ReplaysAreTracedAndWhatTheyRunBelongsToThem) {
   }
   stream.end_recording();
   push_correlation(Correlation::kOp, 9);
-  stream.replay(*recording);
+  recording->replay(stream);
   pop_correlation(Correlation::kOp);
   emit(stream, op_tag("aten::relu"), 10, 20, nullptr);
   const auto found = take_traced_commands();

@@ -12,6 +12,7 @@
 #include "runtime/stream/event.h"
 #include "runtime/stream/host_callback.h"
 #include "tests/runtime/driver/fake_driver.h"
+#include "tests/runtime/driver/fake_graphs.h"
 
 namespace graft {
 namespace {
@@ -54,11 +55,11 @@ TEST_F(RecordingTest, CommandsRunAtTheReplayAlone) {
   const auto recording = record([&] { write(7); });
   EXPECT_EQ(number(), 0u);
   EXPECT_EQ(stream_.counts().fills, fills);
-  stream_.replay(*recording);
+  recording->replay(stream_);
   EXPECT_EQ(number(), 7u);
   EXPECT_EQ(stream_.counts().fills, fills + 1);
   write(1);
-  stream_.replay(*recording);
+  recording->replay(stream_);
   EXPECT_EQ(number(), 7u);
   EXPECT_EQ(recording->size(), 1u);
 }
@@ -72,7 +73,7 @@ TEST_F(RecordingTest, WaitingIsRefusedUntilTheEnd) {
     EXPECT_TRUE(has(error_of([&] { device().synchronize(); }), "captures a graph"));
     const auto another = std::make_shared<Recording>(device(), 2);
     EXPECT_TRUE(has(error_of([&] { stream_.begin_recording(another); }), "another capture"));
-    EXPECT_TRUE(has(error_of([&] { stream_.replay(*another); }), "captures a graph"));
+    EXPECT_TRUE(has(error_of([&] { another->replay(stream_); }), "captures a graph"));
   });
   stream_.synchronize();
   EXPECT_TRUE(has(error_of([&] { stream_.end_recording(); }), "No capture runs on this stream"));
@@ -93,7 +94,7 @@ TEST_F(RecordingTest, StreamsThatWaitForAMarkJoin) {
     EXPECT_TRUE(has(error_of([&] { joined.synchronize(); }), "so the host cannot wait for it"));
   });
   EXPECT_EQ(other.recording(), nullptr);
-  stream_.replay(*recording);
+  recording->replay(stream_);
   EXPECT_EQ(number(), value);
   stream_.wait(joined);
   joined.record(stream_);
@@ -110,31 +111,165 @@ class Counter final : public RandomSource {
   uint64_t next_ = 100;
 };
 
-graft_argument scalar(RandomPart part, uint64_t offset) {
-  return {GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, random_mark(part, offset), offset, 8};
+// A launch that draws numbers from offset on, behind an argument that stays.
+void launch_drawing(Stream& stream, uint64_t offset) {
+  graft_argument arguments[4] = {};
+  for (graft_argument& one : arguments) one = {GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, 1, 8};
+  arguments[3].value = offset;
+  stream.launch(nullptr, 1, {arguments, 1});
+}
+// The offsets of the launches so far.
+std::vector<uint64_t> offsets() {
+  std::vector<uint64_t> found;
+  for (size_t i = 3; i < controls().arguments.size(); i += 4) {
+    found.push_back(controls().arguments[i].value);
+  }
+  return found;
 }
 
 TEST_F(RecordingTest, RandomNumbersAreDrawnByEachReplay) {
   const auto source = std::make_shared<Counter>();
   const auto recording = record([&] {
     for (const uint64_t blocks : {3, 4}) {
-      const uint64_t offset = stream_.recording()->draw(source, blocks);
-      const graft_argument arguments[] = {scalar(RandomPart::kKeyLow, offset),
-                                          scalar(RandomPart::kKeyHigh, offset),
-                                          scalar(RandomPart::kOffset, offset)};
-      stream_.launch(nullptr, 1, arguments);
+      launch_drawing(stream_, stream_.recording()->draw(source, blocks));
     }
   });
   for (const uint64_t base : {100, 107}) {
     controls().arguments.clear();
-    stream_.replay(*recording);
+    recording->replay(stream_);
     std::vector<uint64_t> values;
     for (const graft_argument& argument : controls().arguments) {
       EXPECT_EQ(argument.unused, 0u);
       values.push_back(argument.value);
     }
-    EXPECT_EQ(values, (std::vector<uint64_t>{3, 5, base, 3, 5, base + 3}));
+    EXPECT_EQ(values, (std::vector<uint64_t>{1, 3, 5, base, 1, 3, 5, base + 3}));
   }
+}
+
+// On a driver that has graphs.
+class RecordingGraphsTest : public testing::Test {
+ protected:
+  RecordingGraphsTest() {
+    fake::add_graphs();
+    stream_ = &fake_.open().default_stream();
+    for (Block*& block : blocks_) block = device().allocator().allocate(4, *stream_);
+  }
+  ~RecordingGraphsTest() override {
+    for (Block* block : blocks_) device().allocator().free(block);
+  }
+
+  Device& device() { return stream_->device(); }
+  graft_address at(size_t block) { return blocks_[block]->address; }
+  void fill(size_t block, uint32_t value) { stream_->fill(at(block), 4, &value, 4); }
+  void copy(size_t to, size_t from) { stream_->copy(at(to), at(from), 4, GRAFT_DEVICE_TO_DEVICE); }
+  uint32_t number(size_t block) {
+    uint32_t value = 0;
+    stream_->read(&value, at(block), sizeof value);
+    return value;
+  }
+  void launch(uint64_t value) {
+    const graft_argument argument = {GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, value, 8};
+    stream_->launch(reinterpret_cast<graft_kernel>(this), 1, std::span(&argument, 1));
+  }
+  template <class Work>
+  std::shared_ptr<Recording> record(Work work) {
+    auto recording = std::make_shared<Recording>(device(), 1);
+    stream_->begin_recording(recording);
+    work();
+    stream_->end_recording();
+    return recording;
+  }
+
+  fake::Fake fake_;
+  Stream* stream_ = nullptr;
+  Block* blocks_[2];
+};
+
+TEST_F(RecordingGraphsTest, TheDriverTakesAUsersGraphInOneCall) {
+  auto recording = record([&] {
+    fill(0, 7);
+    launch(5);
+    copy(1, 0);
+  });
+  EXPECT_EQ(fake::graphs().made, std::vector<size_t>{3});
+  const CommandCounts before = stream_->counts();
+  for (int i = 0; i < 2; ++i) {
+    fill(0, 1), fill(1, 1);
+    recording->replay(*stream_);
+    EXPECT_EQ(number(1), 7u);
+  }
+  const CommandCounts after = stream_->counts();
+  EXPECT_EQ(fake::graphs().launches, 2);
+  EXPECT_EQ(after.graphs - before.graphs, 2u);
+  EXPECT_EQ(after.in_graphs - before.in_graphs, 2u);
+  EXPECT_EQ(after.launches - before.launches, 0u);
+  EXPECT_EQ(after.fills - before.fills, 6u);
+  EXPECT_EQ(after.copies - before.copies, 4u);
+  recording.reset();
+  EXPECT_EQ(fake::graphs().live, 0);
+}
+
+TEST_F(RecordingGraphsTest, WhatTheDriverMakesNoGraphOfIsQueuedOneByOne) {
+  fake::graphs().refuses = GRAFT_UNSUPPORTED;
+  const auto recording = record([&] {
+    fill(0, 7);
+    copy(1, 0);
+    launch(5);
+  });
+  const CommandCounts before = stream_->counts();
+  recording->replay(*stream_);
+  EXPECT_EQ(number(1), 7u);
+  EXPECT_EQ(stream_->counts().launches - before.launches, 1u);
+  EXPECT_EQ(stream_->counts().graphs, before.graphs);
+  EXPECT_EQ(fake::graphs().launches, 0);
+}
+
+// A launch that draws has other arguments in each replay, and graphs know no copies of the host.
+TEST_F(RecordingGraphsTest, CommandsThatChangeStandBetweenGraphs) {
+  const auto source = std::make_shared<Counter>();
+  uint32_t host = 3;
+  const auto recording = record([&] {
+    fill(0, 7);
+    copy(1, 0);
+    launch_drawing(*stream_, stream_->recording()->draw(source, 2));
+    launch(5);
+    launch(6);
+    stream_->copy(at(0), reinterpret_cast<uintptr_t>(&host), 4, GRAFT_HOST_TO_DEVICE);
+    launch_drawing(*stream_, 55);  // the same numbers in each replay
+    launch(8);
+    copy(1, 0);
+  });
+  EXPECT_EQ(fake::graphs().made, (std::vector<size_t>{2, 2, 3}));
+  for (const uint64_t base : {100, 102}) {
+    controls().arguments.clear();
+    host += 10;
+    recording->replay(*stream_);
+    EXPECT_EQ(number(1), host);
+    std::vector<uint64_t> values;
+    for (const graft_argument& argument : controls().arguments) values.push_back(argument.value);
+    EXPECT_EQ(values, (std::vector<uint64_t>{1, 3, 5, base, 5, 6, 1, 1, 1, 55, 8}));
+  }
+}
+
+TEST_F(RecordingGraphsTest, ALateErrorNamesTheOperatorInTheGraph) {
+  const auto recording = record([&] {
+    const OpScope scope("aten::fill_");
+    fill(0, 7), fill(1, 8);
+  });
+  controls().fail_late = GRAFT_INTERNAL;
+  recording->replay(*stream_);
+  EXPECT_TRUE(has(error_of([&] { stream_->synchronize(); }), "aten::fill_ failed on graft:0"));
+  recording->replay(*stream_);
+  EXPECT_EQ(number(1), 8u);
+}
+
+TEST_F(RecordingGraphsTest, ARefusedGraphThrowsAndTheStreamGoesOn) {
+  const auto recording = record([&] { fill(0, 7), copy(1, 0); });
+  controls().fail_now = GRAFT_IO;
+  EXPECT_TRUE(
+      has(error_of([&] { recording->replay(*stream_); }), "graph_launch failed on graft:0"));
+  recording->replay(*stream_);
+  EXPECT_EQ(number(1), 7u);
 }
 
 TEST_F(RecordingTest, AnotherRecordingRepeatsTheLastReplaysNumbers) {
@@ -144,36 +279,26 @@ TEST_F(RecordingTest, AnotherRecordingRepeatsTheLastReplaysNumbers) {
     stream_.recording()->draw(source, 2);
     offset = stream_.recording()->draw(source, 5);
   });
-  const auto second = record(
-      [&] {
-        const graft_argument argument = scalar(RandomPart::kOffset, offset);
-        stream_.launch(nullptr, 1, {&argument, 1});
-      },
-      2);
+  const auto second = record([&] { launch_drawing(stream_, offset); }, 2);
   EXPECT_TRUE(has(error_of([&] { replayed_state(offset); }),
                   "was not replayed, and this backward pass needs them"));
-  EXPECT_TRUE(has(error_of([&] { stream_.replay(*second); }),
+  EXPECT_TRUE(has(error_of([&] { second->replay(stream_); }),
                   "was not replayed, and this backward pass needs them"));
   for (const uint64_t base : {100, 107}) {
-    stream_.replay(*first);
+    first->replay(stream_);
     controls().arguments.clear();
-    for (int i = 0; i < 2; ++i) stream_.replay(*second);
-    ASSERT_EQ(controls().arguments.size(), 2u);
-    for (const graft_argument& argument : controls().arguments) {
-      EXPECT_EQ(argument.value, base + 2);
-    }
+    for (int i = 0; i < 2; ++i) second->replay(stream_);
+    EXPECT_EQ(offsets(), (std::vector<uint64_t>{base + 2, base + 2}));
     EXPECT_EQ(replayed_state(offset).offset, base + 2);
   }
   first.reset();
-  stream_.replay(*second);  // keeps what it repeats
+  second->replay(stream_);  // keeps what it repeats
 }
 
 TEST_F(RecordingTest, DrawsThatAreRewoundRepeatTheirNumbers) {
   const auto source = std::make_shared<Counter>();
   const auto launch = [&](uint64_t blocks) {
-    const graft_argument argument =
-        scalar(RandomPart::kOffset, stream_.recording()->draw(source, blocks));
-    stream_.launch(nullptr, 1, {&argument, 1});
+    launch_drawing(stream_, stream_.recording()->draw(source, blocks));
   };
   const auto rewind = [&](uint64_t to) { stream_.recording()->rewind(source, to); };
   const auto place = [&] { return stream_.recording()->draw(source, 0); };
@@ -192,10 +317,8 @@ TEST_F(RecordingTest, DrawsThatAreRewoundRepeatTheirNumbers) {
   });
   for (const uint64_t base : {100, 109}) {
     controls().arguments.clear();
-    stream_.replay(*recording);
-    std::vector<uint64_t> values;
-    for (const graft_argument& argument : controls().arguments) values.push_back(argument.value);
-    EXPECT_EQ(values, (std::vector<uint64_t>{base, base + 3, base + 3, 55, 56, base + 7}));
+    recording->replay(stream_);
+    EXPECT_EQ(offsets(), (std::vector<uint64_t>{base, base + 3, base + 3, 55, 56, base + 7}));
   }
 }
 
@@ -206,16 +329,13 @@ TEST_F(RecordingTest, DrawsAtAPlaceOfAnotherRecordingRepeatItsLastReplay) {
   const auto second = record(
       [&] {
         stream_.recording()->rewind(source, begin);
-        const graft_argument argument =
-            scalar(RandomPart::kOffset, stream_.recording()->draw(source, 2));
-        stream_.launch(nullptr, 1, {&argument, 1});
+        launch_drawing(stream_, stream_.recording()->draw(source, 2));
       },
       2);
-  for (int i = 0; i < 2; ++i) stream_.replay(*first);
+  for (int i = 0; i < 2; ++i) first->replay(stream_);
   controls().arguments.clear();
-  stream_.replay(*second);
-  ASSERT_EQ(controls().arguments.size(), 1u);
-  EXPECT_EQ(controls().arguments[0].value, 102u);
+  second->replay(stream_);
+  EXPECT_EQ(offsets(), (std::vector<uint64_t>{102}));
   EXPECT_EQ(source->advance(0).offset, 104u);
   record([&] { gone = stream_.recording()->draw(std::make_shared<Counter>(), 1); }, 3);
   record(
@@ -231,7 +351,7 @@ TEST_F(RecordingTest, ItsEndWaitsForReplaysOnEveryStream) {
     auto recording = record([&] { write(7); });
     write(0);
     controls().hold = true;
-    other.replay(*recording);
+    recording->replay(other);
     if (records) other.begin_recording(std::make_shared<Recording>(device(), 2));
     recording.reset();
     uint32_t value = 0;
@@ -246,7 +366,7 @@ TEST_F(RecordingTest, WhatIsKeptLivesAsLongAsTheRecording) {
   auto owner = std::make_shared<int>(1);
   const std::weak_ptr<int> kept = owner;
   auto recording = record([&] { stream_.recording()->keep(std::move(owner)); });
-  stream_.replay(*recording);
+  recording->replay(stream_);
   EXPECT_FALSE(kept.expired());
   recording.reset();
   EXPECT_TRUE(kept.expired());
@@ -256,10 +376,7 @@ TEST_F(RecordingTest, NumbersOfARecordingThatIsGoneAreRefused) {
   uint64_t offset = 0;
   record([&] { offset = stream_.recording()->draw(std::make_shared<Counter>(), 1); });
   EXPECT_TRUE(has(error_of([&] { replayed_state(offset); }), "is gone"));
-  record([&] {
-    const graft_argument argument = scalar(RandomPart::kOffset, offset);
-    EXPECT_TRUE(has(error_of([&] { stream_.launch(nullptr, 1, {&argument, 1}); }), "is gone"));
-  });
+  record([&] { EXPECT_TRUE(has(error_of([&] { launch_drawing(stream_, offset); }), "is gone")); });
 }
 
 TEST_F(RecordingTest, AnEventDoesNotKeepARecording) {
@@ -277,19 +394,20 @@ TEST_F(RecordingTest, AnEventDoesNotKeepARecording) {
 TEST_F(RecordingTest, ARefusedCommandThrowsAndTheStreamGoesOn) {
   const auto recording = record([&] { write(7); });
   controls().fail_now = GRAFT_IO;
-  EXPECT_TRUE(has(error_of([&] { stream_.replay(*recording); }), "fill failed on graft:0"));
-  stream_.replay(*recording);
+  EXPECT_TRUE(has(error_of([&] { recording->replay(stream_); }), "fill failed on graft:0"));
+  recording->replay(stream_);
   EXPECT_EQ(number(), 7u);
 }
 
 TEST_F(RecordingTest, ChecksAreArmedByEachReplay) {
   int calls = 0;
-  const auto recording = record(
-      [&] { stream_.arm([](Stream&, void* count) { ++*static_cast<int*>(count); }, &calls); });
+  const auto recording = record([&] {
+    stream_.arm({[](Stream&, void* count) { ++*static_cast<int*>(count); }, &calls});
+  });
   stream_.synchronize();
   EXPECT_EQ(calls, 0);
   for (int i = 1; i <= 2; ++i) {
-    stream_.replay(*recording);
+    recording->replay(stream_);
     stream_.synchronize();
     EXPECT_EQ(calls, i);
   }
@@ -375,7 +493,7 @@ TEST_F(RecordingTest, StreamsRecordSideBySide) {
     stream.begin_recording(recording);
     for (uint32_t i = 0; i < 200; ++i) stream.fill(to, sizeof i, &i, sizeof i);
     stream.end_recording();
-    for (int i = 0; i < 20; ++i) stream.replay(*recording);
+    for (int i = 0; i < 20; ++i) recording->replay(stream);
   };
   std::thread thread([&] { fill(other, block->address, 8); });
   fill(stream_, block_->address, 9);

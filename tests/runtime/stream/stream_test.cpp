@@ -223,12 +223,12 @@ TEST_F(StreamTest, PeerCopyGoesThroughTheHost) {
 TEST_F(StreamTest, ArmedCheckRunsOnceAndMayThrow) {
   Stream& stream = fake_.open().default_stream();
   int calls = 0;
-  const Stream::Check check = [](Stream& checked, void* context) {
+  const auto check = [](Stream& checked, void* context) {
     ++*static_cast<int*>(context);
     checked.synchronize();  // the lock is free
     throw Error(GRAFT_INVALID_ARGUMENT, "index 7 is out of range");
   };
-  stream.arm(check, &calls);
+  stream.arm({check, &calls});
   EXPECT_EQ(error_of([&] { stream.synchronize(); }), "index 7 is out of range");
   EXPECT_EQ(error_of([&] { stream.synchronize(); }), "");
   EXPECT_EQ(calls, 1);
