@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -100,7 +101,12 @@ class GRAFT_EXPORT CommandList {
 
 // For a stream (command.h): all commands of a list. No list keeps it.
 struct ReplayCommand {
+  // Called under the stream's lock: sets what differs from replay to replay. The list is given
+  // under the lock that it returns.
+  using Before = std::function<std::unique_lock<std::mutex>()>;
+
   CommandList& list;
+  Before before;
   uint32_t op = current_tag();
   std::string_view called = "replaying a graph";
 
@@ -108,6 +114,7 @@ struct ReplayCommand {
   std::string_view slot() const { return called; }
   TracedCall::What traced() const { return {TracedKind::kReplay}; }
   graft_status give(const graft_driver_table& table, graft_stream stream) {
+    const auto lock = before ? before() : std::unique_lock<std::mutex>();
     return list.give(table, stream, &called);
   }
   void count(auto& counts) const { counts.add(list.counts()); }

@@ -172,21 +172,19 @@ void Recording::patch_random() {
 }
 
 void Recording::make_graphs() {
-  const std::lock_guard lock(replaying_);
+  const std::lock_guard lock(mutex_);
   commands_.make_graphs(device_);
 }
 
 void Recording::replay(Stream& stream) {
-  stream.refuse_recording("replaying a graph");
-  const std::lock_guard replaying(replaying_);
-  {
-    const std::lock_guard lock(mutex_);
+  stream.replay(commands_, [this, &stream] {
+    std::unique_lock lock(mutex_);
     if (std::ranges::find(replayed_on_, &stream) == replayed_on_.end()) {
       replayed_on_.push_back(&stream);
     }
     patch_random();
-  }
-  stream.replay(commands_);
+    return lock;
+  });
 }
 
 std::string Recording::text() {

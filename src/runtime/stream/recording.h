@@ -125,8 +125,7 @@ class GRAFT_EXPORT Recording {
 
   Device& device_;
   const uint64_t pool_;
-  std::mutex replaying_;  // orders replays, which change commands_; taken before a stream's lock
-  mutable std::mutex mutex_;  // guards what follows; after the end, commands_ for its readers
+  mutable std::mutex mutex_;  // guards what follows
   bool ended_ = false;
   std::vector<Stream*> streams_;      // that record
   std::vector<Stream*> replayed_on_;  // whose commands may still use the memory

@@ -112,7 +112,9 @@ void Stream::launch(graft_kernel kernel, uint64_t grid, const LaunchArguments& a
 
 void Stream::execute(LibraryCommand command) { submit(std::move(command)); }
 void Stream::call(SlotCall call) { submit(std::move(call)); }
-void Stream::replay(CommandList& commands) { submit(ReplayCommand{commands}); }
+void Stream::replay(CommandList& commands, ReplayCommand::Before before) {
+  submit(ReplayCommand{commands, std::move(before)});
+}
 
 void Stream::peer_copy(graft_address to, Device& from_device, graft_address from, uint64_t bytes) {
   if (&from_device == &device_) return copy(to, from, bytes, GRAFT_DEVICE_TO_DEVICE);

@@ -90,8 +90,8 @@ class GRAFT_EXPORT Stream {
 
   // Queues the commands of a list, and arms its checks, as the calls that they come from did.
   // Those before one that the driver refuses (which throws Error) are queued. Throws Error
-  // INVALID_ARGUMENT while the stream records.
-  void replay(CommandList& commands);
+  // INVALID_ARGUMENT while the stream records, and what before throws.
+  void replay(CommandList& commands, ReplayCommand::Before before = {});
 
   // Blocks until every command so far is done, then throws what failed, if anything did.
   void synchronize();
