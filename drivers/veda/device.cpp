@@ -21,10 +21,6 @@ std::string graft_device_s::reason() const {
   return reason_;
 }
 
-graft::veda::Lane& graft_device_s::next_lane() {
-  return lanes[streams_.fetch_add(1, std::memory_order_relaxed) % lanes.size()];
-}
-
 namespace graft::veda {
 namespace {
 
@@ -64,11 +60,8 @@ Called make_context(graft_device device) {
 Called prepare(graft_device device) {
   const Current current(device->context);
   if (!current.called().ok()) return current.called();
-  int streams = 0;
-  Called called = GRAFT_VEDA_CALL(CtxStreamCnt, &streams);
-  if (called.ok() && streams < 1) called.result = VEDA_ERROR_UNKNOWN_STREAM;
+  Called called = device->lanes.open(device);
   if (!called.ok()) return called;
-  for (int i = 0; i < streams; ++i) device->lanes.emplace_back(device, i);
   // One allocation before Graft's first, also because a context that was reset gives index 0 once.
   for (int i = 0; i < 2 && VEDA_GET_IDX(device->scratch) == 0; ++i) {
     called = GRAFT_VEDA_CALL(MemAlloc, &device->scratch, kScratchBytes);
@@ -82,7 +75,7 @@ Called prepare(graft_device device) {
 
 void close(graft_device device) {
   if (device->context != nullptr && !device->is_borrowed) veda().CtxDestroy(device->context);
-  device->lanes.clear();  // whose abandoned commands hold things of VEDA's
+  device->lanes.clear();
   leave();
 }
 

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <string>
 
@@ -20,19 +19,16 @@ struct graft_device_s {
   // Loses the device for good; the first reason stays. Thread-safe, as the next.
   void lose(const std::string& reason);
   std::string reason() const;
-  // The lane for one more stream.
-  graft::veda::Lane& next_lane();
 
   const graft::veda::Listed& listed;
   VEDAcontext context = nullptr;
-  bool is_borrowed = false;             // others of the process made the context
-  std::deque<graft::veda::Lane> lanes;  // one in OMP mode, one for each core in SCALAR mode
-  VEDAdeviceptr scratch = nullptr;      // 8 bytes, for asking whether the device answers
+  bool is_borrowed = false;  // others of the process made the context
+  graft::veda::Lanes lanes;
+  VEDAdeviceptr scratch = nullptr;  // 8 bytes, for asking whether the device answers
   graft::veda::Memory memory;
 
  private:
   std::atomic<bool> lost_{false};
-  std::atomic<uint32_t> streams_{0};
   mutable std::mutex mutex_;
   std::string reason_;  // guarded by mutex_
 };

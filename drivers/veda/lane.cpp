@@ -1,4 +1,4 @@
-// drivers/veda/lane.cpp: one of VEDA's streams, on which Graft's streams take turns.
+// drivers/veda/lane.cpp: VEDA's streams of a device, on which Graft's streams take turns.
 #include "lane.h"
 
 #include "device.h"
@@ -50,8 +50,20 @@ graft_status Lane::failed(const Called& called, const std::string& what, graft_s
   return fail(status, text);
 }
 
+Called Lanes::open(graft_device device) {
+  int streams = 0;
+  Called called = GRAFT_VEDA_CALL(CtxStreamCnt, &streams);
+  if (called.ok() && streams < 1) called.result = VEDA_ERROR_UNKNOWN_STREAM;
+  for (int i = 0; called.ok() && i < streams; ++i) lanes_.emplace_back(device, i);
+  return called;
+}
+
+Lane& Lanes::next() {
+  return lanes_[streams_.fetch_add(1, std::memory_order_relaxed) % lanes_.size()];
+}
+
 Turn::Turn(graft_device device)
-    : lane_(device->lanes.front()), lock_(lane_.mutex), current_(device->context) {}
+    : lane_(device->lanes.first()), lock_(lane_.mutex), current_(device->context) {}
 
 graft_status Turn::status() {
   if (current_.called().ok()) return check_device(lane_.device);

@@ -1,8 +1,11 @@
-// drivers/veda/lane.h: one of VEDA's streams, on which Graft's streams take turns.
+// drivers/veda/lane.h: VEDA's streams of a device, on which Graft's streams take turns.
 #ifndef GRAFT_DRIVERS_VEDA_LANE_H_
 #define GRAFT_DRIVERS_VEDA_LANE_H_
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -40,6 +43,25 @@ class Lane {
 
  private:
   bool answers();
+};
+
+// A device's lanes: one in OMP mode, one for each core in SCALAR mode.
+class Lanes {
+ public:
+  // Makes one of each stream that VEDA has. REQUIRES: the device's context is current.
+  Called open(graft_device device);
+
+  // The lane of one more stream of Graft's; lanes take turns. Any thread.
+  Lane& next();
+
+  Lane& first() { return lanes_.front(); }
+
+  // Drops what abandoned commands hold of VEDA's.
+  void clear() { lanes_.clear(); }
+
+ private:
+  std::deque<Lane> lanes_;
+  std::atomic<uint32_t> streams_{0};
 };
 
 // A call's turn on the device's first lane, with its context: for what waits at the call itself.

@@ -124,7 +124,7 @@ Queue::Batch Queue::take_work() {
 
 void Queue::run(Batch& batch) {
   const graft_device other = batch.front()->other_device();
-  Lane* second = other != nullptr ? &other->lanes.front() : nullptr;
+  Lane* second = other != nullptr ? &other->lanes.first() : nullptr;
   if (second == nullptr || second == &lane_) {
     std::lock_guard lock(lane_.mutex);
     run_locked(batch);

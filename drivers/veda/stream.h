@@ -8,7 +8,7 @@
 
 // Calls on one stream are serialised by the caller (driver.h, rule 4).
 struct graft_stream_s {
-  explicit graft_stream_s(graft_device device) : device(device), queue(device->next_lane()) {}
+  explicit graft_stream_s(graft_device device) : device(device), queue(device->lanes.next()) {}
 
   const graft_device device;
   graft::veda::Queue queue;

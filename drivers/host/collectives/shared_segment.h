@@ -8,7 +8,7 @@
 #include <string>
 
 #include "graft/driver.h"
-#include "process.h"
+#include "process_identity.h"
 
 namespace graft::host {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "graft/driver_command.h"
+#include "graft/driver_compiler.h"
 #include "processor.h"
 #include "settings.h"
 

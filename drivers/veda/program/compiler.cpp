@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graft/driver_blob.h"
-#include "graft/driver_command.h"
+#include "graft/driver_compiler.h"
 #include "program/entry.h"
 #include "settings.h"
 

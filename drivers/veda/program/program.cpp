@@ -6,7 +6,7 @@
 
 #include "device.h"
 #include "graft/driver_blob.h"
-#include "graft/driver_command.h"
+#include "graft/driver_compiler.h"
 #include "graft/driver_slot.h"
 #include "program/compiler.h"
 #include "program/entry.h"

@@ -4,7 +4,7 @@
 
 #include "codegen/cache/program_cache.h"
 #include "kernels/index/index.h"
-#include "kernels/launch/tensor_group.h"
+#include "kernels/launch/list_launch.h"
 #include "kernels/move/copy.h"
 #include "kernels/tensor/raw_dtype.h"
 #include "runtime/driver/error.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "codegen/cache/program_cache.h"
-#include "kernels/launch/tensor_group.h"
+#include "kernels/launch/list_launch.h"
 #include "kernels/pointwise/kernel.h"
 #include "kernels/pointwise/pointwise.h"
 #include "runtime/driver/error.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "codegen/cache/program_cache.h"
-#include "kernels/launch/tensor_group.h"
+#include "kernels/launch/list_launch.h"
 #include "kernels/launch/workspace.h"
 #include "runtime/driver/error.h"
 

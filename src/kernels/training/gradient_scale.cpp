@@ -3,7 +3,7 @@
 #include "kernels/training/gradient_scale.h"
 
 #include "codegen/cache/program_cache.h"
-#include "kernels/launch/tensor_group.h"
+#include "kernels/launch/list_launch.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
 

@@ -2,7 +2,7 @@
 #include "kernels/training/optimizer.h"
 
 #include "codegen/cache/program_cache.h"
-#include "kernels/launch/tensor_group.h"
+#include "kernels/launch/list_launch.h"
 #include "kernels/training/optimizer_kernel.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "codegen/ir/ir.h"
-#include "kernels/launch/tensor_group.h"
+#include "kernels/launch/list_launch.h"
 #include "kernels/training/optimizer.h"
 
 namespace graft {
@@ -16,7 +16,7 @@ struct OptimizerNumbers {
   double values[kOptimizerNumbers];
 };
 
-// The order of its parameters: the lists (tensor_group.h) of parameters, gradients, states, then
+// The order of its parameters: the lists (list_launch.h) of parameters, gradients, states, then
 // steps where the rule counts them; rate tensor, gradient scale, found_inf where given; the numbers
 // of optimizer_numbers() as float64; what GroupShare declares.
 struct OptimizerKernel {

@@ -13,7 +13,7 @@
 #include "runtime/memory/write_epochs.h"
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
-#include "runtime/stream/staged_copy.h"
+#include "runtime/stream/peer_copy.h"
 
 namespace graft {
 namespace {
@@ -127,7 +127,7 @@ void Stream::peer_copy(graft_address to, Device& from_device, graft_address from
     return command("peer_copy", slot, {{TracedKind::kCopy, bytes}, to, bytes});
   }
   refuse_recording("a copy between devices without peer_copy");
-  staged_copy(*this, to, from_device, from, bytes);
+  copy_through_host(*this, to, from_device, from, bytes);
 }
 
 void Stream::wait(Event& event) {

@@ -1,4 +1,4 @@
-// src/kernels/launch/tensor_group.h: one launch for several flat tensors of any lengths.
+// src/kernels/launch/list_launch.h: one launch for several flat tensors of any lengths.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// drivers/host/process.h: tells whether another process still runs.
-#ifndef GRAFT_DRIVERS_HOST_PROCESS_H_
-#define GRAFT_DRIVERS_HOST_PROCESS_H_
+// drivers/host/process_identity.h: tells whether another process still runs.
+#ifndef GRAFT_DRIVERS_HOST_PROCESS_IDENTITY_H_
+#define GRAFT_DRIVERS_HOST_PROCESS_IDENTITY_H_
 
 #include <cstdint>
 
@@ -21,4 +21,4 @@ bool has_ended(const ProcessIdentity& process);
 
 }  // namespace graft::host
 
-#endif  // GRAFT_DRIVERS_HOST_PROCESS_H_
+#endif  // GRAFT_DRIVERS_HOST_PROCESS_IDENTITY_H_

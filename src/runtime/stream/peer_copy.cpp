@@ -1,5 +1,5 @@
-// src/runtime/stream/staged_copy.cpp: copies between devices through host memory.
-#include "runtime/stream/staged_copy.h"
+// src/runtime/stream/peer_copy.cpp: copies between devices through host memory.
+#include "runtime/stream/peer_copy.h"
 
 #include <algorithm>
 #include <memory>
@@ -15,8 +15,8 @@ constexpr uint64_t kStagedBytes = 16 << 20;
 
 }  // namespace
 
-void staged_copy(Stream& stream, graft_address to, Device& from_device, graft_address from,
-                 uint64_t bytes) {
+void copy_through_host(Stream& stream, graft_address to, Device& from_device, graft_address from,
+                       uint64_t bytes) {
   stream.synchronize();
   Stream& other = from_device.stream_from_pool(0);
   PinnedAllocator& staging = stream.device().pinned_allocator();

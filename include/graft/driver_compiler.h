@@ -1,4 +1,4 @@
-// include/graft/driver_command.h: runs a vendor's compiler as a command, for drivers written in
+// include/graft/driver_compiler.h: runs a vendor's compiler as a command, for drivers written in
 // C++; optional, inline only.
 //
 //   graft::TemporaryFolder folder("graft-compile");
@@ -23,8 +23,8 @@
 //   if (result == -ETIMEDOUT) return fail(GRAFT_UNSUPPORTED, "cc hangs: repair it");
 //
 // All functions are safe for several threads and processes. They throw std::bad_alloc only.
-#ifndef GRAFT_DRIVER_COMMAND_H_
-#define GRAFT_DRIVER_COMMAND_H_
+#ifndef GRAFT_DRIVER_COMPILER_H_
+#define GRAFT_DRIVER_COMPILER_H_
 
 #include <fcntl.h>
 #include <signal.h>
@@ -210,4 +210,4 @@ inline bool disk_is_full(std::string_view log) {
 
 #pragma GCC visibility pop
 
-#endif  // GRAFT_DRIVER_COMMAND_H_
+#endif  // GRAFT_DRIVER_COMPILER_H_

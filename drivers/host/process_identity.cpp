@@ -1,5 +1,5 @@
-// drivers/host/process.cpp: tells whether another process still runs.
-#include "process.h"
+// drivers/host/process_identity.cpp: tells whether another process still runs.
+#include "process_identity.h"
 
 #include <signal.h>
 #include <sys/stat.h>
