@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runtime/driver/fork.h"
-#include "runtime/memory/write_epochs.h"
 #include "runtime/stream/device.h"
 
 namespace graft {
@@ -63,6 +62,7 @@ std::vector<std::vector<graft_place>> CommandList::places() {
 }
 
 void CommandList::make_graphs(const Device& device) {
+  if (forked_child() || !device.usable()) return;
   table_ = device.driver().extension<graft_graphs_table>();
   if (table_ == nullptr) return;
   const std::vector<std::vector<graft_place>> places = this->places();
