@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/convolution/patch_sums.h"
+#include "kernels/convolution/grouped_convolution.h"
 #include "kernels/move/fill.h"
 #include "kernels/move/staging.h"
 #include "runtime/driver/dtype.h"

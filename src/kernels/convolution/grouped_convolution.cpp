@@ -1,6 +1,6 @@
-// src/kernels/convolution/patch_sums.cpp: the sums over patches taken directly, for channels in
-// small groups.
-#include "kernels/convolution/patch_sums.h"
+// src/kernels/convolution/grouped_convolution.cpp: the sums over patches taken directly, for
+// channels in small groups.
+#include "kernels/convolution/grouped_convolution.h"
 
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"

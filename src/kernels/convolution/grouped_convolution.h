@@ -1,5 +1,5 @@
-// src/kernels/convolution/patch_sums.h: the sums over patches taken directly, for channels in small
-// groups.
+// src/kernels/convolution/grouped_convolution.h: the sums over patches taken directly, for channels
+// in small groups.
 #pragma once
 
 #include "kernels/convolution/patch_geometry.h"
