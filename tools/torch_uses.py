@@ -31,7 +31,7 @@ TABLES = (
 _USED = re.compile(r"\bat::native::(\w+(?:::\w+)*)")
 _CALLED = re.compile(r"\bat::_ops::(\w+)")
 _CUSTOM = re.compile(r'CustomOp<\s*"([\w:]+)"(?:,\s*"(\w+)")?>')
-_STUB = re.compile(r'"(\w+_stub)"')
+_STUB = re.compile(r"\b(\w+_stub)\b")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:.*\\\n)*.*$", re.MULTILINE)
 
 

@@ -110,7 +110,10 @@ void Stream::launch(graft_kernel kernel, uint64_t grid, const LaunchArguments& a
   submit(LaunchCommand(kernel, grid, arguments, group));
 }
 
-void Stream::execute(LibraryCommand command) { submit(std::move(command)); }
+void Stream::execute(LibraryCommand command) {
+  command.tag() = current_tag();
+  submit(std::move(command));
+}
 void Stream::call(SlotCall call) { submit(std::move(call)); }
 void Stream::replay(CommandList& commands, ReplayCommand::Before before) {
   submit(ReplayCommand{commands, std::move(before)});

@@ -108,6 +108,25 @@ TEST_F(CommandTraceTest, EventsTimeTheCommandsOfADriverWithoutTheTable) {
   EXPECT_NE(found[2].returned_ns, 0);
 }
 
+TEST_F(CommandTraceTest, EachKindOfCommandHasItsOperator) {
+  Stream& stream = open();
+  trace_commands();
+  {
+    const OpScope scope("aten::addmm");
+    const uint32_t zero = 0;
+    stream.copy(reinterpret_cast<uintptr_t>(&other_), reinterpret_cast<uintptr_t>(&word_), 4,
+                GRAFT_HOST_TO_DEVICE);
+    stream.fill(reinterpret_cast<uintptr_t>(&other_), 4, &zero, 4);
+    stream.launch(kernel(), 8, {});
+    LibraryCommand command;
+    command.run = [](graft_stream, graft_plan, const graft_execution*) { return GRAFT_OK; };
+    stream.execute(std::move(command));
+  }
+  const auto found = take_traced_commands();
+  ASSERT_EQ(found.size(), 4u);
+  for (const TracedCommand& one : found) EXPECT_EQ(op_name(one.tag), "aten::addmm");
+}
+
 TEST_F(CommandTraceTest, TheDriverTellsByTag) {
   Stream& stream = open_with_profiler();
   trace_commands();
