@@ -38,8 +38,14 @@ TEST(ForkTest, ChildDoesNothingToTheDriver) {
     ++slot_calls;
     return delete device, GRAFT_OK;
   };
+  fake::table().extension = [](const char*, uint32_t, const void**) {
+    ++slot_calls;
+    return GRAFT_NOT_FOUND;
+  };
   Device& device = fake.open();
   Stream& stream = device.default_stream();
+  Stream& recording = device.stream_from_pool(0);
+  recording.begin_recording(std::make_shared<Recording>(device, 1));
   Block* block = device.allocator().allocate(100, stream);
   PinnedBlock* pinned = device.pinned_allocator().allocate(100);
   auto event = std::make_unique<Event>(device, false);
@@ -50,6 +56,7 @@ TEST(ForkTest, ChildDoesNothingToTheDriver) {
     bool right = forked_child() && fake::has(text, "Cannot re-initialize Graft in forked");
     right &= fake::error_of([&] { stream.launch(nullptr, 1, {}); }) == text;
     right &= fake::error_of([&] { device.synchronize(); }) == text;
+    recording.end_recording();
     event.reset();
     device.allocator().free(block);
     device.pinned_allocator().free(pinned);
@@ -60,6 +67,7 @@ TEST(ForkTest, ChildDoesNothingToTheDriver) {
     return right && slot_calls == 0;
   }));
   EXPECT_FALSE(forked_child());
+  recording.end_recording();
   device.allocator().free(block);
   device.pinned_allocator().free(pinned);
 }
