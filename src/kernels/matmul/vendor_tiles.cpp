@@ -1,4 +1,5 @@
-// src/kernels/matmul/vendor_tiles.cpp: the tiles of products before anything is measured, by vendor.
+// src/kernels/matmul/vendor_tiles.cpp: the tiles of products before anything is measured, by
+// vendor.
 #include "kernels/matmul/vendor_tiles.h"
 
 #include <algorithm>

@@ -70,7 +70,7 @@ void Stream::give(std::unique_lock<std::mutex>& lock, Kind& command) {
 }
 
 template <class Kind>
-void Stream::submit(Kind&& command) {
+void Stream::submit(Kind command) {
   constexpr bool kKept = std::is_constructible_v<Command, Kind>;
   const TracedCall traced(*this, command.tag(), command.traced());
   command.tag() = traced.tag();
@@ -114,7 +114,7 @@ void Stream::execute(LibraryCommand command) {
   command.tag() = current_tag();
   submit(std::move(command));
 }
-void Stream::call(SlotCall call) { submit(std::move(call)); }
+void Stream::call(SlotCall call) { submit(call); }
 void Stream::replay(CommandList& commands, ReplayCommand::Before before) {
   submit(ReplayCommand{commands, std::move(before)});
 }
