@@ -1,17 +1,15 @@
 // tests/drivers/check/table_cases.cpp: the table, the devices and their properties.
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "check/cases.h"
 
 DRIVER_CASE(table_is_complete, "table: every required slot is there", "", kLoaded) {
-#define GRAFT_IS_REQUIRED_REQUIRED true
-#define GRAFT_IS_REQUIRED_OPTIONAL false
-#define GRAFT_REQUIRE(presence, name, parameters)                                 \
-  session.require(!GRAFT_IS_REQUIRED_##presence || session.table.name != nullptr, \
-                  "the required slot " #name " is NULL");
-  GRAFT_DRIVER_SLOTS(GRAFT_REQUIRE)
-#undef GRAFT_REQUIRE
+  const std::string missing =
+      graft::missing_slots(graft::table_facts<graft_driver_table>.slots,
+                           &session.table.device_count, session.table.slot_count);
+  session.require(missing.empty(), "the table lacks required slots: " + missing);
   session.require(session.table.name != nullptr && session.table.name[0] != '\0',
                   "the driver has no name");
 }
