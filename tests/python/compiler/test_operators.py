@@ -119,9 +119,10 @@ def _written() -> list[str]:
 def test_arguments_have_atens_names_places_and_defaults() -> None:
     checked = 0
     for text in _written():
-        stem, overload, listed = re.fullmatch(r"(\w+)\.(\w+)(?:\((.*)\))?", text).groups()
+        name, _, listed = text.rstrip(")").partition("(")
+        stem, _, overload = name.partition(".")
         schema = inside.operator_schema(getattr(getattr(torch.ops.aten, stem), overload)).arguments
-        for place, one in enumerate((listed or "").split(",")):
+        for place, one in enumerate(listed.split(",")):
             name, equals, default = re.sub(r"^\d:", "", one).partition("=")
             if not name:
                 continue
