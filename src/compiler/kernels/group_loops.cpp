@@ -10,17 +10,16 @@ namespace graft::compiler {
 
 namespace {
 
-// Strides along the domain; of a reduction's result without the reduced dimensions, along the rest.
-std::vector<Size> spread(const Graph& graph, ValueId value, const Loops& loops) {
+// Strides along the domain; of what a reduction of the group gives without the reduced dimensions,
+// along the rest.
+std::vector<Size> spread(const Graph& graph, ValueId value, const Loops& loops, bool made) {
   const TensorType& type = graph.values[value].type;
   std::vector<Size> strides(loops.domain.size(), Size());
-  const NodeId maker = graph.values[value].node;
   LastReduction reduction;
-  const bool dropped = loops.reduced > 0 && maker != kNone &&
-                       last_reduction(graph, graph.nodes[maker], &reduction) && !reduction.keeps &&
-                       type.sizes.size() + loops.reduced == loops.domain.size();
-  const size_t rank = loops.domain.size();
-  const size_t shift = dropped ? 0 : rank - type.sizes.size();
+  const bool dropped = made &&
+                       last_reduction(graph, graph.nodes[graph.values[value].node], &reduction) &&
+                       !reduction.keeps;
+  const size_t shift = dropped ? 0 : loops.domain.size() - type.sizes.size();
   for (size_t i = 0; i < type.sizes.size(); ++i) {
     if (!type.sizes[i].is(1)) strides[i + shift] = type.strides[i];
   }
@@ -108,11 +107,11 @@ std::optional<GroupLoops> group_loops(const Graph& graph, const Effects& effects
   loops.sizes = domain->domain;
   loops.reduces = domain->reduced > 0;
   for (ValueId value : edges.outputs) {
-    loops.tensors.push_back({value, true, spread(graph, value, *domain)});
+    loops.tensors.push_back({value, true, spread(graph, value, *domain, true)});
   }
   for (ValueId value : edges.inputs) {
     if (is_number(graph.values[value])) continue;
-    loops.tensors.push_back({value, false, spread(graph, value, *domain)});
+    loops.tensors.push_back({value, false, spread(graph, value, *domain, false)});
   }
   const size_t kept = loops.sizes.size() - domain->reduced;
   if (!loops.tensors.empty() && !loops.reduces) sort_loops(graph, &loops, kept);

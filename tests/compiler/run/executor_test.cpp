@@ -101,6 +101,16 @@ TEST(Executor, SoftmaxAndMeansAreOneKernel) {
   }
 }
 
+// A row's sum is as wide as the other group's rows are many.
+TEST(Executor, ResultsOfAnotherGroupsReduction) {
+  const Graph graph = compiled(
+      "input %x: float32[5, 8] activation\ninput %y: float32[8, 3] activation\n"
+      "node %r: float32[8] = aten.sum.dim_IntList(%y, [-1])\n"
+      "node %a: float32[5, 8] = aten.add.Tensor(%x, %r)\n"
+      "node %m: float32[5] = aten.amax.default(%a, [-1])\noutput %m\n");
+  EXPECT_EQ(differs(graph, random_inputs(graph, 1)), "");
+}
+
 TEST(Executor, ExternalNodesWritesAndScalars) {
   const Graph graph = compiled(
       "input %x: float32[4, 8] activation\ninput %w: float32[8, 8] parameter\n"
