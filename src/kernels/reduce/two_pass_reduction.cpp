@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "kernels/launch/kernel_slots.h"
 #include "kernels/launch/workspace.h"
 #include "runtime/driver/dtype.h"
 
@@ -22,28 +23,17 @@ TensorView line(graft_address address, graft_dtype dtype, int64_t count) {
   return view;
 }
 
-// Kernels by stages and what they are specialised on. A thread's own: a hit takes no lock.
 graft_kernel find_kernel(Device& device, const TwoStage& stages, FoldStage stage, FoldForm form,
                          bool unit) {
-  struct Slot {
-    uint64_t number;
-    const Device* device;
-    graft_kernel kernel;
-  };
-  constexpr size_t kSlots = 64;
-  static thread_local constinit Slot slots[kSlots] = {};
+  static thread_local constinit KernelSlots<1, 6> slots;
   uint64_t number = static_cast<uint64_t>(stages.family);
   for (const int part :
        {stages.kind, static_cast<int>(stages.output), static_cast<int>(stages.input), stages.option,
         static_cast<int>(stage), static_cast<int>(form), static_cast<int>(unit)}) {
     number = number << 8 | static_cast<uint8_t>(part);
   }
-  Slot& slot = slots[number * 0x9e3779b97f4a7c15u >> 58];
-  if (slot.number != number || slot.device != &device) {
-    const graft_kernel kernel = fold_kernel(device, stages.program(stage), form, unit);
-    slot = {number, &device, kernel};
-  }
-  return slot.kernel;
+  return slots.get(device, {number},
+                   [&] { return fold_kernel(device, stages.program(stage), form, unit); });
 }
 
 void launch_stage(Stream& stream, const TwoStage& stages, FoldStage stage, const FoldCall& call) {
