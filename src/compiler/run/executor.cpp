@@ -63,7 +63,7 @@ class Executor::Frame {
       const bool sized = std::ranges::find(sized_constants_, id) != sized_constants_.end();
       if (own && !sized) host_.release(places_[id].address, stream_);
     }
-    for (const SizedRun& run : sizes_) release_constants(run);
+    for (const auto& [symbols, run] : sizes_) release_constants(run);
   }
 
   void run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
@@ -167,8 +167,9 @@ class Executor::Frame {
 
   void resize() {
     now_ = nullptr;
-    SizedRun* run = sizes_.find(symbols_.values());
-    if (run == nullptr) run = add_size();
+    const std::vector<int64_t> symbols(symbols_.values().begin(), symbols_.values().end());
+    SizedRun* run = sizes_.find(symbols);
+    if (run == nullptr) run = add_size(symbols);
     for (ValueId id = 0; id < places_.size(); ++id) places_[id].offset = run->offsets[id];
     for (size_t i = 0; i < run->constants.size(); ++i) {
       places_[sized_constants_[i]].address = run->constants[i];
@@ -176,7 +177,7 @@ class Executor::Frame {
     now_ = run;
   }
 
-  SizedRun* add_size() {
+  SizedRun* add_size(const std::vector<int64_t>& symbols) {
     SizedRun run = sized_run(graph_, places_, plan_, step_memory_, symbols_);
     run.whole.end = steps_.size();
     if (run.given_bytes >= kWorthGiving) cut_into_stretches(&run, {});
@@ -186,11 +187,10 @@ class Executor::Frame {
       release_constants(run);
       throw;
     }
-    std::list<SizedRun> dropped;
-    SizedRun& kept = sizes_.add(std::move(run), &dropped);
-    for (const SizedRun& old : dropped) {
-      release_constants(old);
-      if (prepared_for_ == &old) prepared_for_ = nullptr;
+    SizedRun& kept = sizes_.add(symbols, std::move(run));
+    if (sizes_.size() > kKeptSizes) {
+      release_constants(sizes_.drop_oldest());
+      prepared_for_ = nullptr;
     }
     return &kept;
   }

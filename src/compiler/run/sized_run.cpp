@@ -16,7 +16,6 @@ constexpr uint64_t kAlignment = 64;
 SizedRun sized_run(const Graph& graph, const ValuePlaces& places, const MemoryPlan& plan,
                    const StepMemory& memory, const SymbolValues& symbols) {
   SizedRun run;
-  run.symbols.assign(symbols.values().begin(), symbols.values().end());
   run.views.resize(graph.values.size());
   run.offsets.resize(graph.values.size());
   for (ValueId id = 0; id < graph.values.size(); ++id) {
@@ -37,20 +36,6 @@ SizedRun sized_run(const Graph& graph, const ValuePlaces& places, const MemoryPl
     run.given_bytes += static_cast<uint64_t>(std::max<int64_t>(symbols.at(bytes), 0));
   }
   return run;
-}
-
-SizedRun* SizedRuns::find(std::span<const int64_t> symbols) {
-  const auto found = std::ranges::find_if(
-      runs_, [&](const SizedRun& run) { return std::ranges::equal(run.symbols, symbols); });
-  if (found == runs_.end()) return nullptr;
-  runs_.splice(runs_.begin(), runs_, found);
-  return &*found;
-}
-
-SizedRun& SizedRuns::add(SizedRun run, std::list<SizedRun>* out_dropped) {
-  runs_.push_front(std::move(run));
-  if (runs_.size() > kKept) out_dropped->splice(out_dropped->begin(), runs_, --runs_.end());
-  return runs_.front();
 }
 
 }  // namespace graft::compiler

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
-#include <span>
 #include <vector>
 
 #include "compiler/plan/memory_plan.h"
@@ -11,11 +9,11 @@
 #include "compiler/run/replay_segment.h"
 #include "compiler/run/symbol_values.h"
 #include "compiler/run/value_places.h"
+#include "kernels/launch/recent.h"
 
 namespace graft::compiler {
 
 struct SizedRun {
-  std::vector<int64_t> symbols;          // the values of the graph's
   std::vector<TensorView> views;         // by value; their addresses are the last run's
   std::vector<uint64_t> offsets;         // by value: bytes from its base's first
   std::vector<graft_address> constants;  // of those whose sizes are symbols
@@ -30,23 +28,8 @@ struct SizedRun {
 SizedRun sized_run(const Graph& graph, const ValuePlaces& places, const MemoryPlan& plan,
                    const StepMemory& memory, const SymbolValues& symbols);
 
-// Those of the sizes that came last. Not thread-safe.
-class SizedRuns {
- public:
-  static constexpr size_t kKept = 16;
-
-  // The run of these values, from now on the newest; null where there is none.
-  SizedRun* find(std::span<const int64_t> symbols);
-
-  // Keeps it as the newest; out_dropped: the oldest, where there were kKept. Runs stay where they
-  // are in memory.
-  SizedRun& add(SizedRun run, std::list<SizedRun>* out_dropped);
-
-  auto begin() const { return runs_.begin(); }
-  auto end() const { return runs_.end(); }
-
- private:
-  std::list<SizedRun> runs_;  // newest first
-};
+// Those of the sizes that came last, by the values of the graph's symbols.
+inline constexpr size_t kKeptSizes = 16;
+using SizedRuns = Recent<std::vector<int64_t>, SizedRun>;
 
 }  // namespace graft::compiler

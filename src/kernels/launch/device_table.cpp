@@ -1,11 +1,11 @@
 // src/kernels/launch/device_table.cpp: numbers made on the host that kernels read again and again.
 #include "kernels/launch/device_table.h"
 
-#include <list>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "kernels/launch/recent.h"
 #include "runtime/stream/device.h"
 
 namespace graft {
@@ -14,17 +14,9 @@ namespace {
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
 struct Tables {
-  using Entry = std::pair<std::string, std::shared_ptr<const DeviceTable>>;
-  std::list<Entry> recent;  // most recently used first
-  std::map<std::string, std::list<Entry>::iterator> entries;
+  Recent<std::string, std::shared_ptr<const DeviceTable>> recent;
   uint64_t bytes = 0;
 };
-
-void drop_oldest(Tables& tables) {
-  tables.bytes -= tables.recent.back().second->bytes();
-  tables.entries.erase(tables.recent.back().first);
-  tables.recent.pop_back();
-}
 
 }  // namespace
 
@@ -54,21 +46,21 @@ std::shared_ptr<const DeviceTable> device_table(
   static auto& devices = *new std::map<Device*, Tables>();
   std::unique_lock<std::mutex> lock(mutex);
   Tables& tables = devices[&stream.device()];
-  auto found = tables.entries.find(name);
-  if (found == tables.entries.end()) {
+  const auto* found = tables.recent.find(name);
+  if (found == nullptr) {
     lock.unlock();  // the copy is waited for, and who wants the lock may hold Python's
     auto made = std::make_shared<const DeviceTable>(stream, make());
     lock.lock();
-    found = tables.entries.find(name);
-    if (found == tables.entries.end()) {
-      tables.recent.emplace_front(name, std::move(made));
-      found = tables.entries.emplace(name, tables.recent.begin()).first;
-      tables.bytes += tables.recent.front().second->bytes();
-      while (tables.bytes > kMostBytes && tables.recent.size() > 1) drop_oldest(tables);
+    found = tables.recent.find(name);
+    if (found == nullptr) {
+      tables.bytes += made->bytes();
+      found = &tables.recent.add(name, std::move(made));
+      while (tables.bytes > kMostBytes && tables.recent.size() > 1) {
+        tables.bytes -= tables.recent.drop_oldest()->bytes();
+      }
     }
   }
-  tables.recent.splice(tables.recent.begin(), tables.recent, found->second);
-  std::shared_ptr<const DeviceTable> table = tables.recent.front().second;
+  std::shared_ptr<const DeviceTable> table = *found;
   table->used_by(stream);
   return table;
 }

@@ -3,13 +3,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 
 #include "graft/extensions.h"
+#include "kernels/launch/recent.h"
 #include "runtime/driver/library.h"
 
 namespace graft {
@@ -38,12 +37,9 @@ class PlanCache {
   size_t size() const;
 
  private:
-  using Entry = std::pair<std::string, std::shared_ptr<const CachedPlan>>;
-
   const size_t capacity_;
   mutable std::mutex mutex_;
-  std::list<Entry> recent_;  // most recently used first
-  std::unordered_map<std::string, std::list<Entry>::iterator> entries_;
+  Recent<std::string, std::shared_ptr<const CachedPlan>> plans_;  // guarded by mutex_
 };
 
 }  // namespace graft
