@@ -56,7 +56,8 @@ Mode mode() {
 
 Settings read() {
   Settings s;
-  s.devices = uint32_t(std::min<uint64_t>(number("GRAFT_HOST_DEVICES", 1), 64));
+  // Graft counts fewer, and says so.
+  s.devices = uint32_t(std::min<uint64_t>(number("GRAFT_HOST_DEVICES", 1), 1 << 16));
   s.memory_bytes = number("GRAFT_HOST_MEMORY", std::min(machine_memory(), container_memory()));
   s.mode = mode();
   s.protect = number("GRAFT_HOST_PROTECT", 1) != 0;

@@ -16,7 +16,7 @@ const std::string& device_type_name();
 
 // Devices from this index on are those that torch.device("ve") alone has.
 inline constexpr int kFirstCarriedIndex = 64;
-inline constexpr int kMostDevices = 127;  // what torch can count
+inline constexpr int kMostDevices = 127;  // what torch can count: indices are below
 
 // "graft:0" for 0, or under the name that was set; "ve:0" for kFirstCarriedIndex.
 std::string device_label(int index);

@@ -37,7 +37,7 @@ bool DeviceNumbers::count(const DeviceDescription& device) {
 bool DeviceNumbers::carry(const DeviceDescription& device) {
   if (find_same(carried_, device) != nullptr) return true;
   const int index = kFirstCarried + static_cast<int>(carried_.size());
-  if (index == kMost) return false;
+  if (index == kMostDevices) return false;
   const Entry* const counted = find_same(counted_, device);
   carried_.push_back(counted != nullptr ? *counted : entry_of(device, index));
   return true;

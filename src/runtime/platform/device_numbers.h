@@ -27,7 +27,6 @@ class DeviceNumbers {
   using Entry = std::shared_ptr<DeviceEntry>;
 
   static constexpr int kFirstCarried = kFirstCarriedIndex;
-  static constexpr int kMost = kMostDevices;
 
   // Give a device the next index, or the next number in the slot; nothing if it has one. False if
   // there is none left.

@@ -158,8 +158,8 @@ void Platform::number_devices() {
   if (!opening_) numbers_.clear();
   for (const size_t position : order) {
     if (numbers_.count(found_[position])) continue;
-    refuse(found_[position].driver->path(),
-           "there are more than 64 devices: choose some with GRAFT_DEVICES");
+    refuse(found_[position].driver->path(), "there are more than " + std::to_string(kFirstCarried) +
+                                                " devices: choose some with GRAFT_DEVICES");
     break;
   }
   if (carries_) number_carried();
@@ -185,8 +185,9 @@ void Platform::number_carried() {
   }
   for (const size_t position : order) {
     if (numbers_.carry(found_[position])) continue;
-    refuse(found_[position].driver->path(),
-           "there are more than 63 devices: choose some with GRAFT_VE_DEVICES");
+    refuse(found_[position].driver->path(), "there are more than " +
+                                                std::to_string(kMostDevices - kFirstCarried) +
+                                                " devices: choose some with GRAFT_VE_DEVICES");
     break;
   }
 }

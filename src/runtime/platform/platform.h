@@ -33,7 +33,6 @@ class GRAFT_EXPORT Platform {
   // Indices below the first are counted devices, those from it on the carried ones that are not
   // counted; no index is above what torch can hold.
   static constexpr int kFirstCarried = DeviceNumbers::kFirstCarried;
-  static constexpr int kMostDevices = DeviceNumbers::kMost;
 
   // Names a driver to load at the next question. Once a device
   // was opened, the devices of later drivers follow the others. Throws Error after freeze, naming

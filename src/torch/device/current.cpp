@@ -14,8 +14,6 @@
 
 namespace graft::binding {
 
-static_assert(kMaxDevices == Platform::kMostDevices);
-
 namespace detail {
 thread_local constinit Current current;
 }

@@ -5,6 +5,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/Stream.h>
 
+#include "runtime/driver/device_name.h"
 #include "runtime/stream/stream.h"
 #include "torch/device/type.h"
 
@@ -21,7 +22,7 @@ namespace detail {
 // What is current for this thread. One object, so that a call looks it up once.
 struct Current {
   c10::DeviceIndex device = 0;
-  Stream* streams[kMaxDevices] = {};  // null where the thread never used the device
+  Stream* streams[kMostDevices] = {};  // null where the thread never used the device
 };
 extern thread_local constinit Current current;
 Stream& open_current_stream(c10::DeviceIndex index);
@@ -46,7 +47,7 @@ inline c10::DeviceIndex resolve(c10::DeviceIndex index) {
 // The runtime's stream behind PyTorch's current stream of that device. Opens the device at its
 // first use. Throws Error, also in a child of a process that had used a device.
 inline Stream& current_stream(c10::DeviceIndex index) {
-  if (index >= 0 && index < kMaxDevices) [[likely]] {
+  if (index >= 0 && index < kMostDevices) [[likely]] {
     if (Stream* stream = detail::current.streams[index]) [[likely]]
       return *stream;
   }

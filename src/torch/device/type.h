@@ -36,9 +36,6 @@ inline constexpr c10::DispatchKey kQuantizedKey = c10::DispatchKey::QuantizedPri
 inline constexpr c10::DeviceType kSlotType = c10::DeviceType::VE;
 inline constexpr c10::DispatchKey kSlotKey = c10::DispatchKey::VE;
 
-// Bounds the tables that are indexed by device: no index of the platform reaches it.
-inline constexpr int kMaxDevices = 127;
-
 // The type's name: "graft" unless a vendor gave it another one.
 inline std::string device_name() { return c10::DeviceTypeName(kDeviceType, true); }
 

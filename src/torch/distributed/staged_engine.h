@@ -8,6 +8,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "runtime/driver/device_name.h"
 #include "torch/device/type.h"
 #include "torch/distributed/exchange.h"
 #include "torch/distributed/failure_report.h"
@@ -65,7 +66,7 @@ class StagedEngine final : public CollectiveEngine,
   std::atomic<bool> aborted_{false};
   std::mutex posting_;  // orders the calls of host_
   std::mutex mutex_;    // guards what follows
-  std::array<Lanes, kMaxDevices> lanes_;
+  std::array<Lanes, kMostDevices> lanes_;
   std::unordered_set<c10d::Work*> transfers_;  // sends and receives that threads wait for
 };
 

@@ -22,7 +22,7 @@ constexpr c10::DeviceIndex kUnknown = -1;
 
 // Both ways between the numbers of devices that are open; such a device keeps both.
 struct Known {
-  std::array<std::atomic<c10::DeviceIndex>, kMaxDevices> platform, slot;
+  std::array<std::atomic<c10::DeviceIndex>, kMostDevices> platform, slot;
   Known() {
     for (auto& index : platform) index.store(kUnknown, std::memory_order_relaxed);
     for (auto& index : slot) index.store(kUnknown, std::memory_order_relaxed);
@@ -76,7 +76,7 @@ void set_current(c10::DeviceIndex index) {
 
 c10::DeviceIndex platform_index(c10::DeviceIndex index) {
   index = resolve(index);
-  if (index < kMaxDevices) [[likely]] {
+  if (index < kMostDevices) [[likely]] {
     const c10::DeviceIndex found =
         known().platform[static_cast<size_t>(index)].load(std::memory_order_acquire);
     if (found != kUnknown) [[likely]]

@@ -49,7 +49,7 @@ TEST(DeviceNumbers, EndsWhereIndicesEnd) {
     ASSERT_TRUE(numbers.count(described(i)));
   }
   EXPECT_FALSE(numbers.count(described(1000)));
-  for (uint32_t i = 0; i < DeviceNumbers::kMost - DeviceNumbers::kFirstCarried; ++i) {
+  for (uint32_t i = 0; i < kMostDevices - DeviceNumbers::kFirstCarried; ++i) {
     ASSERT_TRUE(numbers.carry(described(2000 + i)));
   }
   EXPECT_FALSE(numbers.carry(described(3000)));
