@@ -23,7 +23,7 @@ set(core_batches
   "kernels random/dropout launch/group_fold tensor/image_views norm/layer_norm_kernel launch/library move/masked matmul/matmul linalg/matrix_batch"
   "kernels fft/kernel reduce/histogram reduce/moments loss/multilabel_margin training/optimizer_kernel matmul/panels convolution/patch_matmul convolution/blocked_convolution"
   "kernels training/gradient_scale linalg/householder sort/membership convolution/patch_pack convolution/patch_geometry resample/patches random/philox launch/plan_cache"
-  "kernels norm/group_norm linalg/lu sort/order_statistics pointwise/pointwise pointwise/kernel pointwise/loops pointwise/pack pooling/kernel"
+  "kernels norm/group_norm linalg/lu sort/order_statistics pointwise/pointwise pointwise/kernel launch/loop_nest pointwise/pack pooling/kernel"
   "kernels index/index convolution/grouped_convolution training/recurrent_kernel reduce/geometry resample/kernel scan/cumulative_extremum random/sampling sort/select_rows"
   "kernels norm/layer_norm matmul/kernel pooling/plane_kernel sort/search linalg/singular_values sort/sort sort/key"
   "kernels loss/nll_loss reduce/programs sort/long move/staging launch/strided_loop resample/linear_map tensor/view matmul/thin_matmul"

@@ -100,6 +100,7 @@ enum class OpClass : uint8_t {
     "native_batch_norm_backward.default(grad_out,input,weight,running_mean,running_var,"        \
     "save_mean,save_invstd,train,eps,output_mask)")                                             \
   X(kCat, kImage, "cat.default(tensors,dim)")                                                   \
+  X(kFlip, kOther, "flip.default(self,dims)")                                                   \
   X(kSoftmax, kOther, "_softmax.default(self,dim,half_to_float)")                               \
   X(kSoftmaxBackward, kOther, "_softmax_backward_data.default(grad_output,output,dim)")         \
   X(kLogSoftmax, kOther, "_log_softmax.default(self,dim,half_to_float)")                        \

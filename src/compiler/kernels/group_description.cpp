@@ -20,12 +20,15 @@ std::string group_description(const Graph& graph, const GroupKernel& kernel) {
   auto name = [&](ValueId value) { return names.emplace(value, names.size()).first->second; };
   std::string text = kernel.loops.reduces ? "r" : "p";
   text += kernel.brief() ? "b" : "l";
-  for (const GroupTensor& tensor : kernel.loops.tensors) {
-    text += fmt::format(";{}{}:{}", tensor.written ? "w" : "r", name(tensor.value),
-                        static_cast<int>(graph.values[tensor.value].type.dtype));
-    for (const Size& stride : tensor.strides) {
-      text += stride.is(0) ? "z" : stride.is(1) ? "u" : "s";
-    }
+  const NestShape shape = kernel.loops.shape(kernel.deal);
+  text += fmt::format("{}", shape.outer);
+  for (size_t t = 0; t < kernel.loops.tensors.size(); ++t) {
+    const GroupTensor& tensor = kernel.loops.tensors[t];
+    const NestShape::Operand& lies = shape.operands[t];
+    text += fmt::format(";{}{}:{}:{}:{}", tensor.written ? "w" : "r", name(tensor.value),
+                        static_cast<int>(graph.values[tensor.value].type.dtype),
+                        static_cast<int>(lies.walk), lies.still);
+    if (lies.shifted) text += fmt::format("by{}", name(graph.nodes[tensor.reversed_by].results[0]));
   }
   for (ValueId value : kernel.numbers) {
     text += fmt::format(";n{}:{}", name(value), static_cast<int>(graph.values[value].type.dtype));

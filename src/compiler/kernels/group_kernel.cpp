@@ -5,16 +5,17 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "codegen/ir/builder.h"
-#include "codegen/ir/local_array.h"
 #include "codegen/math/math.h"
 #include "compiler/analysis/op_row_binding.h"
 #include "compiler/analysis/reduction.h"
 #include "compiler/kernels/group_description.h"
+#include "kernels/launch/line_loop.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft::compiler {
@@ -25,10 +26,32 @@ using ir::Address;
 using ir::Builder;
 using ir::Value;
 
+// Every node has a formula for the bits of one half type.
+bool works_on_bits(const Graph& graph, const GroupKernel& kernel) {
+  const graft_dtype half = graph.values[graph.nodes[kernel.nodes[0]].results[0]].type.dtype;
+  const auto takes_bits = [&](const Argument& input) {
+    if (input.kind != Argument::Kind::kValue) return false;
+    const GraphValue& given = graph.values[input.value];
+    return given.type.dtype == half && !is_number(given);
+  };
+  return is_half(half) && std::ranges::all_of(kernel.nodes, [&](NodeId id) {
+           const Node& node = graph.nodes[id];
+           OpRowBinding use;
+           if (reversal(graph, node)) return takes_bits(node.arguments[0]);
+           return graph.values[node.results[0]].type.dtype == half && row_use(graph, node, &use) &&
+                  static_cast<bool>(use.row->half_formula) &&
+                  std::ranges::all_of(use.inputs, takes_bits);
+         });
+}
+
 class Writer {
  public:
   Writer(const Graph& graph, const GroupKernel& kernel)
-      : graph_(graph), kernel_(kernel), loops_(kernel.loops), b_(kernel.key, family(kernel)) {
+      : graph_(graph),
+        kernel_(kernel),
+        loops_(kernel.loops),
+        bits_(works_on_bits(graph, kernel)),
+        b_(kernel.key, family(kernel)) {
     for (NodeId id : kernel.nodes) {
       for (ValueId result : graph.nodes[id].results) maker_[result] = id;
     }
@@ -36,21 +59,13 @@ class Writer {
 
   ir::Kernel write() {
     declare();
-    if (kernel_.shares_rows()) return shared_row();
-    if (kernel_.deal != WorkMapping::kSpans) return lanes();
-    const Value item = b_.item();
-    const Value first = item / items_per_row_ * rows_per_item_;
-    const Value begin = item % items_per_row_ * tile_;
-    const Value end = minimum(begin + tile_, count_);
-    b_.loop(first, minimum(first + rows_per_item_, rows_), [&](Value row) {
-      place(row);
-      fixed_.clear();
-      if (loops_.reduces) reduce_all();
-      store_rows();
-      if (any_full_output()) {
-        b_.vector_loop(begin, end, [&](Value i) { store_full(i); });
-      }
-    });
+    LoopNest nest(b_, kernel_.shape());
+    nest_ = &nest;
+    if (loops_.reduces) {
+      write_rows();
+    } else {
+      nest.each([&] { begin_row(); }, [&](Value i) { store_full(i); });
+    }
     return b_.finish();
   }
 
@@ -61,116 +76,69 @@ class Writer {
     return kernel.shares_rows() ? ir::Family::kGpuLike : ir::Family::kCpuLike;
   }
 
-  ir::Kernel lanes() {
-    const Value item = cast(count_.type(), b_.item()), first = item / kLanes * tile_;
-    const auto element = [&](Value at) {
-      const bool rows = loops_.inner() > 0;
-      place(rows ? at / count_ : at);
-      store_full(rows ? at % count_ : at);
-    };
-    b_.loop(first + item % kLanes, minimum(first + tile_, rows_), element, like(first, kLanes));
-    return b_.finish();
+  graft_dtype stored(ValueId value) const {
+    return bits_ ? GRAFT_INT16 : graph_.values[value].type.dtype;
   }
-
-  // What is stored for the whole row comes last: it may lie where others still read.
-  ir::Kernel shared_row() {
-    for (NodeId id : kernel_.nodes) {
-      LastReduction reduction;
-      const Node& node = graph_.nodes[id];
-      if (!last_reduction(graph_, node, &reduction)) continue;
-      const graft_dtype dtype = graph_.values[node.results[0]].type.dtype;
-      parts_.emplace(node.results[0], ir::LocalArray(b_, ir::compute_type(dtype), kLanes));
-    }
-    lane_ = cast(ir::Type::kI64, b_.local_item());
-    place(b_.item() / kLanes);
-    reduce_all();
-    if (any_full_output()) {
-      b_.loop(
-          lane_, count_, [&](Value i) { store_full(i); }, b_.i64(kLanes));
-    }
-    b_.barrier();
-    b_.if_(lane_ == 0, [&] { store_rows(); });
-    return b_.finish();
-  }
-
-  // Of this lane's elements, then over the lanes in a tree.
-  Value folded(const LastReduction& reduction, ValueId result) {
-    const ir::LocalArray& parts = parts_.at(result);
-    const ir::Variable total(start(reduction, result));
-    const auto element = [&](Value i) {
-      Memo memo;
-      const Value given = cast(total.get().type(), evaluate(reduction.input, i, &memo));
-      total = join(reduction, total, given);
-    };
-    b_.loop(lane_, count_, element, b_.i64(kLanes));
-    parts.store(lane_, total);
-    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
-      b_.barrier();
-      b_.if_(lane_ < half, [&] {
-        parts.store(lane_, join(reduction, parts.load(lane_), parts.load(lane_ + half)));
-      });
-    }
-    b_.barrier();
-    return parts.load(b_.i64(0));
-  }
-
-  Value index() { return kernel_.deal == WorkMapping::kLanes32 ? b_.index32() : b_.index(); }
+  ir::Type type_of(ValueId value) const { return ir::compute_type(stored(value)); }
 
   void declare() {
     for (const GroupTensor& tensor : loops_.tensors) {
-      const graft_dtype dtype = graph_.values[tensor.value].type.dtype;
+      const graft_dtype dtype = stored(tensor.value);
       addresses_.push_back(tensor.written ? b_.write(dtype) : b_.read(dtype));
     }
     for (ValueId value : kernel_.numbers) {
       scalars_.emplace(value, b_.scalar(graph_.values[value].type.dtype));
     }
-    count_ = index();
-    tile_ = index();
-    rows_ = index();
-    if (kernel_.deal == WorkMapping::kSpans) {
-      rows_per_item_ = b_.index();
-      items_per_row_ = b_.index();
-    }
-    for (size_t i = 1; i < loops_.inner(); ++i) sizes_.push_back(index());
+  }
+
+  // What a tensor's elements are in the kernel: its value, or what a node that reverses it gives.
+  ValueId read_as(const GroupTensor& tensor) const {
+    return tensor.reversed_by == kNone ? tensor.value : graph_.nodes[tensor.reversed_by].results[0];
+  }
+
+  // What is one element for the whole row.
+  void begin_row() {
+    fixed_.clear();
     for (size_t t = 0; t < loops_.tensors.size(); ++t) {
-      strides_.emplace_back();
-      for (size_t i = 0; i < loops_.sizes.size(); ++i) strides_[t].push_back(index());
-    }
-    offsets_.resize(loops_.tensors.size());
-  }
-
-  // Where the tensors' elements of a row begin.
-  void place(Value row) {
-    std::vector<Value> position(loops_.inner());
-    for (size_t i = loops_.inner(); i-- > 1;) {
-      position[i] = row % sizes_[i - 1];
-      row = row / sizes_[i - 1];
-    }
-    if (!position.empty()) position[0] = row;
-    for (size_t t = 0; t < offsets_.size(); ++t) {
-      offsets_[t] = like(count_, 0);
-      for (size_t i = 0; i < position.size(); ++i) {
-        if (!loops_.tensors[t].strides[i].is(0)) {
-          offsets_[t] = offsets_[t] + position[i] * strides_[t][i];
-        }
-      }
+      const GroupTensor& tensor = loops_.tensors[t];
+      if (tensor.written || !is_row(tensor)) continue;
+      fixed_.emplace(read_as(tensor), addresses_[t].load(nest_->first(static_cast<int>(t))));
     }
   }
 
-  Value element(size_t t, Value i) const {
-    const Size& stride = loops_.tensors[t].strides[loops_.inner()];
-    if (stride.is(0)) return offsets_[t];
-    return offsets_[t] + (stride.is(1) ? i : i * strides_[t][loops_.inner()]);
+  // A line for all reductions, with places for as many as run along together.
+  void write_rows() {
+    std::map<ir::Type, std::vector<ir::Type>> types;
+    for (NodeId id : kernel_.nodes) {
+      LastReduction reduction;
+      if (!last_reduction(graph_, graph_.nodes[id], &reduction)) continue;
+      const ir::Type type = type_of(graph_.nodes[id].results[0]);
+      if (types[type].size() < kTogether) types[type].push_back(type);
+    }
+    for (const auto& [type, places] : types) {
+      lines_.emplace(std::piecewise_construct, std::forward_as_tuple(type),
+                     std::forward_as_tuple(b_, kernel_.deal, places));
+    }
+    LineLoop& line = lines_.begin()->second;
+    line.lines(nest_->rows(), nest_->rows_per_item(), [&](Value row) {
+      nest_->place(row);
+      begin_row();
+      reduce_all();
+      if (any_full_output()) line.each(nest_->length(), [&](Value i) { store_full(i); });
+      line.once([&] { store_rows(); });
+    });
   }
 
   Value cast_number(ir::Type type, double value) {
     return type == ir::Type::kBool ? b_.boolean(value != 0) : b_.constant(type, value);
   }
 
+  Value element(size_t t, Value i) const { return nest_->element(static_cast<int>(t), i); }
+
   Value load(ValueId value, Value i) {
     for (size_t t = 0; t < loops_.tensors.size(); ++t) {
       const GroupTensor& tensor = loops_.tensors[t];
-      if (tensor.value == value && !tensor.written) return addresses_[t].load(element(t, i));
+      if (!tensor.written && read_as(tensor) == value) return addresses_[t].load(element(t, i));
     }
     const auto scalar = scalars_.find(value);
     if (scalar != scalars_.end()) return scalar->second;
@@ -203,9 +171,11 @@ class Writer {
   }
 
   Value compute(const Node& node, Value i, Memo* memo) {
+    const ValueId result = node.results[0];
+    if (reversal(graph_, node)) return load(result, i);
     OpRowBinding use;
     row_use(graph_, node, &use);
-    const ir::Type type = ir::compute_type(use.compute);
+    const ir::Type type = bits_ ? ir::Type::kI16 : ir::compute_type(use.compute);
     std::vector<Value> inputs, scalars;
     for (size_t k = 0; k < use.inputs.size(); ++k) {
       const ir::Type wanted = use.row->conditions >> k & 1 ? ir::Type::kBool : type;
@@ -215,8 +185,8 @@ class Writer {
                              : cast(wanted, operand(node, use.inputs[k].value, i, memo)));
     }
     for (double scalar : use.scalars) scalars.push_back(cast_number(type, scalar));
-    const Results results = use.row->formula(inputs, scalars);
-    return cast(ir::compute_type(graph_.values[node.results[0]].type.dtype), results[0]);
+    const Formula& formula = bits_ ? use.row->half_formula : use.row->formula;
+    return cast(type_of(result), formula(inputs, scalars)[0]);
   }
 
   // Whether a value depends on the position along the innermost loop.
@@ -268,22 +238,23 @@ class Writer {
   }
 
   void reduce_together(size_t first) {
-    constexpr size_t kTogether = 2;  // accumulators that fit the registers
     std::vector<std::pair<LastReduction, ValueId>> batch;
     for (size_t n = first; n < kernel_.nodes.size() && batch.size() < kTogether; ++n) {
       const Node& node = graph_.nodes[kernel_.nodes[n]];
+      const ValueId result = node.results[0];
       LastReduction reduction;
-      if (!last_reduction(graph_, node, &reduction) || fixed_.contains(node.results[0])) continue;
-      if (n > first && (kernel_.shares_rows() || waits(reduction.input))) continue;
-      batch.emplace_back(reduction, node.results[0]);
+      if (!last_reduction(graph_, node, &reduction) || fixed_.contains(result)) continue;
+      if (n > first && (waits(reduction.input) || type_of(result) != type_of(batch[0].second))) {
+        continue;
+      }
+      batch.emplace_back(reduction, result);
     }
-    const std::vector<Value> totals = kernel_.shares_rows()
-                                          ? std::vector{folded(batch[0].first, batch[0].second)}
-                                          : reduced(batch);
+    const std::vector<Value> totals = reduced(batch);
     for (size_t k = 0; k < batch.size(); ++k) {
       const auto& [reduction, result] = batch[k];
       const bool mean = reduction.fold == Fold::kMean;
-      fixed_.emplace(result, mean ? totals[k] / cast(totals[k].type(), count_) : totals[k]);
+      const Value total = totals[k];
+      fixed_.emplace(result, mean ? total / cast(total.type(), nest_->length()) : total);
     }
   }
 
@@ -291,7 +262,7 @@ class Writer {
     const double infinity = std::numeric_limits<double>::infinity();
     const bool sums = reduction.fold == Fold::kSum || reduction.fold == Fold::kMean;
     const double first = sums ? 0 : reduction.fold == Fold::kMax ? -infinity : infinity;
-    return b_.constant(ir::compute_type(graph_.values[result].type.dtype), first);
+    return b_.constant(type_of(result), first);
   }
 
   static Value join(const LastReduction& reduction, Value a, Value b) {
@@ -299,9 +270,7 @@ class Writer {
     return reduction.fold == Fold::kMin ? minimum(a, b) : a + b;
   }
 
-  // Of all elements of a row, in blocks, so that a long row's sums are rounded less.
   std::vector<Value> reduced(const std::vector<std::pair<LastReduction, ValueId>>& batch) {
-    constexpr int64_t kBlock = 16384;
     std::vector<Value> firsts;
     for (const auto& [reduction, result] : batch) firsts.push_back(start(reduction, result));
     const auto combine = [&](const std::vector<Value>& a, const std::vector<Value>& b) {
@@ -309,35 +278,26 @@ class Writer {
       for (size_t k = 0; k < batch.size(); ++k) joined.push_back(join(batch[k].first, a[k], b[k]));
       return joined;
     };
-    const auto step = [&](const std::vector<Value>& totals, Value i) {
+    const auto elements = [&](Value i) {
       Memo memo;
-      std::vector<Value> elements;
+      std::vector<Value> found;
       for (size_t k = 0; k < batch.size(); ++k) {
-        elements.push_back(cast(firsts[k].type(), evaluate(batch[k].first.input, i, &memo)));
+        found.push_back(cast(firsts[k].type(), evaluate(batch[k].first.input, i, &memo)));
       }
-      return combine(totals, elements);
+      return found;
     };
-    const std::vector<ir::Variable> totals(firsts.begin(), firsts.end());
-    const auto in_block = [&](Value begin) {
-      const Value end = minimum(begin + kBlock, count_);
-      const std::vector<Value> joined =
-          combine({totals.begin(), totals.end()},
-                  ir::fold(firsts, begin, end, step, combine, kernel_.brief() ? 8 : 64));
-      for (size_t k = 0; k < totals.size(); ++k) totals[k] = joined[k];
-    };
-    b_.loop(b_.i64(0), count_, in_block, b_.i64(kBlock));
-    return {totals.begin(), totals.end()};
+    return lines_.at(firsts[0].type())
+        .fold(firsts, nest_->length(), elements, combine, kernel_.brief() ? 8 : 64);
   }
 
-  // A result that is one value for each row and has a place for one.
-  bool is_row_output(const GroupTensor& tensor) const {
-    return loops_.reduces && tensor.strides[loops_.inner()].is(0);
-  }
+  // One element for each row.
+  bool is_row(const GroupTensor& tensor) const { return tensor.strides.back().is(0); }
+  bool is_row_output(const GroupTensor& tensor) const { return loops_.reduces && is_row(tensor); }
 
   bool any_full_output() const {
-    return std::any_of(
-        loops_.tensors.begin(), loops_.tensors.end(),
-        [&](const GroupTensor& tensor) { return tensor.written && !is_row_output(tensor); });
+    return std::ranges::any_of(loops_.tensors, [&](const GroupTensor& tensor) {
+      return tensor.written && !is_row_output(tensor);
+    });
   }
 
   void store_rows() {
@@ -345,7 +305,8 @@ class Writer {
       const GroupTensor& tensor = loops_.tensors[t];
       if (!tensor.written || !is_row_output(tensor)) continue;
       Memo memo;
-      addresses_[t].store(offsets_[t], evaluate(tensor.value, b_.i64(0), &memo));
+      addresses_[t].store(nest_->first(static_cast<int>(t)),
+                          evaluate(tensor.value, b_.i64(0), &memo));
     }
   }
 
@@ -361,19 +322,19 @@ class Writer {
     for (const auto& [t, value] : stored) addresses_[t].store(element(t, i), value);
   }
 
+  static constexpr size_t kTogether = 2;  // accumulators that fit the registers
+
   const Graph& graph_;
   const GroupKernel& kernel_;
   const GroupLoops& loops_;
+  const bool bits_;
   Builder b_;
+  LoopNest* nest_ = nullptr;
+  std::map<ir::Type, LineLoop> lines_;  // of reductions to the type
   std::map<ValueId, NodeId> maker_;
   std::vector<Address> addresses_;
   std::map<ValueId, Value> scalars_;
-  std::vector<Value> sizes_, offsets_;
-  std::vector<std::vector<Value>> strides_;
-  Value count_, tile_, rows_, rows_per_item_, items_per_row_;
   std::map<ValueId, Value> fixed_;  // of the row
-  Value lane_;
-  std::map<ValueId, ir::LocalArray> parts_;  // of each reduction, one a lane
 };
 
 }  // namespace
@@ -391,6 +352,7 @@ std::optional<GroupKernel> group_kernel(const Graph& graph, const Effects& effec
     const GraphValue& given = graph.values[value];
     if (is_number(given) && given.origin == Origin::kInput) kernel.numbers.push_back(value);
   }
+  if (kernel.numbers.size() > kMaxGroupTensors) return std::nullopt;
   const std::string text = group_description(graph, kernel);
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   kernel.key = fmt::format("group_{:016x}{:016x}", hash.high64, hash.low64);

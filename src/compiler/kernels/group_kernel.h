@@ -12,11 +12,7 @@
 namespace graft::compiler {
 
 // A kernel and what its launch passes. Arguments, in order: the address of each tensor of loops;
-// the numbers (scalars of the host, in their dtype); the innermost loop's length and how much of it
-// a work-item does; rows (of the other loops together), rows per work-item, work-items per row; the
-// sizes of the loops between the outermost and the innermost; for every tensor its strides along
-// all loops. Sizes are int64. Dealt out to lanes, one number stands for the three of rows: the
-// elements of all rows, where nothing reduces, else the rows; sizes of kLanes32 are int32.
+// the numbers (scalars of the host, in their dtype); what append_nest appends.
 struct GroupKernel {
   static constexpr int64_t kBriefLine = 48;
 
@@ -32,8 +28,10 @@ struct GroupKernel {
     return length.is_constant() && length.constant_part() <= kBriefLine;
   }
 
-  // kLanes work-items reduce a row together, in local memory, and a group does one row.
+  // kLanes work-items reduce a row together, and a group does one row.
   bool shares_rows() const { return loops.reduces && deal != WorkMapping::kSpans; }
+
+  NestShape shape() const { return loops.shape(deal); }
 
   // Writes the kernel. REQUIRES: the graph that it was made from, unchanged.
   ir::Kernel build(const Graph& graph) const;

@@ -75,6 +75,23 @@ void add_inner(GroupLoops* loops) {
   for (GroupTensor& tensor : loops->tensors) tensor.strides.push_back(Size());
 }
 
+// Whether a node that does not reverse it reads a value.
+bool read_forwards(const Graph& graph, const std::vector<NodeId>& nodes, ValueId value) {
+  return std::ranges::any_of(nodes, [&](NodeId id) {
+    bool reads = false;
+    each_value(graph.nodes[id].arguments, [&](ValueId operand) { reads |= operand == value; });
+    return reads && !reversal(graph, graph.nodes[id]);
+  });
+}
+
+AccessPattern walk_of(const GroupTensor& tensor) {
+  const Size& stride = tensor.strides.back();
+  if (stride.is(0)) return AccessPattern::kUniform;
+  if (stride.is(1)) return AccessPattern::kDense;
+  if (stride.is(-1)) return AccessPattern::kReversed;
+  return stride.is(2) && !tensor.written ? AccessPattern::kSecond : AccessPattern::kStrided;
+}
+
 }  // namespace
 
 bool is_number(const GraphValue& value) {
@@ -83,10 +100,39 @@ bool is_number(const GraphValue& value) {
          value.data.size() + value.whole.size() == 1;
 }
 
+Axes GroupLoops::axes(const std::function<int64_t(const Size&)>& at) const {
+  Axes axes;
+  axes.operands = static_cast<int>(tensors.size());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    Axis axis;
+    axis.size = at(sizes[i]);
+    for (size_t t = 0; t < tensors.size(); ++t) axis.strides[t] = at(tensors[t].strides[i]);
+    axes.push(axis);
+  }
+  return axes;
+}
+
+NestShape GroupLoops::shape(WorkMapping deal) const {
+  NestShape shape;
+  shape.deal = deal;
+  shape.outer = static_cast<int>(inner());
+  shape.lines = reduces;
+  shape.count = static_cast<int>(tensors.size());
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    NestShape::Operand& operand = shape.operands[t];
+    operand.walk = walk_of(tensors[t]);
+    operand.shifted = tensors[t].reversed_by != kNone;
+    for (size_t i = 0; i < inner(); ++i) {
+      if (tensors[t].strides[i].is(0)) operand.still |= static_cast<uint16_t>(1u << i);
+    }
+  }
+  return shape;
+}
+
 std::optional<Loops> domain_of(const Graph& graph, const std::vector<NodeId>& nodes) {
   std::vector<Loops> parts;
   for (NodeId id : nodes) {
-    const auto loops = loops_of(graph, graph.nodes[id]);
+    const auto loops = group_loops_of(graph, graph.nodes[id]);
     if (!loops) return std::nullopt;
     parts.push_back(*loops);
   }
@@ -110,9 +156,23 @@ std::optional<GroupLoops> group_loops(const Graph& graph, const Effects& effects
     loops.tensors.push_back({value, true, spread(graph, value, *domain, true)});
   }
   for (ValueId value : edges.inputs) {
-    if (is_number(graph.values[value])) continue;
-    loops.tensors.push_back({value, false, spread(graph, value, *domain, false)});
+    if (!is_number(graph.values[value]) && read_forwards(graph, nodes, value)) {
+      loops.tensors.push_back({value, false, spread(graph, value, *domain, false)});
+    }
   }
+  for (NodeId id : nodes) {
+    const auto reversed = reversal(graph, graph.nodes[id]);
+    if (!reversed) continue;
+    const bool outside = std::ranges::find(edges.inputs, reversed->input) != edges.inputs.end();
+    if (!outside || is_number(graph.values[reversed->input])) return std::nullopt;
+    std::vector<Size> strides = spread(graph, reversed->input, *domain, false);
+    const size_t shift = strides.size() - reversed->dims.size();
+    for (size_t i = 0; i < reversed->dims.size(); ++i) {
+      if (reversed->dims[i]) strides[i + shift] = strides[i + shift] * Size(-1);
+    }
+    loops.tensors.push_back({reversed->input, false, std::move(strides), id});
+  }
+  if (loops.tensors.size() > kMaxGroupTensors) return std::nullopt;
   const size_t kept = loops.sizes.size() - domain->reduced;
   if (!loops.tensors.empty() && !loops.reduces) sort_loops(graph, &loops, kept);
   if (loops.reduces) {

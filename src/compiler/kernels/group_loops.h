@@ -2,11 +2,14 @@
 // along them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "compiler/graph/graph.h"
 #include "compiler/passes/fusion.h"
+#include "kernels/launch/loop_nest.h"
+#include "kernels/tensor/axes.h"
 
 namespace graft::compiler {
 
@@ -14,7 +17,8 @@ namespace graft::compiler {
 struct GroupTensor {
   ValueId value = kNone;
   bool written = false;
-  std::vector<Size> strides;  // by loop, in elements; 0 where it is broadcast
+  std::vector<Size> strides;   // by loop, in elements; 0 where it is broadcast
+  NodeId reversed_by = kNone;  // the node that reads it backwards; its strides say so
 };
 
 // Loops from the outermost to the innermost, dimensions joined where every tensor allows it. With
@@ -25,6 +29,10 @@ struct GroupLoops {
   std::vector<GroupTensor> tensors;  // written ones first
 
   size_t inner() const { return sizes.size() - 1; }
+
+  // As kernels have them: with sizes for symbols, and what is known without.
+  Axes axes(const std::function<int64_t(const Size&)>& at) const;
+  NestShape shape(WorkMapping deal) const;
 };
 
 // The loops of a group's nodes; none where the reduced dimensions are not one loop for all tensors,

@@ -1,6 +1,5 @@
 // src/compiler/kernels/work_mapping.cpp: how a group's kernel deals its elements out to work-items.
 #include <algorithm>
-#include <cstdint>
 
 #include "compiler/kernels/group_kernel.h"
 #include "runtime/stream/device.h"
@@ -9,39 +8,28 @@ namespace graft::compiler {
 
 namespace {
 
-// Whether positions stay below 2^31, for certain, when a launch rounds its items up.
-bool is_narrow(const GroupLoops& loops) {
-  constexpr int64_t kMost = INT32_MAX - kLanes * kLaneElements;
-  int64_t all = 1;
-  for (const Size& size : loops.sizes) {
-    if (!size.is_constant() || size.constant_part() > kMost) return false;
-    all *= std::max<int64_t>(size.constant_part(), 1);
-    if (all > kMost) return false;
-  }
-  return std::ranges::all_of(loops.tensors, [&](const GroupTensor& tensor) {
-    int64_t last = 0;
-    for (size_t i = 0; i < loops.sizes.size(); ++i) {
-      const Size& stride = tensor.strides[i];
-      if (!stride.is_constant() || stride.constant_part() > kMost) return false;
-      last += stride.constant_part() * std::max<int64_t>(loops.sizes[i].constant_part() - 1, 0);
-      if (last > kMost) return false;
-    }
-    return true;
-  });
+bool is_known(const GroupLoops& loops) {
+  const auto constant = [](const Size& size) { return size.is_constant(); };
+  return std::ranges::all_of(loops.sizes, constant) &&
+         std::ranges::all_of(loops.tensors, [&](const GroupTensor& tensor) {
+           return std::ranges::all_of(tensor.strides, constant);
+         });
+}
+
+WorkMapping deal_of(const Device& device, const GroupKernel& kernel) {
+  const GroupLoops& loops = kernel.loops;
+  if (loops.reduces) return kernel.brief() ? WorkMapping::kSpans : deal_of_lines(device);
+  if (!is_gpu_like(device)) return WorkMapping::kSpans;
+  if (!is_known(loops)) return WorkMapping::kLanes;
+  const Axes axes = loops.axes([](const Size& size) { return size.constant_part(); });
+  return lanes_of(axes.span(), axes.operands);
 }
 
 }  // namespace
 
 GroupKernel dealt_for(const Device& device, GroupKernel kernel) {
-  if (!is_gpu_like(device)) return kernel;
-  if (!kernel.loops.reduces) {
-    kernel.deal = is_narrow(kernel.loops) ? WorkMapping::kLanes32 : WorkMapping::kLanes;
-  } else if (!kernel.brief() && device.properties().max_group_size >= kLanes) {
-    kernel.deal = WorkMapping::kLanes;
-  }
-  if (kernel.deal != WorkMapping::kSpans) {
-    kernel.key += kernel.deal == WorkMapping::kLanes ? "_lanes" : "_lanes32";
-  }
+  kernel.deal = deal_of(device, kernel);
+  kernel.key += suffix_of(kernel.deal);
   return kernel;
 }
 

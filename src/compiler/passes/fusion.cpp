@@ -32,7 +32,7 @@ class Fusion {
     loops_.resize(units_.count());
     for (UnitId unit = 0; unit < units_.count(); ++unit) {
       if (unit < graph.groups.size()) continue;  // fused before
-      loops_[unit] = loops_of(graph, graph.nodes[units_.nodes(unit)[0]]);
+      loops_[unit] = group_loops_of(graph, graph.nodes[units_.nodes(unit)[0]]);
     }
   }
 
@@ -70,7 +70,14 @@ class Fusion {
     nodes.insert(nodes.end(), units_.nodes(b).begin(), units_.nodes(b).end());
     if (nodes.size() > kMaxGroupNodes) return false;
     const GroupEdges edges = edges_of(graph_, effects_, nodes);
-    return edges.inputs.size() + edges.outputs.size() <= kMaxGroupTensors;
+    size_t tensors = edges.inputs.size() + edges.outputs.size();
+    for (NodeId id : nodes) {
+      const auto reversed = reversal(graph_, graph_.nodes[id]);
+      if (!reversed) continue;
+      if (std::ranges::find(edges.inputs, reversed->input) == edges.inputs.end()) return false;
+      ++tensors;
+    }
+    return tensors <= kMaxGroupTensors;
   }
 
   void write_groups() {
@@ -99,6 +106,26 @@ class Fusion {
 
 }  // namespace
 
+std::optional<Reversal> reversal(const Graph& graph, const Node& node) {
+  if (!node.is(OperatorId::kFlip) || node.results.size() != 1 || node.results[0] == kNone) {
+    return std::nullopt;
+  }
+  Reversal found;
+  found.input = operand(node, 0);
+  const Argument* dims = argument(node, "dims");
+  const bool known = found.input != kNone && dims != nullptr && dims->kind == Argument::Kind::kList;
+  if (!known || is_complex(graph.values[found.input].type.dtype)) return std::nullopt;
+  const auto rank = static_cast<int64_t>(graph.values[found.input].type.sizes.size());
+  found.dims.resize(static_cast<size_t>(rank), false);
+  for (const Argument& dim : dims->list) {
+    if (dim.kind != Argument::Kind::kInteger || !dim.integer.is_constant()) return std::nullopt;
+    const int64_t given = dim.integer.constant_part();
+    if (given < -rank || given >= rank) return std::nullopt;
+    found.dims[static_cast<size_t>(given < 0 ? given + rank : given)] = true;
+  }
+  return found;
+}
+
 std::optional<Loops> loops_of(const Graph& graph, const Node& node) {
   OpRowBinding use;
   if (row_use(graph, node, &use)) {
@@ -108,6 +135,11 @@ std::optional<Loops> loops_of(const Graph& graph, const Node& node) {
   LastReduction reduction;
   if (!last_reduction(graph, node, &reduction)) return std::nullopt;
   return Loops{graph.values[reduction.input].type.sizes, reduction.dims};
+}
+
+std::optional<Loops> group_loops_of(const Graph& graph, const Node& node) {
+  if (reversal(graph, node)) return Loops{graph.values[node.results[0]].type.sizes, 0};
+  return loops_of(graph, node);
 }
 
 std::optional<Loops> joined(const Loops& a, const Loops& b) {

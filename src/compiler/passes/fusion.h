@@ -16,8 +16,22 @@ struct Loops {
   size_t reduced = 0;
 };
 
-// The loops of one node; none for a node that no generated kernel computes.
+// A node whose result has its input's elements in reverse order along some dimensions.
+struct Reversal {
+  ValueId input = kNone;
+  std::vector<bool> dims;  // by dimension
+};
+
+// None for every other node.
+std::optional<Reversal> reversal(const Graph& graph, const Node& node);
+
+// The loops of one node that computes each element from those at the same place, or reduces; none
+// for others.
 std::optional<Loops> loops_of(const Graph& graph, const Node& node);
+
+// The same, and those of a node that reverses elements (above), which a group reads from
+// outside; none for a node that no generated kernel computes.
+std::optional<Loops> group_loops_of(const Graph& graph, const Node& node);
 
 // The loops in which nodes with either are computed; none when they do not go together. What is one
 // value per row (its last sizes are 1) goes with a reduction over these rows.

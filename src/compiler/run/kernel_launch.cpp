@@ -15,12 +15,6 @@
 
 namespace graft::compiler {
 
-namespace {
-
-constexpr int64_t kTile = 16384;  // elements that are worth a work-item
-
-}  // namespace
-
 void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernels, Device& device) {
   std::map<std::string_view, const GroupKernel*> different;
   for (const GroupKernel& kernel : kernels) different.emplace(kernel.key, &kernel);
@@ -64,54 +58,14 @@ KernelLaunch::KernelLaunch(const Graph& graph, GroupKernel kernel, Device& devic
   handle_ = get_kernel(device, kernel_.key, [&] { return kernel_.build(graph); });
 }
 
-void KernelLaunch::push(int64_t value) {
-  const bool narrow = kernel_.deal == WorkMapping::kLanes32;
-  const graft_dtype dtype = narrow ? GRAFT_INT32 : GRAFT_INT64;
-  arguments_.push_back({GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(dtype), 0, 0,
-                        static_cast<uint64_t>(value), narrow ? 4u : 8u});
-}
-
-void KernelLaunch::push_spans(int64_t rows, int64_t length) {
-  const bool reduces = kernel_.loops.reduces;
-  const int64_t share = is_gpu_like(*device_) ? 1 : kTile;
-  const bool small = rows * length <= 2 * share;
-  const int64_t tile = small || reduces ? length : std::min(length, share);
-  const int64_t items_per_row = tile == 0 ? 1 : (length + tile - 1) / tile;
-  const int64_t rows_per_item = small ? std::max<int64_t>(rows, 1)
-                                      : std::max<int64_t>(1, share / std::max<int64_t>(length, 1));
-  grid_ = static_cast<uint64_t>((rows + rows_per_item - 1) / rows_per_item * items_per_row);
-  if (length == 0 && !reduces) grid_ = 0;
-  for (int64_t value : {length, tile, rows, rows_per_item, items_per_row}) push(value);
-}
-
-void KernelLaunch::push_lanes(int64_t rows, int64_t length) {
-  if (kernel_.shares_rows()) {
-    grid_ = static_cast<uint64_t>(rows);
-    for (int64_t value : {length, length, rows}) push(value);
-    return;
-  }
-  const LaneSplit split(*device_, rows * length);
-  grid_ = static_cast<uint64_t>(split.grid);
-  for (int64_t value : {length, split.tile, rows * length}) push(value);
-}
-
 void KernelLaunch::arrange(const std::function<int64_t(const Size&)>& at) {
   const GroupLoops& loops = kernel_.loops;
-  arguments_.assign(loops.tensors.size() + kernel_.numbers.size(), {});
-  std::vector<int64_t> sizes;
-  int64_t rows = 1;
-  for (const Size& size : loops.sizes) sizes.push_back(at(size));
-  for (size_t i = 0; i < loops.inner(); ++i) rows *= sizes[i];
-  const int64_t length = sizes.back();
-  if (kernel_.deal == WorkMapping::kSpans) {
-    push_spans(rows, length);
-  } else {
-    push_lanes(rows, length);
-  }
-  for (size_t i = 1; i < loops.inner(); ++i) push(sizes[i]);
-  for (const GroupTensor& tensor : loops.tensors) {
-    for (const Size& stride : tensor.strides) push(at(stride));
-  }
+  Arguments arguments;
+  for (size_t i = 0; i < loops.tensors.size() + kernel_.numbers.size(); ++i) arguments.index(0);
+  grid_ = static_cast<uint64_t>(
+      append_nest(arguments, *device_, kernel_.shape(), loops.axes(at).span()));
+  const std::span<const graft_argument> list = arguments.span().list;
+  arguments_.assign(list.begin(), list.end());
 }
 
 uint32_t KernelLaunch::group() const { return kernel_.shares_rows() ? kLanes : 1; }

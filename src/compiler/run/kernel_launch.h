@@ -42,9 +42,6 @@ class KernelLaunch {
 
  private:
   uint32_t group() const;
-  void push(int64_t value);
-  void push_spans(int64_t rows, int64_t length);
-  void push_lanes(int64_t rows, int64_t length);
 
   GroupKernel kernel_;
   Device* device_;

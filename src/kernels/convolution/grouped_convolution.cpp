@@ -16,8 +16,8 @@ using ir::Lanes;
 using ir::Value;
 using ir::Variable;
 
-constexpr int64_t kRow = 128;   // positions of a row that an item holds
-constexpr int64_t kLanes = 64;  // sums that an element of the factor is folded from
+constexpr int64_t kRow = 128;  // positions of a row that an item holds
+constexpr int64_t kSums = 64;  // sums that an element of the factor is folded from
 
 struct SumKernel {
   bool factor;  // is written, or output
@@ -148,8 +148,8 @@ class SumWriter {
     const Value shift = start_[2] + x * reach_[2];
     const Range met = range(shift);
     const Value last = ir::minimum(met.last, output_[2]);
-    const Lanes sums(b_, type_, kLanes);
-    b_.vector_loop(b_.i64(0), b_.i64(kLanes),
+    const Lanes sums(b_, type_, kSums);
+    b_.vector_loop(b_.i64(0), b_.i64(kSums),
                    [&](Value i) { sums.store(i, b_.constant(type_, 0)); });
     b_.loop(b_.i64(0), images_, [&](Value n) {
       const Value image = n * input_stride_[0] + (group * channels_ + c) * input_stride_[1];
@@ -164,7 +164,7 @@ class SumWriter {
       });
     });
     const Variable sum(b_.constant(type_, 0));
-    b_.loop(b_.i64(0), b_.i64(kLanes), [&](Value i) { sum = sum.get() + sums.load(i); });
+    b_.loop(b_.i64(0), b_.i64(kSums), [&](Value i) { sum = sum.get() + sums.load(i); });
     const Value to = group * factor_step_ + out * factor_stride_[0] + c * factor_stride_[1] +
                      tap[0] * factor_stride_[2] + y * factor_stride_[3] + x * factor_stride_[4];
     to_.store(to, sum.get());
@@ -183,13 +183,13 @@ class SumWriter {
   void add_products(const Lanes& sums, Value source, Value gradient, Value first, Value last) {
     const auto piece = [&](Value begin) {
       const Value from = source + begin * across_input_, with = gradient + begin * across_output_;
-      b_.vector_loop(b_.i64(0), ir::minimum(last - begin, b_.i64(kLanes)), [&](Value i) {
+      b_.vector_loop(b_.i64(0), ir::minimum(last - begin, b_.i64(kSums)), [&](Value i) {
         const Value value = cast(type_, first_.load(from + i * across_input_));
         const Value other = cast(type_, second_.load(with + i * across_output_));
         sums.store(i, sums.load(i) + value * other);
       });
     };
-    b_.loop(first, last, piece, b_.i64(kLanes));
+    b_.loop(first, last, piece, b_.i64(kSums));
   }
 
   const SumKernel kernel_;

@@ -37,10 +37,8 @@ TensorView without(const TensorView& view, int dim) {
 
 Axes line_axes(const TensorView& output, const TensorView& input, int dim) {
   const TensorView to = without(output, dim), from = without(input, dim);
-  Axes axes = Axes::of({&to, &from});
-  axes.sort(0);
-  axes.merge();
-  return axes;
+  const TensorView* views[] = {&to, &from};
+  return Axes::joined(views);
 }
 
 // The lines along dim of views that agree in the other dimensions. REQUIRES: at most 3 axes.

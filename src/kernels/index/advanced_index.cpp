@@ -74,8 +74,7 @@ struct IndexKernel {
     } else {
       loop.each_inner([&](const std::vector<Value>& first) {
         const Value offset = shift(first);
-        b.vector_loop(b.i64(0), loop.inner_size(),
-                      [&](Value i) { move(loop.moved(first, i), offset); });
+        b.vector_loop(b.i64(0), loop.inner_size(), [&](Value i) { move(loop.moved(i), offset); });
       });
     }
     return b.finish();

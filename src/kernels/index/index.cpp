@@ -65,7 +65,7 @@ ir::Kernel build_dense_gather(const std::string& key, graft_dtype data, graft_dt
         b.i64(0), loop.inner_size(), size, [&](Value i) { return indices.load(first[2] + i); },
         [&](Value i, Value at) {
           const Value from =
-              along == Along::kInput ? first[1] + at : loop.moved(first, i)[1] + at * stride;
+              along == Along::kInput ? first[1] + at : loop.moved(i)[1] + at * stride;
           output.store(first[0] + i, input.load(from));
         });
   });

@@ -14,7 +14,7 @@ namespace graft {
 // Built in the order of the kernel's parameters; no memory is allocated. At most kCapacity.
 class Arguments {
  public:
-  static constexpr int kCapacity = 192;  // 16 loops over 8 operands and their scalars
+  static constexpr int kCapacity = 256;  // 16 loops over 12 operands and their scalars
 
   // A tensor's elements, to be read, written (every byte anew) or both.
   Arguments& read(const TensorView& view) {
@@ -35,9 +35,11 @@ class Arguments {
     return push(
         {GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(scalar.dtype), 0, 0, scalar.bits[0], bytes});
   }
-  // A size, stride or position: int64.
-  Arguments& index(int64_t value) {
-    return push({GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, static_cast<uint64_t>(value), 8});
+  // A size, stride or position: int64, or int32 where narrow.
+  Arguments& index(int64_t value, bool narrow = false) {
+    const graft_dtype dtype = narrow ? GRAFT_INT32 : GRAFT_INT64;
+    return push({GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(dtype), 0, 0,
+                 static_cast<uint64_t>(value), narrow ? 4u : 8u});
   }
   // A generator's state, at most one: the key's low and high half, the offset.
   Arguments& random(uint64_t seed, uint64_t offset) {

@@ -37,33 +37,35 @@ GroupFold::Values GroupFold::exchange(const Values& own, const Combine& combine)
     store(b_.sub_group(SubGroup::kIndex), {totals.begin(), totals.end()});
   });
   b_.barrier();
-  const Values first = load(b_.i64(0));
+  const Values first = load(b_.i64(0), own.size());
   for (size_t k = 0; k < totals.size(); ++k) totals[k] = first[k];
   b_.loop(b_.i64(1), kLanes / size, [&](Value index) {
-    const Values joined = combine({totals.begin(), totals.end()}, load(index));
+    const Values joined = combine({totals.begin(), totals.end()}, load(index, own.size()));
     for (size_t k = 0; k < totals.size(); ++k) totals[k] = joined[k];
   });
   return {totals.begin(), totals.end()};
 }
 
 GroupFold::Values GroupFold::climb(const Values& own, const Combine& combine) {
+  const size_t count = own.size();
   store(lane_, own);
   for (int64_t half = kLanes / 2; half > 0; half /= 2) {
     b_.barrier();
-    b_.if_(lane_ < half, [&] { store(lane_, combine(load(lane_), load(lane_ + half))); });
+    b_.if_(lane_ < half,
+           [&] { store(lane_, combine(load(lane_, count), load(lane_ + half, count))); });
   }
   b_.barrier();
-  return load(b_.i64(0));
+  return load(b_.i64(0), count);
 }
 
-GroupFold::Values GroupFold::load(Value place) const {
+GroupFold::Values GroupFold::load(Value place, size_t count) const {
   Values loaded;
-  for (const ir::LocalArray& part : parts_) loaded.push_back(part.load(place));
+  for (size_t k = 0; k < count; ++k) loaded.push_back(parts_[k].load(place));
   return loaded;
 }
 
 void GroupFold::store(Value place, const Values& values) const {
-  for (size_t k = 0; k < parts_.size(); ++k) parts_[k].store(place, values[k]);
+  for (size_t k = 0; k < values.size(); ++k) parts_[k].store(place, values[k]);
 }
 
 }  // namespace graft

@@ -23,11 +23,12 @@ class GroupFold {
   // The work-item's place in the group, an i64.
   ir::Value lane() const { return lane_; }
 
-  // combine: associative and commutative. Outside of ifs and loops.
+  // own: the first of these types' values, at least one. combine: associative and commutative.
+  // Outside of ifs and loops.
   Values fold(const Values& own, const Combine& combine);
 
  private:
-  Values load(ir::Value place) const;
+  Values load(ir::Value place, size_t count) const;
   void store(ir::Value place, const Values& values) const;
   Values exchange(const Values& own, const Combine& combine);
   Values climb(const Values& own, const Combine& combine);

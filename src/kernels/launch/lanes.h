@@ -16,6 +16,12 @@ enum class WorkMapping : uint8_t {
   kShuffles  // the same; work-items that share a line hand values over within sub-groups
 };
 
+// What a kernel's key says of it.
+constexpr const char* suffix_of(WorkMapping deal) {
+  constexpr const char* kSuffixes[] = {"", "_lanes", "_lanes32", "_shuffles"};
+  return kSuffixes[static_cast<int>(deal)];
+}
+
 // Work-items that walk through memory side by side: neighbours take neighbouring elements, so that
 // the loads of each sub-group (at most kLanes on any device known) fall into few cache lines.
 inline constexpr int64_t kLanes = 64;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "kernels/launch/group_fold.h"
 #include "kernels/launch/work_split.h"
@@ -17,10 +18,15 @@ inline ir::Family family_of(WorkMapping deal) {
 // it finds again, and a launch has a group for each line.
 class LineLoop {
  public:
-  // type: what reduce() gives. Before the kernel's first loop or if.
-  LineLoop(ir::Builder& builder, WorkMapping deal, ir::Type type) : b_(builder) {
-    if (deal != WorkMapping::kSpans) fold_.emplace(b_, std::vector<ir::Type>{type}, deal);
+  using Values = std::vector<ir::Value>;
+
+  // types: the most that one reduce() gives. Before the kernel's first loop or if.
+  LineLoop(ir::Builder& builder, WorkMapping deal, const std::vector<ir::Type>& types)
+      : b_(builder) {
+    if (deal != WorkMapping::kSpans) fold_.emplace(b_, types, deal);
   }
+  LineLoop(ir::Builder& builder, WorkMapping deal, ir::Type type)
+      : LineLoop(builder, deal, std::vector<ir::Type>{type}) {}
 
   // body(line) for the lines of this work-item.
   template <class Body>
@@ -43,36 +49,54 @@ class LineLoop {
     b_.if_(fold_->lane() == 0, body);
   }
 
-  // The elements map(element) of a line, combined from first on, the neutral one; in every
+  // The elements map(element) of a line, combined from first on, the neutral ones; in every
   // work-item. Long lines in blocks: a rounded sum is off by at most the roundoff of as many
   // additions as a block has in a lane, and of as many as there are blocks. accumulators: as in
-  // ir::reduce(). Outside of ifs.
+  // ir::fold(). Outside of ifs.
+  template <class Map, class Combine>
+  Values fold(const Values& first, ir::Value count, Map map, Combine combine,
+              uint32_t accumulators = 64) {
+    const auto step = [&](const Values& part, ir::Value i) { return combine(part, map(i)); };
+    const std::vector<ir::Variable> totals(first.begin(), first.end());
+    const auto in_block = [&](ir::Value begin) {
+      const ir::Value end = ir::minimum(begin + kSumBlock, count);
+      join(totals, combine,
+           fold_ ? of_lane(first, begin, end, step)
+                 : ir::fold(first, begin, end, step, combine, accumulators));
+    };
+    b_.loop(b_.i64(0), count, in_block, b_.i64(kSumBlock));
+    const Values all(totals.begin(), totals.end());
+    return fold_ ? fold_->fold(all, combine) : all;
+  }
+
+  // The same of one value.
   template <class Map, class Combine>
   ir::Value reduce(ir::Value first, ir::Value count, Map map, Combine combine,
                    uint32_t accumulators = 64) {
-    const ir::Variable total(first);
-    const auto in_block = [&](ir::Value begin) {
-      const ir::Value end = ir::minimum(begin + kSumBlock, count);
-      if (!fold_) {
-        total = combine(total.get(), ir::reduce(first, begin, end, map, combine, accumulators));
-        return;
-      }
-      const ir::Variable part(first);
-      b_.loop(
-          begin + fold_->lane(), end, [&](ir::Value i) { part = combine(part.get(), map(i)); },
-          b_.i64(kLanes));
-      total = combine(total.get(), part.get());
-    };
-    b_.loop(b_.i64(0), count, in_block, b_.i64(kSumBlock));
-    if (!fold_) return total.get();
-    const auto join = [&](const GroupFold::Values& a, const GroupFold::Values& b) {
-      return GroupFold::Values{combine(a[0], b[0])};
-    };
-    return fold_->fold({total.get()}, join)[0];
+    const auto one = [&](ir::Value i) { return Values{map(i)}; };
+    const auto two = [&](const Values& a, const Values& b) { return Values{combine(a[0], b[0])}; };
+    return fold({first}, count, one, two, accumulators)[0];
   }
 
  private:
   static constexpr int64_t kSumBlock = 16384;
+
+  template <class Combine>
+  static void join(const std::vector<ir::Variable>& totals, Combine combine, const Values& values) {
+    const Values joined = combine(Values(totals.begin(), totals.end()), values);
+    for (size_t k = 0; k < totals.size(); ++k) totals[k] = joined[k];
+  }
+
+  template <class Step>
+  Values of_lane(const Values& first, ir::Value begin, ir::Value end, Step step) {
+    const std::vector<ir::Variable> parts(first.begin(), first.end());
+    const auto element = [&](ir::Value i) {
+      const Values next = step(Values(parts.begin(), parts.end()), i);
+      for (size_t k = 0; k < parts.size(); ++k) parts[k] = next[k];
+    };
+    b_.loop(begin + fold_->lane(), end, element, b_.i64(kLanes));
+    return {parts.begin(), parts.end()};
+  }
 
   ir::Builder& b_;
   std::optional<GroupFold> fold_;

@@ -7,6 +7,18 @@
 #include "runtime/driver/error.h"
 
 namespace graft {
+namespace {
+
+NestShape strided_shape(int operands) {
+  NestShape shape;
+  shape.outer = kStridedRank - 1;
+  shape.lines = true;
+  shape.count = operands;
+  for (int i = 0; i < operands; ++i) shape.operands[i].walk = AccessPattern::kStrided;
+  return shape;
+}
+
+}  // namespace
 
 WorkSplit append_loops(Arguments& arguments, Axes axes, bool whole) {
   axes.merge();
@@ -20,48 +32,32 @@ WorkSplit append_loops_as_given(Arguments& arguments, const Axes& axes, bool who
                                        std::to_string(kStridedRank) +
                                        " dimensions that do not merge; make them contiguous");
   }
-  Axis padded[kStridedRank];
-  const int missing = kStridedRank - axes.rank;
-  for (int i = 0; i < axes.rank; ++i) padded[missing + i] = axes.at[i];
-  const int64_t inner = padded[kStridedRank - 1].size;
+  Axes padded;
+  for (int i = axes.rank; i < kStridedRank; ++i) padded.push(Axis());
+  for (const Axis& axis : axes.span()) padded.push(axis);
+  const int64_t inner = padded.span().back().size;
   const int64_t lines = inner == 0 ? 0 : axes.count() / inner;
   WorkSplit split = split_work(lines, 4 * inner);
   if (whole) together = std::max<int64_t>(lines, 1);
   split.per_item = (split.per_item + together - 1) / together * together;
   split.grid = (lines + split.per_item - 1) / split.per_item;
-  arguments.index(split.lines).index(split.per_item);
-  for (const Axis& axis : padded) {
-    arguments.index(axis.size);
-    for (int k = 0; k < axes.operands; ++k) arguments.index(axis.strides[k]);
-  }
+  arguments.index(inner).index(split.lines).index(split.per_item);
+  append_strides(arguments, strided_shape(axes.operands), padded.span());
   return split;
 }
 
 StridedLoop::StridedLoop(ir::Builder& b, int operands)
-    : b_(b), lines_(b.index()), per_item_(b.index()) {
-  for (int i = 0; i < kStridedRank; ++i) {
-    sizes_[i] = b.index();
-    for (int k = 0; k < operands; ++k) strides_[i].push_back(b.index());
-  }
-}
+    : b_(b), operands_(operands), nest_(b, strided_shape(operands)) {}
 
-std::vector<ir::Value> StridedLoop::starts(ir::Value line) const {
-  std::vector<ir::Value> elements(strides_[0].size(), b_.i64(0));
-  ir::Value rest = line;
-  for (int i = kStridedRank - 2; i >= 0; --i) {
-    const ir::Value at = rest % sizes_[i];
-    rest = rest / sizes_[i];
-    for (size_t k = 0; k < elements.size(); ++k) elements[k] = elements[k] + at * strides_[i][k];
-  }
+std::vector<ir::Value> StridedLoop::starts() const {
+  std::vector<ir::Value> elements;
+  for (int k = 0; k < operands_; ++k) elements.push_back(nest_.first(k));
   return elements;
 }
 
-std::vector<ir::Value> StridedLoop::moved(const std::vector<ir::Value>& first,
-                                          ir::Value steps) const {
+std::vector<ir::Value> StridedLoop::moved(ir::Value steps) const {
   std::vector<ir::Value> elements;
-  for (size_t k = 0; k < first.size(); ++k) {
-    elements.push_back(first[k] + steps * strides_[kStridedRank - 1][k]);
-  }
+  for (int k = 0; k < operands_; ++k) elements.push_back(nest_.element(k, steps));
   return elements;
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen/ir/builder.h"
-#include "kernels/launch/arguments.h"
+#include "kernels/launch/loop_nest.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/tensor/axes.h"
 
@@ -31,25 +31,27 @@ class StridedLoop {
   // body(elements): the position of each operand's element, in row-major order of the axes.
   template <class Body>
   void each(Body body) {
-    each_inner([&](const std::vector<ir::Value>& first) {
-      b_.loop(b_.i64(0), sizes_[kStridedRank - 1], [&](ir::Value i) { body(moved(first, i)); });
+    each_inner([&](const std::vector<ir::Value>&) {
+      b_.loop(b_.i64(0), inner_size(), [&](ir::Value i) { body(moved(i)); });
     });
   }
   // body(first elements of the innermost loop); moved() goes on from there.
   template <class Body>
   void each_inner(Body body) {
-    each_line(b_, lines_, per_item_, [&](ir::Value line) { body(starts(line)); });
+    each_line(b_, nest_.rows(), nest_.rows_per_item(), [&](ir::Value line) {
+      nest_.place(line);
+      body(starts());
+    });
   }
-  std::vector<ir::Value> moved(const std::vector<ir::Value>& first, ir::Value steps) const;
-  ir::Value inner_size() const { return sizes_[kStridedRank - 1]; }
+  std::vector<ir::Value> moved(ir::Value steps) const;
+  ir::Value inner_size() const { return nest_.length(); }
 
  private:
-  std::vector<ir::Value> starts(ir::Value line) const;
+  std::vector<ir::Value> starts() const;
 
   ir::Builder& b_;
-  ir::Value lines_, per_item_;
-  ir::Value sizes_[kStridedRank];
-  std::vector<ir::Value> strides_[kStridedRank];
+  const int operands_;
+  LoopNest nest_;
 };
 
 }  // namespace graft

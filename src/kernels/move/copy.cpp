@@ -1,8 +1,8 @@
 // src/kernels/move/copy.cpp: copies between tensors of one device, with conversion and any strides.
 #include "kernels/move/copy.h"
 
+#include "kernels/launch/loop_nest.h"
 #include "kernels/move/transpose.h"
-#include "kernels/pointwise/loops.h"
 #include "kernels/pointwise/pointwise.h"
 
 namespace graft {
@@ -12,18 +12,17 @@ namespace {
 void move(Stream& stream, TensorView to, TensorView from) {
   to.dtype = from.dtype = raw_dtype_of_size(size_of(to.dtype));
   const TensorView* views[] = {&to, &from};
-  const PointwiseLoops loops(views);
-  if (loops.empty) return;
-  const bool dense =
-      loops.rank == 0 || (loops.rank == 1 && loops.strides[0][0] == 1 && loops.strides[1][0] == 1);
-  if (dense) {
+  const Axes axes = Axes::joined(views);
+  const int64_t count = axes.count();
+  if (count == 0) return;
+  const Axis& first = axes.at[0];
+  if (axes.rank == 0 || (axes.rank == 1 && first.strides[0] == 1 && first.strides[1] == 1)) {
     if (to.address == from.address) return;
-    const int64_t count = loops.rank == 0 ? 1 : loops.sizes[0];
     stream.copy(to.address, from.address, static_cast<uint64_t>(count) * size_of(to.dtype),
                 GRAFT_DEVICE_TO_DEVICE);
     return;
   }
-  if (loops.before(1, loops.rank) == 0 && transpose(stream, to, from, loops)) return;
+  if (before(axes.span(), 1) == 0 && transpose(stream, to, from, axes)) return;
   static const Op& same = *find_op("positive");
   const Operand input(from);
   pointwise(stream, same, to.dtype, {&to, 1}, {&input, 1});

@@ -1,21 +1,21 @@
 // src/kernels/move/fill.cpp: sets every element of a tensor to one number.
 #include "kernels/move/fill.h"
 
-#include "kernels/pointwise/loops.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/tensor/axes.h"
 
 namespace graft {
 
 void fill(Stream& stream, const TensorView& to, Scalar value) {
   const Scalar number = value.to(to.dtype);
   const TensorView* views[] = {&to};
-  const PointwiseLoops loops(views);
-  if (loops.empty) return;
-  if (loops.rank == 0 || (loops.rank == 1 && loops.strides[0][0] == 1)) {
+  const Axes axes = Axes::joined(views);
+  const int64_t count = axes.count();
+  if (count == 0) return;
+  if (axes.rank == 0 || (axes.rank == 1 && axes.at[0].strides[0] == 1)) {
     uint64_t pattern[2] = {number.bits[0], number.bits[1]};
     if (to.dtype == GRAFT_COMPLEX64) pattern[0] |= number.bits[1] << 32;
     const uint32_t bytes = size_of(to.dtype);
-    const int64_t count = loops.rank == 0 ? 1 : loops.sizes[0];
     stream.fill(to.address, static_cast<uint64_t>(count) * bytes, pattern, bytes);
     return;
   }

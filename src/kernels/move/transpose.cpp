@@ -5,6 +5,7 @@
 
 #include "codegen/cache/program_cache.h"
 #include "codegen/ir/builder.h"
+#include "kernels/launch/loop_nest.h"
 #include "kernels/move/transpose_tile.h"
 
 namespace graft {
@@ -110,48 +111,44 @@ const PackEntry pack([](const PackEntry::Sink& add) {
 
 }  // namespace
 
-bool transpose(Stream& stream, const TensorView& to, const TensorView& from,
-               const PointwiseLoops& loops) {
-  if (loops.rank < 2 || loops.rank > 2 + kMaxOuter || is_complex(to.dtype)) return false;
-  int dense = 0;  // loop along which from is dense
-  while (dense < loops.rank && loops.strides[1][dense] != 1) ++dense;
-  if (dense == 0 || dense == loops.rank || loops.strides[0][0] != 1) return false;
-  if (loops.sizes[0] < kShortest || loops.sizes[dense] < kShortest) return false;
-  int64_t outer_size[kMaxOuter] = {1, 1}, outer_to[kMaxOuter] = {}, outer_from[kMaxOuter] = {};
-  for (int k = 1, n = 0; k < loops.rank; ++k) {
-    if (k == dense) continue;
-    outer_size[n] = loops.sizes[k];
-    outer_to[n] = loops.strides[0][k];
-    outer_from[n++] = loops.strides[1][k];
+bool transpose(Stream& stream, const TensorView& to, const TensorView& from, const Axes& axes) {
+  if (axes.rank < 2 || axes.rank > 2 + kMaxOuter || is_complex(to.dtype)) return false;
+  const Axis& columns = axes.at[axes.rank - 1];
+  int dense = axes.rank - 2;  // loop along which from is dense
+  while (dense >= 0 && axes.at[dense].strides[1] != 1) --dense;
+  if (dense < 0 || columns.strides[1] == 1 || columns.strides[0] != 1) return false;
+  const Axis& rows = axes.at[dense];
+  if (columns.size < kShortest || rows.size < kShortest) return false;
+  Axis outer[kMaxOuter];  // from the innermost
+  for (int k = axes.rank - 2, n = 0; k >= 0; --k) {
+    if (k != dense) outer[n++] = axes.at[k];
   }
   const graft_dtype dtype = to.dtype;
   const int64_t group = turn_group(stream.device(), dtype);
   const int64_t block_rows = group == 0 ? kItemRows : kTurnSide;
-  const int64_t row_blocks = (loops.sizes[dense] + block_rows - 1) / block_rows;
-  const int64_t indices[] = {loops.sizes[dense],  loops.sizes[0], loops.strides[0][dense],
-                             loops.strides[1][0], row_blocks,     outer_size[0],
-                             outer_to[1],         outer_to[0],    outer_from[1],
-                             outer_from[0]};
+  const int64_t row_blocks = (rows.size + block_rows - 1) / block_rows;
   const uint64_t bytes = size_of(to.dtype);
-  graft_argument arguments[2 + std::size(indices)] = {
-      {GRAFT_ARGUMENT_ADDRESS, 0, GRAFT_ACCESS_WRITE, 0, to.address,
-       static_cast<uint64_t>(loops.extent(0, loops.rank)) * bytes},
-      {GRAFT_ARGUMENT_ADDRESS, 0, GRAFT_ACCESS_READ, 0, from.address,
-       static_cast<uint64_t>(loops.extent(1, loops.rank)) * bytes}};
-  for (size_t i = 0; i < std::size(indices); ++i) {
-    arguments[2 + i] = {
-        GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, static_cast<uint64_t>(indices[i]), 8};
+  Arguments arguments;
+  arguments.address(to.address, static_cast<uint64_t>(extent(axes.span(), 0)) * bytes,
+                    GRAFT_ACCESS_WRITE);
+  arguments.address(from.address, static_cast<uint64_t>(extent(axes.span(), 1)) * bytes,
+                    GRAFT_ACCESS_READ);
+  for (int64_t index :
+       {rows.size, columns.size, rows.strides[0], columns.strides[1], row_blocks, outer[0].size,
+        outer[1].strides[0], outer[0].strides[0], outer[1].strides[1], outer[0].strides[1]}) {
+    arguments.index(index);
   }
-  const auto grid = static_cast<uint64_t>(row_blocks * outer_size[0] * outer_size[1]);
+  const int64_t grid = row_blocks * outer[0].size * outer[1].size;
   if (group == 0) {
     stream.launch(
-        get_kernel(stream.device(), key_of(dtype), [&] { return transpose_kernel(dtype); }), grid,
-        arguments);
+        get_kernel(stream.device(), key_of(dtype), [&] { return transpose_kernel(dtype); }),
+        static_cast<uint64_t>(grid), arguments.span());
   } else {
-    const auto column_blocks = static_cast<uint64_t>((loops.sizes[0] + kTurnSide - 1) / kTurnSide);
+    const int64_t column_blocks = (columns.size + kTurnSide - 1) / kTurnSide;
     stream.launch(get_kernel(stream.device(), turn_key(dtype, group),
                              [&] { return turn_kernel(dtype, group); }),
-                  grid * column_blocks, arguments, static_cast<uint32_t>(group));
+                  static_cast<uint64_t>(grid * column_blocks), arguments.span(),
+                  static_cast<uint32_t>(group));
   }
   return true;
 }

@@ -140,7 +140,7 @@ std::string LayerNormKernel::key() const {
   static const char* const kSteps[] = {"forward", "input", "parameters"};
   return std::string("layer_norm_") + kSteps[step] + (weight ? "_weight" : "") +
          (bias ? "_bias_" : "_") + name_of(dtype) + "_" + name_of(parameter) + "_" + name_of(wide) +
-         (deal == WorkMapping::kSpans ? "" : "_lanes");
+         suffix_of(deal);
 }
 
 ir::Kernel LayerNormKernel::build() const {

@@ -146,7 +146,7 @@ std::string SoftmaxKernel::key() const {
          (columns ? "_columns_"
           : brief ? "_brief_"
                   : "_lines_") +
-         name_of(dtype) + (deal == WorkMapping::kSpans ? "" : "_lanes");
+         name_of(dtype) + suffix_of(deal);
 }
 
 int64_t SoftmaxKernel::width() const { return deal == WorkMapping::kSpans ? 64 : 1; }

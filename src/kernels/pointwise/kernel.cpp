@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <vector>
 
 #include "codegen/ir/builder.h"
 #include "codegen/math/math.h"
-#include "kernels/launch/lanes.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
@@ -32,20 +32,8 @@ class Writer {
 
   ir::Kernel write() {
     declare();
-    if (spec_.deal != WorkMapping::kSpans) return lanes();
-    if (spec_.outer == 0) {
-      const Value begin = b_.item() * tile_;
-      span(begin, minimum(begin + tile_, count_));
-      return b_.finish();
-    }
-    const Value item = b_.item();
-    const Value first = item / items_per_row_ * rows_per_item_;
-    const Value begin = (item % items_per_row_) * tile_;
-    const Value end = minimum(begin + tile_, count_);
-    b_.loop(first, minimum(first + rows_per_item_, rows_), [&](Value row) {
-      place(row);
-      span(begin, end);
-    });
+    nest_.emplace(b_, nest_shape(spec_));
+    nest_->each([&] { load_uniform(); }, [&](Value position) { compute(position); });
     return b_.finish();
   }
 
@@ -53,10 +41,6 @@ class Writer {
   struct Operand {
     Address address;
     Value part[2];  // of scalars, and of uniform operands once they are loaded
-    std::vector<Value> strides;
-    Value inner;   // stride
-    Value start;   // of a shifted operand
-    Value offset;  // of the row; not set: 0
   };
 
   // The row has a formula for the bits, and every operand is memory of one half type.
@@ -83,8 +67,6 @@ class Writer {
     if (complex_) out[1] = b_.scalar(dtype);
   }
 
-  Value index() { return spec_.deal == WorkMapping::kLanes32 ? b_.index32() : b_.index(); }
-
   void declare() {
     operands_.resize(spec_.operands);
     for (int i = 0; i < spec_.operands; ++i) {
@@ -101,49 +83,6 @@ class Writer {
       scalars_.push_back(parts[0]);
       if (complex_) scalars_.push_back(parts[1]);
     }
-    count_ = index();
-    tile_ = index();
-    if (spec_.outer > 0 && spec_.deal == WorkMapping::kSpans) {
-      rows_ = b_.index();
-      rows_per_item_ = b_.index();
-      items_per_row_ = b_.index();
-    } else if (spec_.outer > 0) {
-      all_ = index();
-    }
-    for (int i = 1; i < spec_.outer; ++i) sizes_.push_back(index());
-    for (int i = 0; i < spec_.operands; ++i) {
-      if (spec_.walk(i) == AccessPattern::kScalar) continue;
-      for (int k = 0; k < spec_.outer; ++k) operands_[i].strides.push_back(index());
-      if (spec_.walk(i) == AccessPattern::kStrided) operands_[i].inner = index();
-      if (spec_.shifted(i)) operands_[i].offset = operands_[i].start = index();
-    }
-  }
-
-  // Where the operands' elements of a row begin.
-  void place(Value row) {
-    std::vector<Value> position(spec_.outer);
-    for (int k = spec_.outer - 1; k > 0; --k) {
-      position[k] = row % sizes_[k - 1];
-      row = row / sizes_[k - 1];
-    }
-    position[0] = row;
-    for (Operand& operand : operands_) {
-      if (operand.strides.empty()) continue;
-      operand.offset = position[0] * operand.strides[0];
-      if (is_set(operand.start)) operand.offset = operand.offset + operand.start;
-      for (int k = 1; k < spec_.outer; ++k) {
-        operand.offset = operand.offset + position[k] * operand.strides[k];
-      }
-    }
-  }
-
-  Value element(int i, Value position) {
-    const Operand& operand = operands_[i];
-    if (spec_.walk(i) == AccessPattern::kReversed) return operand.offset - position;
-    Value step = position;
-    if (spec_.walk(i) == AccessPattern::kStrided) step = position * operand.inner;
-    if (spec_.walk(i) == AccessPattern::kSecond) step = position * 2;
-    return is_set(operand.offset) ? operand.offset + step : step;
   }
 
   void load(int i, Value element, Value out[2]) {
@@ -196,30 +135,8 @@ class Writer {
   void load_uniform() {
     for (int i = op_.outputs; i < spec_.operands; ++i) {
       if (spec_.walk(i) != AccessPattern::kUniform) continue;
-      const Value first = is_set(operands_[i].offset) ? operands_[i].offset : b_.i64(0);
-      load(i, first, operands_[i].part);
+      load(i, nest_->first(i), operands_[i].part);
     }
-  }
-
-  void span(Value begin, Value end) {
-    load_uniform();
-    b_.vector_loop(begin, end, [&](Value position) { compute(position); });
-  }
-
-  // Of the elements that kLanes work-items share each takes every kLanes-th, of whatever row.
-  ir::Kernel lanes() {
-    const Value item = cast(count_.type(), b_.item());
-    const Value all = spec_.outer == 0 ? count_ : all_;
-    const Value first = item / kLanes * tile_, lane = item % kLanes;
-    if (spec_.outer == 0) load_uniform();
-    const auto element = [&](Value at) {
-      if (spec_.outer == 0) return compute(at);
-      place(at / count_);
-      load_uniform();
-      compute(at % count_);
-    };
-    b_.loop(first + lane, minimum(first + tile_, all), element, like(first, kLanes));
-    return b_.finish();
   }
 
   void compute(Value position) {
@@ -227,7 +144,7 @@ class Writer {
     for (int i = op_.outputs; i < spec_.operands; ++i) {
       if (spec_.walk(i) != AccessPattern::kScalar && spec_.walk(i) != AccessPattern::kUniform) {
         operands_[i].part[1] = Value();
-        load(i, element(i, position), operands_[i].part);
+        load(i, nest_->element(i, position), operands_[i].part);
       }
       append_input(i, operands_[i].part, &inputs);
     }
@@ -236,7 +153,9 @@ class Writer {
                                         : op_.formula;
     const Results results = formula(inputs, scalars_);
     const size_t parts_each = results.size() / op_.outputs;
-    for (int i = 0; i < op_.outputs; ++i) store(i, results, parts_each, element(i, position));
+    for (int i = 0; i < op_.outputs; ++i) {
+      store(i, results, parts_each, nest_->element(i, position));
+    }
   }
 
   const PointwiseSpec& spec_;
@@ -245,13 +164,22 @@ class Writer {
   const ir::Type type_;
   Builder b_;
   std::vector<Operand> operands_;
-  std::vector<Value> scalars_, sizes_;
-  Value count_, tile_, rows_, rows_per_item_, items_per_row_, all_;
+  std::vector<Value> scalars_;
+  std::optional<LoopNest> nest_;
 };
 
 }  // namespace
 
 graft_dtype scalar_dtype(graft_dtype compute) { return is_half(compute) ? GRAFT_FLOAT32 : compute; }
+
+NestShape nest_shape(const PointwiseSpec& spec) {
+  NestShape shape;
+  shape.deal = spec.deal;
+  shape.outer = spec.outer;
+  shape.count = spec.operands;
+  for (int i = 0; i < spec.operands; ++i) shape.operands[i] = {spec.walk(i), spec.shifted(i)};
+  return shape;
+}
 
 ir::Kernel pointwise_kernel(const PointwiseSpec& spec) { return Writer(spec).write(); }
 
@@ -262,9 +190,7 @@ std::string pointwise_key(const PointwiseSpec& spec) {
     key += fmt::format("_{}{}{}", name_of(spec.dtype(i)), "vudxrp"[static_cast<int>(spec.walk(i))],
                        spec.shifted(i) ? "s" : "");
   }
-  if (spec.deal != WorkMapping::kSpans)
-    key += spec.deal == WorkMapping::kLanes ? "_lanes" : "_lanes32";
-  return key;
+  return key + suffix_of(spec.deal);
 }
 
 }  // namespace graft

@@ -7,19 +7,9 @@
 #include "codegen/ir/ir.h"
 #include "codegen/ops/op_table.h"
 #include "graft/driver.h"
-#include "kernels/launch/lanes.h"
+#include "kernels/launch/loop_nest.h"
 
 namespace graft {
-
-// How an operand lies along the innermost loop.
-enum class AccessPattern : uint8_t {
-  kScalar,    // no memory: a scalar of the launch
-  kUniform,   // one element: stride 0
-  kDense,     // stride 1
-  kStrided,   // any stride, an argument of the launch
-  kReversed,  // stride -1
-  kSecond     // stride 2, inputs only: vectors load all and drop half
-};
 
 // What a kernel is specialised on. Zeroed before it is filled in: it is compared as bits.
 struct PointwiseSpec {
@@ -50,16 +40,11 @@ static_assert(sizeof(PointwiseSpec) == 16, "the launcher's cache compares two wo
 // The dtype in which scalars reach the kernel: compute, but float32 for the half types.
 graft_dtype scalar_dtype(graft_dtype compute);
 
-// Arguments of the launch, in order:
-//  - every operand, then the row's scalars: an address, or the scalar (complex: its two parts)
-//  - count, tile: length of the innermost loop, how much of it a work-item does
-//  - with outer loops: rows (all together), rows per work-item, work-items per row, then the sizes
-//    of the outer loops but the outermost
-//  - for every operand in memory: its stride along each outer loop, then, where its walk is
-//    kStrided, along the innermost, then, where it is shifted, how many elements after the address
-//    its first one lies
-// Dealt out to lanes: the tile is that of kLanes work-items, and the elements of all rows stand for
-// the three numbers of rows. Of kLanes32 all of these but the operands are int32.
+// The loops of the kernel; a scalar has no part in them.
+NestShape nest_shape(const PointwiseSpec& spec);
+
+// Arguments of the launch, in order: every operand, then the row's scalars: an address, or the
+// scalar (complex: its two parts); then what append_nest appends.
 ir::Kernel pointwise_kernel(const PointwiseSpec& spec);
 
 // The kernel's key, spelled from the spec: "add_float32_3ffff".

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 
 #include "codegen/cache/program_cache.h"
-#include "kernels/launch/lanes.h"
+#include "kernels/launch/kernel_slots.h"
 #include "kernels/pointwise/kernel.h"
-#include "kernels/pointwise/loops.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
@@ -18,12 +18,6 @@ namespace graft {
 namespace {
 
 constexpr int kMaxOperands = PointwiseSpec::kMaxOperands;
-// Operands and scalars (complex: two each), five sizes, the outer sizes, four strides and a start
-// per operand.
-constexpr int kMaxArguments = 2 * (kMaxOperands + 8) + 5 + 2 + 5 * kMaxOperands;
-// One work-item's elements: enough to pay for a thread's wake-up, in reach of its caches.
-constexpr int64_t kTile = 16384;
-constexpr int64_t kSmallest = 2 * kTile;  // up to here one work-item does all
 
 uint8_t type_bit(graft_dtype dtype) {
   if (dtype == GRAFT_BOOL) return kBoolType;
@@ -43,27 +37,11 @@ void check(const Op& op, graft_dtype compute, size_t outputs, size_t inputs, siz
   }
 }
 
-// Kernels by spec. A thread's own, so that a hit takes no lock: a few compares.
 graft_kernel find_kernel(Device& device, const PointwiseSpec& spec) {
-  struct Slot {
-    uint64_t words[2];
-    const Device* device;
-    graft_kernel kernel;
-  };
-  constexpr size_t kSlots = 256;
-  static thread_local Slot slots[kSlots];
-  uint64_t words[2];
-  std::memcpy(words, &spec, sizeof words);
-  const uint64_t mixed = (words[0] ^ words[1] * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-  Slot& slot = slots[mixed >> 56];
-  if (slot.kernel != nullptr && slot.device == &device && slot.words[0] == words[0] &&
-      slot.words[1] == words[1]) {
-    return slot.kernel;
-  }
-  const graft_kernel kernel =
-      get_kernel(device, pointwise_key(spec), [&] { return pointwise_kernel(spec); });
-  slot = {{words[0], words[1]}, &device, kernel};
-  return kernel;
+  static thread_local constinit KernelSlots<2, 8> slots;
+  return slots.get(device, std::bit_cast<std::array<uint64_t, 2>>(spec), [&] {
+    return get_kernel(device, pointwise_key(spec), [&] { return pointwise_kernel(spec); });
+  });
 }
 
 // One call: the operands in the order of the spec, and the launch that is built from them.
@@ -90,20 +68,24 @@ class Launch {
   }
 
   void run(Stream& stream) {
-    const PointwiseLoops loops({views_, static_cast<size_t>(view_count_)});
-    if (loops.empty) return;
-    const int outer = std::clamp(loops.rank - 1, 0, PointwiseSpec::kMaxOuter);
+    Axes axes = Axes::joined({views_, static_cast<size_t>(view_count_)});
+    if (axes.count() == 0) return;
+    if (axes.rank == 0) axes.push(one_element());
+    const int outer = std::min(axes.rank - 1, PointwiseSpec::kMaxOuter);
+    const size_t around = static_cast<size_t>(axes.rank - 1 - outer);
+    loops_ = axes.span().subspan(around);
     spec_.outer = static_cast<uint8_t>(outer);
-    if (is_gpu_like(stream.device())) spec_.deal = lanes(loops);
+    if (is_gpu_like(stream.device())) spec_.deal = lanes_of(loops_, view_count_);
     for (int i = 0, v = 0; i < spec_.operands; ++i) {
       if (spec_.walk(i) == AccessPattern::kScalar) continue;
-      spec_.set(i, views_[v]->dtype, walk(loops, v));
-      if (loops.before(v, inner(loops)) > 0) spec_.operand[i] |= PointwiseSpec::kShifted;
+      spec_.set(i, views_[v]->dtype, walk(v));
+      before_[v] = before(loops_, v);
+      if (before_[v] > 0) spec_.operand[i] |= PointwiseSpec::kShifted;
       addresses_[v] = views_[v]->address;
       ++v;
     }
     kernel_ = find_kernel(stream.device(), spec_);
-    peel(stream, loops, loops.rank - 1);
+    peel(stream, axes.span().first(around));
   }
 
  private:
@@ -129,142 +111,80 @@ class Launch {
     views_[view_count_++] = &view;
   }
 
-  // Loops that the kernel runs; those around them run here.
-  int inner(const PointwiseLoops& loops) const { return std::min(loops.rank, spec_.outer + 1); }
+  static Axis one_element() {
+    Axis one;
+    std::ranges::fill(one.strides, 1);
+    return one;
+  }
 
-  AccessPattern walk(const PointwiseLoops& loops, int v) const {
-    if (loops.rank == 0 || loops.strides[v][0] == 1) return AccessPattern::kDense;
-    if (loops.strides[v][0] == -1) return AccessPattern::kReversed;
+  AccessPattern walk(int v) const {
+    const int64_t stride = loops_.back().strides[v];
+    if (stride == 1) return AccessPattern::kDense;
+    if (stride == -1) return AccessPattern::kReversed;
     const bool written = v < output_count_;
-    if (loops.strides[v][0] == 2 && !written) return AccessPattern::kSecond;
-    return loops.strides[v][0] == 0 && !written ? AccessPattern::kUniform : AccessPattern::kStrided;
-  }
-
-  int64_t count(const PointwiseLoops& loops) const {
-    int64_t all = 1;
-    for (int k = 0; k < inner(loops); ++k) all *= loops.sizes[k];
-    return all;
-  }
-
-  // Complex numbers are two elements each; a launch rounds its items up.
-  WorkMapping lanes(const PointwiseLoops& loops) const {
-    constexpr int64_t kMost = INT32_MAX / 2 - kLanes * kLaneElements;
-    bool narrow = count(loops) <= kMost;
-    for (int v = 0; v < view_count_; ++v) {
-      narrow = narrow && loops.extent(v, inner(loops)) <= kMost;
-    }
-    return narrow ? WorkMapping::kLanes32 : WorkMapping::kLanes;
+    if (stride == 2 && !written) return AccessPattern::kSecond;
+    return stride == 0 && !written ? AccessPattern::kUniform : AccessPattern::kStrided;
   }
 
   // One launch for each step of the loops around the kernel's.
-  void peel(Stream& stream, const PointwiseLoops& loops, int loop) {
-    if (loop <= spec_.outer) return launch(stream, loops);
-    for (int64_t step = 0; step < loops.sizes[loop]; ++step) {
-      peel(stream, loops, loop - 1);
-      for (int v = 0; v < view_count_; ++v) {
-        addresses_[v] += static_cast<uint64_t>(loops.strides[v][loop]) * size_of(views_[v]->dtype);
-      }
+  void peel(Stream& stream, std::span<const Axis> around) {
+    if (around.empty()) return launch(stream);
+    const Axis& axis = around.front();
+    for (int64_t step = 0; step < axis.size; ++step) {
+      peel(stream, around.subspan(1));
+      move(axis, 1);
     }
+    move(axis, -axis.size);
+  }
+
+  void move(const Axis& axis, int64_t steps) {
     for (int v = 0; v < view_count_; ++v) {
-      addresses_[v] -= static_cast<uint64_t>(loops.sizes[loop] * loops.strides[v][loop]) *
-                       size_of(views_[v]->dtype);
+      addresses_[v] += static_cast<uint64_t>(steps * axis.strides[v]) * size_of(views_[v]->dtype);
     }
   }
 
-  void push_address(uint64_t address, uint64_t bytes, uint32_t access) {
-    arguments_[count_++] = {
-        GRAFT_ARGUMENT_ADDRESS, 0, static_cast<uint8_t>(access), 0, address, bytes};
-  }
-
-  void push_scalar(const Scalar& given) {
-    const Scalar scalar = given.to(dtype_);
+  void append(const Scalar& given, Arguments* arguments) const {
+    Scalar scalar = given.to(dtype_);
     const bool pair = is_complex(dtype_);
     const uint32_t bytes = pair ? size_of(dtype_) / 2 : size_of(dtype_);
-    for (int part = 0; part < (pair ? 2 : 1); ++part) {
-      arguments_[count_++] = {
-          GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(dtype_), 0, 0, scalar.bits[part], bytes};
-    }
+    arguments->scalar(scalar, bytes);
+    if (!pair) return;
+    scalar.bits[0] = scalar.bits[1];
+    arguments->scalar(scalar, bytes);
   }
 
-  void push_index(int64_t value) {
-    const bool narrow = spec_.deal == WorkMapping::kLanes32;
-    const graft_dtype dtype = narrow ? GRAFT_INT32 : GRAFT_INT64;
-    arguments_[count_++] = {
-        GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(dtype), 0, 0, static_cast<uint64_t>(value),
-        narrow ? 4u : 8u};
-  }
-
-  void push_operands(const PointwiseLoops& loops) {
+  void append_operands(Arguments* arguments) const {
     for (int i = 0, v = 0; i < spec_.operands; ++i) {
       if (spec_.walk(i) == AccessPattern::kScalar) {
-        push_scalar(*lifted_[i]);
+        append(*lifted_[i], arguments);
         continue;
       }
       const uint64_t bytes = size_of(views_[v]->dtype);
-      push_address(addresses_[v] - static_cast<uint64_t>(loops.before(v, inner(loops))) * bytes,
-                   static_cast<uint64_t>(loops.extent(v, inner(loops))) * bytes,
-                   i < output_count_ ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ);
+      arguments->address(addresses_[v] - static_cast<uint64_t>(before_[v]) * bytes,
+                         static_cast<uint64_t>(extent(loops_, v)) * bytes,
+                         i < output_count_ ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ);
       ++v;
     }
-    for (const Scalar& scalar : scalars_) push_scalar(scalar);
+    for (const Scalar& scalar : scalars_) append(scalar, arguments);
   }
 
-  void push_strides(const PointwiseLoops& loops) {
-    for (int k = spec_.outer - 1; k > 0; --k) push_index(loops.sizes[k]);
-    for (int i = 0, v = 0; i < spec_.operands; ++i) {
-      if (spec_.walk(i) == AccessPattern::kScalar) continue;
-      for (int k = spec_.outer; k > 0; --k) push_index(loops.strides[v][k]);
-      if (spec_.walk(i) == AccessPattern::kStrided) push_index(loops.strides[v][0]);
-      if (spec_.shifted(i)) push_index(loops.before(v, inner(loops)));
-      ++v;
-    }
-  }
-
-  // Returns the number of work-items.
-  int64_t push_spans(const PointwiseLoops& loops, int64_t length) {
-    const int64_t rows = count(loops) / length;
-    const bool small = length * rows <= kSmallest;
-    const int64_t tile = small ? length : std::min(length, kTile);
-    const int64_t items_per_row = small ? 1 : (length + tile - 1) / tile;
-    push_index(length);
-    push_index(tile);
-    if (spec_.outer == 0) return items_per_row;
-    const int64_t rows_per_item = small ? rows : std::max<int64_t>(1, kTile / length);
-    push_index(rows);
-    push_index(rows_per_item);
-    push_index(items_per_row);
-    return small ? 1 : items_per_row * ((rows + rows_per_item - 1) / rows_per_item);
-  }
-
-  int64_t push_lanes(const Device& device, const PointwiseLoops& loops, int64_t length) {
-    const LaneSplit split(device, count(loops));
-    push_index(length);
-    push_index(split.tile);
-    if (spec_.outer > 0) push_index(count(loops));
-    return split.grid;
-  }
-
-  void launch(Stream& stream, const PointwiseLoops& loops) {
-    count_ = 0;
-    push_operands(loops);
-    const int64_t length = loops.rank == 0 ? 1 : loops.sizes[0];
-    const int64_t items = spec_.deal == WorkMapping::kSpans
-                              ? push_spans(loops, length)
-                              : push_lanes(stream.device(), loops, length);
-    push_strides(loops);
-    stream.launch(kernel_, static_cast<uint64_t>(items),
-                  std::span<const graft_argument>(arguments_, static_cast<size_t>(count_)));
+  void launch(Stream& stream) const {
+    Arguments arguments;
+    append_operands(&arguments);
+    const int64_t items = append_nest(arguments, stream.device(), nest_shape(spec_), loops_);
+    stream.launch(kernel_, static_cast<uint64_t>(items), arguments.span());
   }
 
   PointwiseSpec spec_;
   graft_dtype dtype_;
   std::span<const Scalar> scalars_;
-  int output_count_ = 0, view_count_ = 0, count_ = 0;
+  int output_count_ = 0, view_count_ = 0;
+  std::span<const Axis> loops_;  // those of the kernel
   const TensorView* views_[kMaxOperands];
   const Scalar* lifted_[kMaxOperands];
   graft_address addresses_[kMaxOperands];
+  int64_t before_[kMaxOperands];  // elements of each view ahead of its first
   graft_kernel kernel_ = nullptr;
-  graft_argument arguments_[kMaxArguments];
 };
 
 }  // namespace

@@ -44,11 +44,6 @@ class FoldWriter {
     }
   }
 
-  ir::Kernel lines() {
-    each_line(b_, lines_, per_item_, [&](Value line) { write_line(line); });
-    return b_.finish();
-  }
-
   ir::Kernel shared_lines(WorkMapping deal) {
     std::vector<GroupFold> folds;
     for (const FoldPass& pass : program_.passes) {
@@ -59,20 +54,19 @@ class FoldWriter {
     }
     const Values place = begin_line(b_.item() / kLanes);
     for (size_t i = 0; i < program_.passes.size(); ++i) {
-      write_shared_pass(program_.passes[i], folds[i], place[0]);
+      write_pass(program_.passes[i], place[0], unit_, &folds[i]);
     }
     const Value lane = cast(ir::Type::kI64, b_.local_item());  // a program may have no pass
     b_.if_(lane == 0, [&] { store(place[1], place[2], place[3]); });
     return b_.finish();
   }
 
-  ir::Kernel single_columns() {
-    each_line(b_, lines_, per_item_, [&](Value line) { write_column(line); });
-    return b_.finish();
-  }
-
-  ir::Kernel columns() {
-    each_line(b_, lines_, per_item_, [&](Value line) { write_block(line); });
+  // A work-item takes lines, blocks of columns, or columns.
+  ir::Kernel alone(FoldForm form, bool blocks) {
+    each_line(b_, lines_, per_item_, [&](Value line) {
+      if (form == FoldForm::kLines) return write_line(line);
+      blocks ? write_block(line) : write_column(line);
+    });
     return b_.finish();
   }
 
@@ -175,18 +169,6 @@ class FoldWriter {
     for (size_t k = 0; k < totals.size(); ++k) totals[k] = next[k];
   }
 
-  void write_shared_pass(const FoldPass& pass, GroupFold& fold, Value base) {
-    if (pass.take == FoldTake::kFirst) return write_first(pass, base);
-    const Values first = pass.first(b_);
-    std::vector<Variable> totals(first.begin(), first.end());
-    rows(row_end(pass), base, [&](Value row, Value position) {
-      elements(pass, fold.lane(), kLanes, [&](Value j) {
-        take(pass, unit_ ? row + j : row + j * stride_[1], position + j, totals);
-      });
-    });
-    keep(pass, fold.fold({totals.begin(), totals.end()}, pass.combine));
-  }
-
   void write_column(Value line) {
     const Value chunks = chunks_[0] * chunks_[1];
     const Value column = line % columns_, rest = line / columns_;
@@ -195,23 +177,27 @@ class FoldWriter {
     cut(chunk);
     load_kept(outer * columns_ + column);
     context_.before.clear();
-    for (const FoldPass& pass : program_.passes) write_column_pass(pass, base);
+    for (const FoldPass& pass : program_.passes) write_pass(pass, base, false);
     store(outer, column, chunk);
   }
 
-  void write_column_pass(const FoldPass& pass, Value base) {
+  // By one work-item, or by those of a group, which combine what each of them has.
+  void write_pass(const FoldPass& pass, Value base, bool unit, GroupFold* group = nullptr) {
     if (pass.take == FoldTake::kFirst) return write_first(pass, base);
     const Values first = pass.first(b_);
     std::vector<Variable> totals(first.begin(), first.end());
     rows(row_end(pass), base, [&](Value row, Value position) {
-      elements(pass, b_.i64(0), 1,
-               [&](Value j) { take(pass, row + j * stride_[1], position + j, totals); });
+      const Value own = group ? group->lane() : b_.i64(0);
+      elements(pass, own, group ? kLanes : 1, [&](Value j) {
+        take(pass, unit ? row + j : row + j * stride_[1], position + j, totals);
+      });
     });
-    keep(pass, {totals.begin(), totals.end()});
+    const Values all(totals.begin(), totals.end());
+    keep(pass, group ? group->fold(all, pass.combine) : all);
   }
 
   void write_line_pass(const FoldPass& pass, Value base) {
-    if (pass.take != FoldTake::kAll) return write_column_pass(pass, base);
+    if (pass.take != FoldTake::kAll) return write_pass(pass, base, false);
     const Values first = pass.first(b_);
     std::vector<Variable> totals(first.begin(), first.end());
     rows(row_end(pass), base, [&](Value row, Value position) {
@@ -375,8 +361,8 @@ ir::Kernel build_fold(const std::string& name, const FoldProgram& program, FoldF
   const bool lines = form == FoldForm::kLines, spans = deal == WorkMapping::kSpans;
   const ir::Family family = lines && !spans ? ir::Family::kGpuLike : ir::Family::kCpuLike;
   FoldWriter writer(name, program, unit, family);
-  if (spans) return lines ? writer.lines() : writer.columns();
-  return lines ? writer.shared_lines(deal) : writer.single_columns();
+  if (lines && !spans) return writer.shared_lines(deal);
+  return writer.alone(form, spans);
 }
 
 }  // namespace graft

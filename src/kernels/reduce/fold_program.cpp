@@ -32,7 +32,7 @@ std::string kernel_name(const FoldProgram& program, FoldForm form, bool unit, Wo
   name += "_to";
   for (graft_dtype dtype : program.outputs) name += std::string("_") + name_of(dtype);
   name += form == FoldForm::kLines ? "_lines" : "_columns";
-  if (deal != WorkMapping::kSpans) name += "_lanes";
+  name += suffix_of(deal);
   return unit ? name + "_unit" : name;
 }
 

@@ -2,23 +2,30 @@
 #include "kernels/tensor/axes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/driver/dtype.h"
 
 namespace graft {
 
-Axes Axes::of(std::initializer_list<const TensorView*> views) {
+Axes Axes::of(std::span<const TensorView* const> views) {
   Axes axes;
   axes.operands = static_cast<int>(views.size());
-  const TensorView& last = **(views.end() - 1);
+  const TensorView& last = *views.back();
   for (int d = 0; d < last.rank; ++d) {
     if (last.sizes[d] == 1) continue;
-    Axis axis;
+    Axis& axis = axes.at[axes.rank++];
     axis.size = last.sizes[d];
     int operand = 0;
     for (const TensorView* view : views) axis.strides[operand++] = view->strides[d];
-    axes.push(axis);
   }
+  return axes;
+}
+
+Axes Axes::joined(std::span<const TensorView* const> views) {
+  Axes axes = of(views);
+  axes.sort(0);
+  axes.merge();
   return axes;
 }
 
@@ -29,9 +36,12 @@ int64_t Axes::count() const {
 }
 
 void Axes::sort(int operand) {
-  std::stable_sort(at, at + rank, [operand](const Axis& a, const Axis& b) {
-    return a.strides[operand] > b.strides[operand];
-  });
+  for (int i = 1; i < rank; ++i) {
+    for (int k = i; k > 0 && at[k].strides[operand] > at[k - 1].strides[operand]; --k) {
+      std::swap(at[k].size, at[k - 1].size);
+      std::swap_ranges(at[k].strides, at[k].strides + operands, at[k - 1].strides);
+    }
+  }
 }
 
 void Axes::merge() {
@@ -45,11 +55,11 @@ void Axes::merge() {
       joins = joins && outer.strides[k] == inner.size * inner.strides[k];
     }
     if (!joins) {
-      at[++last] = inner;
+      if (++last != i) at[last] = inner;
       continue;
     }
     outer.size *= inner.size;
-    std::copy(inner.strides, inner.strides + kMaxOperands, outer.strides);
+    std::copy(inner.strides, inner.strides + operands, outer.strides);
   }
   rank = last + 1;
 }

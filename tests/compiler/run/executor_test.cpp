@@ -111,6 +111,62 @@ TEST(Executor, ResultsOfAnotherGroupsReduction) {
   EXPECT_EQ(differs(graph, random_inputs(graph, 1)), "");
 }
 
+std::string flipped(const std::string& sizes, const std::string& dims) {
+  const std::string type = "float32[" + sizes + "]";
+  return "input %x: " + type + " activation\ninput %y: " + type + " activation\nnode %f: " + type +
+         " = aten.flip.default(%x, [" + dims + "])\nnode %a: " + type +
+         " = aten.mul.Tensor(%f, %y)\nnode %b: " + type + " = aten.sub.Tensor(%a, %x)\noutput %b\n";
+}
+
+// labels: races
+TEST(Executor, ReversedElementsAreReadWhereTheyAre) {
+  for (const auto& [sizes, dims] : {std::pair("300", "0"),
+                                    {"40, 300", "-1"},
+                                    {"40, 300", "0"},
+                                    {"40, 300", "0, 1"},
+                                    {"3, 5, 7", "0, 2"},
+                                    {"3, 5, 7", "1"},
+                                    {"9, 1", "1"},
+                                    {"0, 4", "0"},
+                                    {"4, 0", "1"}}) {
+    const Graph graph = compiled(flipped(sizes, dims));
+    const Tensors inputs = random_inputs(graph, 2);
+    EXPECT_EQ(differs(graph, inputs), "") << sizes << " by " << dims;
+    const Ran ran = run(graph, inputs);
+    EXPECT_EQ(std::pair(ran.launches, ran.externals), std::pair(size_t{1}, size_t{0})) << sizes;
+  }
+}
+
+TEST(Executor, ReversedElementsOfOtherGroupsViewsAndRows) {
+  const Graph graph = compiled(
+      "input %x: float32[20, 60] activation\ninput %y: float32[60, 20] activation\n"
+      "node %a: float32[20, 60] = aten.exp.default(%x)\n"
+      "node %f: float32[20, 60] = aten.flip.default(%a, [1])\n"
+      "node %t: float32[20, 60](1, 20) = aten.t.default(%y) views %y\n"
+      "node %g: float32[20, 60] = aten.flip.default(%t, [0, 1])\n"
+      "node %b: float32[20, 60] = aten.mul.Tensor(%f, %g)\n"
+      "node %c: float32[20, 60] = aten.add.Tensor(%b, %a)\n"
+      "node %s: float32[20] = aten.sum.dim_IntList(%c, [-1])\noutput %c\noutput %s\n");
+  const Tensors inputs = random_inputs(graph, 3);
+  EXPECT_EQ(differs(graph, inputs), "");
+  const Ran ran = run(graph, inputs);
+  EXPECT_EQ(std::pair(ran.launches, ran.externals), std::pair(size_t{2}, size_t{0}));
+}
+
+// labels: races
+TEST(Executor, EverySecondElement) {
+  const Graph graph = compiled(
+      "input %x: float32[30, 80] activation\n"
+      "node %e: float32[30, 40](80, 2) = aten.slice.Tensor(%x, 1, 0, 80, 2) views %x\n"
+      "node %o: float32[30, 40](80, 2) = aten.slice.Tensor(%x, 1, 1, 80, 2) views %x\n"
+      "node %a: float32[30, 40] = aten.mul.Tensor(%e, %o)\n"
+      "node %f: float32[30, 40] = aten.flip.default(%e, [1])\n"
+      "node %b: float32[30, 40] = aten.sub.Tensor(%a, %f)\noutput %b\n");
+  const Tensors inputs = random_inputs(graph, 4);
+  EXPECT_EQ(differs(graph, inputs), "");
+  EXPECT_EQ(run(graph, inputs).launches, 1u);
+}
+
 TEST(Executor, ExternalNodesWritesAndScalars) {
   const Graph graph = compiled(
       "input %x: float32[4, 8] activation\ninput %w: float32[8, 8] parameter\n"

@@ -57,7 +57,7 @@ class Generator {
     static constexpr const char* kUnary[] = {"neg", "relu", "tanh", "sigmoid", "clone"};
     static constexpr const char* kBinary[] = {"add", "sub", "mul", "add"};
     const std::string a = "%" + pick(), n = std::to_string(count_);
-    switch (random_() % 11) {
+    switch (random_() % 12) {
       case 0:
       case 1:
         return add(std::string(kUnary[random_() % 5]) + ".default", a);
@@ -82,6 +82,8 @@ class Generator {
         return add("add.Tensor", a + ", %w" + n);
       case 9:
         return add("mm.default", a + ", %w");
+      case 10:
+        return add("flip.default", a + (random_() % 2 ? ", [1]" : ", [0, -1]"));
       default:
         return add("pow.Tensor_Scalar", a + ", " + (random_() % 2 ? "2" : "1"));
     }

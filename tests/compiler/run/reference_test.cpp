@@ -8,6 +8,7 @@
 #include "compiler/analysis/op_row_binding.h"
 #include "compiler/analysis/reduction.h"
 #include "compiler/analysis/views.h"
+#include "compiler/passes/fusion.h"
 #include "tests/compiler/graph/text_builder.h"
 
 namespace graft::compiler::test {
@@ -125,6 +126,7 @@ class Interpreter {
     }
     LastReduction reduction;
     if (last_reduction(graph_, node, &reduction)) return reduce(reduction, result);
+    if (const auto reversed = reversal(graph_, node)) return reverse(*reversed, result);
     if (node.is(OperatorId::kSoftmax)) return softmax(node);
     if (node.op->cls == OpClass::kMatmul) return product(node);
     if (node.is(OperatorId::kZeros))
@@ -185,6 +187,20 @@ class Interpreter {
     store(result, to);
   }
 
+  void reverse(const Reversal& reversal, ValueId result) {
+    Place from = place(reversal.input);
+    for (size_t i = 0; i < from.sizes.size(); ++i) {
+      if (!reversal.dims[i]) continue;
+      from.offset += (from.sizes[i] - 1) * from.strides[i];
+      from.strides[i] = -from.strides[i];
+    }
+    std::vector<double> data;
+    for (int64_t i = 0; i < count(result); ++i) {
+      data.push_back(memory_[places_.bases[reversal.input]][static_cast<size_t>(element(from, i))]);
+    }
+    store(result, data);
+  }
+
   void softmax(const Node& node) {
     std::vector<double> data = load(operand(node, 0));
     const size_t n = static_cast<size_t>(place(node.results[0]).sizes.back());
@@ -224,6 +240,15 @@ class Interpreter {
   const ViewPlaces places_;
   std::vector<std::vector<double>> memory_;  // by base
 };
+
+TEST(Reference, ReversesElements) {
+  const Graph graph = graph_of(
+      "input %x: float32[2, 3] activation\nnode %f: float32[2, 3] = aten.flip.default(%x, [-1])\n"
+      "node %g: float32[2, 3] = aten.flip.default(%x, [0, 1])\noutput %f\noutput %g\n");
+  const auto results = reference(graph, {{"x", {1, 2, 3, 4, 5, 6}}});
+  EXPECT_EQ(results[0], (std::vector<double>{3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(results[1], (std::vector<double>{6, 5, 4, 3, 2, 1}));
+}
 
 TEST(Reference, ComputesASmallGraph) {
   const Graph graph = graph_of(
