@@ -50,8 +50,7 @@ WorkMapping lanes_of(std::span<const Axis> loops, int operands);
 //  - length of the innermost loop; of lines in spans: rows (of the other loops together) and rows
 //    per work-item; else the tile, how much of a row a work-item does
 //  - with outer loops, but not of lines: rows, rows per work-item, work-items per row; or, dealt
-//  out
-//    to lanes, one number instead of the three: the elements of all rows
+//    out to lanes, one number instead of the three: the elements of all rows
 //  - the sizes of the outer loops but the outermost
 //  - for every operand in memory: its strides along the outer loops that move it, then, where its
 //    walk is kStrided, along the innermost, then, where it is shifted, how many elements after its
