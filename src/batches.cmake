@@ -9,7 +9,7 @@ set(core_batches
   "codegen ops/op_table_special math/special_error"
   "codegen ops/op_table_ternary math/special_gamma"
   "compiler graph/argument passes/algebra passes/attention_pattern passes/batch_norm_folding run/captured_run passes/cast_hoisting passes/composites analysis/constant_bytes analysis/convolution_node passes/constant_folding"
-  "compiler passes/copy_removal graph/cursor passes/dead_code analysis/drawing analysis/effects passes/epilogue_fusion run/executor run/external_step"
+  "compiler passes/copy_removal graph/cursor passes/dead_code run/direct_images run/direct_node analysis/drawing analysis/effects passes/epilogue_fusion run/executor run/external_step"
   "compiler passes/fusion graph/graph kernels/work_mapping kernels/group_description kernels/group_kernel analysis/group_shape analysis/image_layout"
   "compiler run/kernel_launch passes/layout_choice passes/library_call run/library_step analysis/liveness passes/lowering plan/memory_plan graph/operators"
   "compiler graph/parser passes/pass graph/printer passes/product_joining passes/prologue analysis/reduction analysis/replacement analysis/rewriter analysis/op_row_binding"

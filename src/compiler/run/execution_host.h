@@ -6,6 +6,7 @@
 #include <span>
 
 #include "compiler/graph/graph.h"
+#include "kernels/random/random.h"
 #include "kernels/tensor/view.h"
 #include "runtime/driver/error.h"
 #include "runtime/stream/stream.h"
@@ -44,8 +45,13 @@ class ExecutionHost {
   // The tensor of an external constant, row-major or as the graph has it.
   virtual TensorView constant(const GraphValue& value) = 0;
 
-  // Queues a node: reads the operands, writes every element of the results. Random nodes take
-  // their own numbers of the generator, in the order of the calls.
+  // The numbers of a random node, in the order of the calls: seed and first block, of the generator
+  // that the node names or the device's default one, which then stands count blocks further. For
+  // nodes that Graft's kernels compute.
+  virtual Philox draw(const Node& node, uint64_t count) = 0;
+
+  // Queues a node for which Graft has no kernel: reads the operands, writes every element of the
+  // results. Random nodes take their own numbers of the generator, in the order of the calls.
   virtual void run(const ExternalCall& call, Stream& stream) = 0;
 
   // The device has no kernel for a group, whose nodes run one by one. why: lacks_kernel() holds.

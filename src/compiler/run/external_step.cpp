@@ -21,7 +21,8 @@ void resolve(std::vector<Argument>* arguments, const std::function<int64_t(const
 
 }  // namespace
 
-ExternalStep::ExternalStep(const Graph& graph, NodeId node) : graph_(graph), id_(node) {
+ExternalStep::ExternalStep(const Graph& graph, NodeId node)
+    : graph_(graph), id_(node), direct_(direct_node(graph, graph.nodes[node])) {
   each_value(graph.nodes[node].arguments, [&](ValueId value) { operands_.push_back(value); });
   operand_views_.resize(operands_.size());
   scalars_.resize(operands_.size());
@@ -43,7 +44,14 @@ void ExternalStep::run(ExecutionHost& host, Stream& stream, std::span<const Tens
     const ValueId value = node_.results[i];
     if (value != kNone) result_views_[i] = views[value];
   }
-  host.run({graph_, node_, operand_views_, scalars_, result_views_}, stream);
+  const ExternalCall call{graph_, node_, operand_views_, scalars_, result_views_};
+  try {
+    if (direct_) return direct_(call, host, stream);
+  } catch (const Error& error) {
+    if (!error.lacks_kernel()) throw;
+    direct_ = {};
+  }
+  host.run(call, stream);
 }
 
 bool ExternalStep::repeats() const {

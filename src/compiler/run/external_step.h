@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "compiler/graph/graph.h"
+#include "compiler/run/direct_node.h"
 #include "compiler/run/execution_host.h"
 
 namespace graft::compiler {
 
-// Asks the host. Not thread-safe.
+// Calls the node's kernel straight, or asks the host. Not thread-safe.
 class ExternalStep {
  public:
   // REQUIRES: graph outlives it.
@@ -30,7 +31,8 @@ class ExternalStep {
  private:
   const Graph& graph_;
   const NodeId id_;
-  Node node_;  // with sizes as numbers
+  DirectNode direct_;  // empty: the host runs it
+  Node node_;          // with sizes as numbers
   std::vector<ValueId> operands_;
   std::vector<TensorView> operand_views_, result_views_;
   std::vector<Scalar> scalars_;

@@ -10,29 +10,21 @@
 
 #include "runtime/driver/error.h"
 #include "torch/device/fallback_count.h"
+#include "torch/device/generator.h"
 #include "torch/tensor/memory.h"
 #include "torch/tensor/view.h"
 
 namespace graft::binding {
 namespace {
 
-// Makes the device's default generator continue where the node's own one stands, if it names one.
+// Makes the device's default generator continue where own stands, if there is one.
 class OwnNumbers {
  public:
-  OwnNumbers(const compiler::Node& node, const std::vector<at::Generator>& generators,
-             c10::DeviceIndex device) {
-    for (const auto& [key, value] : node.notes) {
-      if (key != "generator") continue;
-      const size_t index = std::stoul(value);
-      if (index >= generators.size()) {
-        throw Error(GRAFT_INVALID_ARGUMENT,
-                    fmt::format("a compiled graph needs {} generators, got {}", index + 1,
-                                generators.size()));
-      }
-      default_ = at::globalContext().defaultGenerator(device_of(device));
-      before_ = default_.graphsafe_get_state();
-      default_.graphsafe_set_state(generators[index]);
-    }
+  OwnNumbers(const std::optional<at::Generator>& own, c10::DeviceIndex device) {
+    if (!own) return;
+    default_ = at::globalContext().defaultGenerator(device_of(device));
+    before_ = default_.graphsafe_get_state();
+    default_.graphsafe_set_state(*own);
   }
   ~OwnNumbers() {
     if (before_.defined()) default_.graphsafe_set_state(before_);
@@ -84,27 +76,25 @@ TensorView GraphHost::constant(const compiler::GraphValue& value) {
               fmt::format("the graph's text came without its constant \"{}\"", value.external));
 }
 
-bool GraphHost::run_direct(const compiler::ExternalCall& call, Stream& stream) {
-  auto found = direct_.find(&call.node);
-  if (found == direct_.end()) {
-    found = direct_.emplace(&call.node, direct_node(call.graph, call.node, device_)).first;
-  }
-  if (!found->second) return false;
-  try {
-    found->second(call, stream);
-    return true;
-  } catch (const Error& error) {
-    if (!error.lacks_kernel()) throw;
-    found->second = {};
-    return false;
-  }
+std::optional<at::Generator> GraphHost::generator_of(const compiler::Node& node) const {
+  const auto note = std::ranges::find(
+      node.notes, "generator", [](const auto& one) -> auto& { return one.first; });
+  if (note == node.notes.end()) return std::nullopt;
+  const size_t index = std::stoul(note->second);
+  if (index < generators_->size()) return (*generators_)[index];
+  throw Error(GRAFT_INVALID_ARGUMENT, fmt::format("a compiled graph needs {} generators, got {}",
+                                                  index + 1, generators_->size()));
+}
+
+Philox GraphHost::draw(const compiler::Node& node, uint64_t count) {
+  const auto [seed, offset] = next_philox(generator_of(node), device_of(device_), count);
+  return {seed, offset};
 }
 
 void GraphHost::lacks_group(const Error& why) { explain_fallback(why); }
 
-void GraphHost::run(const compiler::ExternalCall& call, Stream& stream) {
-  const OwnNumbers numbers(call.node, *generators_, device_);
-  if (run_direct(call, stream)) return;
+void GraphHost::run(const compiler::ExternalCall& call, Stream&) {
+  const OwnNumbers numbers(generator_of(call.node), device_);
   auto found = nodes_.find(&call.node);
   if (found == nodes_.end()) {
     found = nodes_.emplace(&call.node, ExternalNode(call.graph, call.node)).first;

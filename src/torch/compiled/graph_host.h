@@ -6,12 +6,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "compiler/run/execution_host.h"
-#include "torch/compiled/direct_node.h"
 #include "torch/compiled/external_node.h"
 
 namespace graft::binding {
@@ -30,6 +30,7 @@ class GraphHost final : public compiler::ExecutionHost {
   bool gives_inputs() const override { return given_ != nullptr; }
   void input_past(size_t index) override;
   TensorView constant(const compiler::GraphValue& value) override;
+  Philox draw(const compiler::Node& node, uint64_t count) override;
   void run(const compiler::ExternalCall& call, Stream& stream) override;
   void lacks_group(const Error& why) override;
 
@@ -50,8 +51,8 @@ class GraphHost final : public compiler::ExecutionHost {
   std::map<std::string, int64_t> foreign() const;
 
  private:
-  // Whether the node's kernel was called straight.
-  bool run_direct(const compiler::ExternalCall& call, Stream& stream);
+  // Of the call's generators the one that a random node names.
+  std::optional<at::Generator> generator_of(const compiler::Node& node) const;
 
   const c10::DeviceIndex device_;
   const std::map<std::string, at::Tensor> externals_;
@@ -61,7 +62,6 @@ class GraphHost final : public compiler::ExecutionHost {
   std::vector<c10::DataPtr> held_;
   std::vector<c10::Storage> outputs_;  // by index; null where none was made
   std::unordered_map<const compiler::Node*, ExternalNode> nodes_;
-  std::unordered_map<const compiler::Node*, DirectNode> direct_;  // empty: goes to nodes_
 };
 
 }  // namespace graft::binding

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <utility>
 
 #include "compiler/run/execution_host.h"
 #include "runtime/memory/allocator.h"
@@ -30,9 +31,13 @@ class DeviceHost : public ExecutionHost {
     return bytes == 0 ? 0 : allocate(bytes, on);
   }
   TensorView constant(const GraphValue&) override { return {}; }
+  Philox draw(const Node&, uint64_t count) override {
+    return {1, std::exchange(drawn_, drawn_ + count)};
+  }
 
  private:
   std::map<graft_address, Block*> blocks_;
+  uint64_t drawn_ = 0;
 };
 
 }  // namespace graft::compiler::test

@@ -1,59 +1,48 @@
-// src/torch/compiled/direct_node.cpp: nodes of a compiled graph that call their kernel straight.
-#include "torch/compiled/direct_node.h"
+// src/compiler/run/direct_node.cpp: nodes of a compiled graph that call their kernel straight.
+#include "compiler/run/direct_node.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/run/direct_images.h"
 #include "kernels/attention/attention.h"
 #include "kernels/move/fill.h"
 #include "kernels/random/random.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/op_tag.h"
-#include "torch/compiled/direct_images.h"
-#include "torch/device/generator.h"
-#include "torch/tensor/memory.h"
 
-namespace graft::binding {
+namespace graft::compiler {
 namespace {
-
-using compiler::Argument;
-using compiler::argument;
-using compiler::ExternalCall;
-using compiler::Graph;
-using compiler::kNone;
-using compiler::Node;
-using compiler::TensorType;
-using compiler::ValueId;
 
 constexpr size_t kSeed = 6, kOffset = 7;  // results of attention, for its dropout
 
 bool is_used(const Graph& graph, ValueId value) {
   bool used = std::any_of(graph.outputs.begin(), graph.outputs.end(),
-                          [&](const compiler::Output& output) { return output.value == value; });
-  for (compiler::NodeId id : graph.order) {
-    compiler::each_value(graph.nodes[id].arguments,
-                         [&](ValueId operand) { used = used || operand == value; });
+                          [&](const Output& output) { return output.value == value; });
+  for (NodeId id : graph.order) {
+    each_value(graph.nodes[id].arguments,
+               [&](ValueId given) { used = used || given == value; });
   }
   return used;
 }
 
-DirectNode dropout_node(const Graph& graph, const Node& node, c10::DeviceIndex device) {
+DirectNode dropout_node(const Graph& graph, const Node& node) {
   double p = 0;
-  const ValueId input = compiler::operand(node, 0);
-  if (input == kNone || !compiler::number_of(node, "p", &p)) return {};
-  if (!compiler::is_true(node, "train") || node.results.size() != 2) return {};
+  const ValueId input = operand(node, 0);
+  if (input == kNone || !number_of(node, "p", &p)) return {};
+  if (!is_true(node, "train") || node.results.size() != 2) return {};
   if (node.results[0] == kNone || node.results[1] == kNone) return {};
   const graft_dtype dtype = graph.values[input].type.dtype;
   if (!is_floating(dtype) || graph.values[node.results[0]].type.dtype != dtype) return {};
-  return
-      [p, device, tag = op_tag("aten::native_dropout")](const ExternalCall& call, Stream& stream) {
-        const TensorView& from = call.operands[0];
-        if (from.count() == 0) return;
-        const OpScope named(tag);
-        const auto [seed, offset] = next_philox(
-            std::nullopt, device_of(device), philox_increment(static_cast<uint64_t>(from.count())));
-        dropout(stream, call.results[0], call.results[1], from, {seed, offset}, p);
-      };
+  return [p, tag = op_tag("aten::native_dropout")](const ExternalCall& call, ExecutionHost& host,
+                                                   Stream& stream) {
+    const TensorView& from = call.operands[0];
+    if (from.count() == 0) return;
+    const OpScope named(tag);
+    const Philox numbers =
+        host.draw(call.node, philox_increment(static_cast<uint64_t>(from.count())));
+    dropout(stream, call.results[0], call.results[1], from, numbers, p);
+  };
 }
 
 // The bias for every score; dimensions that it lacks or has once repeat.
@@ -75,15 +64,15 @@ bool takes_attention(const Graph& graph, const Node& node) {
     return false;
   }
   double dropout;
-  if (!compiler::number_of(node, "dropout_p", &dropout) || dropout != 0) return false;
+  if (!number_of(node, "dropout_p", &dropout) || dropout != 0) return false;
   const graft_dtype dtype = graph.values[node.results[0]].type.dtype;
   if (dtype != GRAFT_FLOAT32 && !is_half(dtype)) return false;
   for (size_t i = 0; i < 3; ++i) {
-    const ValueId value = compiler::operand(node, i);
+    const ValueId value = operand(node, i);
     if (value == kNone || graph.values[value].type.dtype != dtype) return false;
     if (graph.values[value].type.sizes.size() != 4) return false;
   }
-  const ValueId bias = compiler::operand(node, 3);
+  const ValueId bias = operand(node, 3);
   if (bias != kNone && !is_floating(graph.values[bias].type.dtype)) return false;
   const TensorType& sums = graph.values[node.results[1]].type;
   return sums.row_major() && sums.dtype == GRAFT_FLOAT32;
@@ -95,14 +84,14 @@ DirectNode attention_node(const Graph& graph, const Node& node) {
   const Argument* given = argument(node, "scale");
   if (given != nullptr && given->kind == Argument::Kind::kNone) given = nullptr;
   const bool scaled = given != nullptr;
-  if (scaled && !compiler::number_of(*given, &scale)) return {};
-  const bool causal = compiler::is_true(node, "is_causal");
+  if (scaled && !number_of(*given, &scale)) return {};
+  const bool causal = is_true(node, "is_causal");
   std::vector<size_t> numbers;
   for (size_t i : {kSeed, kOffset}) {
     if (node.results[i] != kNone && is_used(graph, node.results[i])) numbers.push_back(i);
   }
   return [=, tag = op_tag("aten::" + node.op->name.substr(node.op->name.find('.') + 1))](
-             const ExternalCall& call, Stream& stream) {
+             const ExternalCall& call, ExecutionHost&, Stream& stream) {
     const OpScope named(tag);
     Attention wanted;
     wanted.query = call.operands[0];
@@ -122,10 +111,10 @@ DirectNode attention_node(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-DirectNode direct_node(const Graph& graph, const Node& node, c10::DeviceIndex device) {
-  if (node.is(compiler::OperatorId::kNativeDropout)) return dropout_node(graph, node, device);
-  if (node.is(compiler::OperatorId::kAttention)) return attention_node(graph, node);
+DirectNode direct_node(const Graph& graph, const Node& node) {
+  if (node.is(OperatorId::kNativeDropout)) return dropout_node(graph, node);
+  if (node.is(OperatorId::kAttention)) return attention_node(graph, node);
   return direct_image_node(graph, node);
 }
 
-}  // namespace graft::binding
+}  // namespace graft::compiler

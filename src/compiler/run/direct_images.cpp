@@ -1,6 +1,6 @@
-// src/torch/compiled/direct_images.cpp: nodes that train networks over images, calling their
+// src/compiler/run/direct_images.cpp: nodes that train networks over images, calling their
 // kernels straight.
-#include "torch/compiled/direct_images.h"
+#include "compiler/run/direct_images.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -15,24 +15,15 @@
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/op_tag.h"
 
-namespace graft::binding {
+namespace graft::compiler {
 namespace {
-
-using compiler::Argument;
-using compiler::ExternalCall;
-using compiler::Graph;
-using compiler::kNone;
-using compiler::Node;
-using compiler::operand;
-using compiler::TensorType;
-using compiler::ValueId;
 
 // Which of a call's operands an argument is; none where it is no tensor.
 std::optional<size_t> index_of(const Node& node, size_t position) {
   if (operand(node, position) == kNone) return std::nullopt;
   size_t before = 0;
   for (size_t i = 0; i < position; ++i) {
-    compiler::each_value(node.arguments[i].list, [&](ValueId) { ++before; });
+    each_value(node.arguments[i].list, [&](ValueId) { ++before; });
     before += node.arguments[i].kind == Argument::Kind::kValue;
   }
   return before;
@@ -81,9 +72,9 @@ class NormOperands {
 DirectNode norm_node(const Graph& graph, const Node& node) {
   double momentum = 0, epsilon = 0;
   if (node.arguments.size() != 8 || node.results.size() != 5) return {};
-  if (!compiler::is_true(node, "training")) return {};
-  if (!compiler::number_of(node, "momentum", &momentum)) return {};
-  if (!compiler::number_of(node, "eps", &epsilon)) return {};
+  if (!is_true(node, "training")) return {};
+  if (!number_of(node, "momentum", &momentum)) return {};
+  if (!number_of(node, "eps", &epsilon)) return {};
   if (std::ranges::count(node.results, kNone) != 0) return {};
   const auto weight = index_of(node, 1), bias = index_of(node, 2), mean = index_of(node, 3),
              variance = index_of(node, 4);
@@ -94,8 +85,8 @@ DirectNode norm_node(const Graph& graph, const Node& node) {
   operands.vectors({operand(node, 1), operand(node, 2), operand(node, 3), operand(node, 4),
                     node.results[1], node.results[2], node.results[3], node.results[4]});
   if (!operands.fit()) return {};
-  return [=, tag = op_tag("aten::_native_batch_norm_legit_functional")](const ExternalCall& call,
-                                                                        Stream& stream) {
+  return [=, tag = op_tag("aten::_native_batch_norm_legit_functional")](
+             const ExternalCall& call, ExecutionHost&, Stream& stream) {
     const OpScope named(tag);
     const std::span<const TensorView> given = call.operands, to = call.results;
     if (given[0].count() == 0) {
@@ -112,8 +103,8 @@ DirectNode norm_node(const Graph& graph, const Node& node) {
 DirectNode norm_gradient_node(const Graph& graph, const Node& node) {
   double epsilon = 0;
   if (node.arguments.size() != 10 || node.results.size() != 3) return {};
-  if (!compiler::number_of(node, "eps", &epsilon)) return {};
-  const bool train = compiler::is_true(node, "train");
+  if (!number_of(node, "eps", &epsilon)) return {};
+  const bool train = is_true(node, "train");
   const auto weight = index_of(node, 2), mean = index_of(node, train ? 5 : 3),
              spread = index_of(node, train ? 6 : 4);
   if (!mean || !spread) return {};
@@ -124,7 +115,7 @@ DirectNode norm_gradient_node(const Graph& graph, const Node& node) {
                     node.results[1], node.results[2]});
   if (!operands.fit()) return {};
   return [=, tag = op_tag("aten::native_batch_norm_backward")](const ExternalCall& call,
-                                                               Stream& stream) {
+                                                               ExecutionHost&, Stream& stream) {
     const OpScope named(tag);
     const std::span<const TensorView> given = call.operands;
     const NormGradients gradients{wanted(call, 0), wanted(call, 1), wanted(call, 2)};
@@ -140,7 +131,7 @@ DirectNode norm_gradient_node(const Graph& graph, const Node& node) {
 }
 
 DirectNode convolution_gradient_node(const Graph& graph, const Node& node) {
-  const auto found = compiler::convolution_parameters(graph, node);
+  const auto found = convolution_parameters(graph, node);
   if (!found || node.arguments.size() != 11 || node.results.size() != 3) return {};
   const TensorType& input = graph.values[operand(node, "input")].type;
   if (!is_floating(input.dtype)) return {};
@@ -149,8 +140,8 @@ DirectNode convolution_gradient_node(const Graph& graph, const Node& node) {
     if (value == kNone || graph.values[value].type.dtype != input.dtype) return {};
     if (graph.values[value].type.sizes.size() != input.sizes.size()) return {};
   }
-  return [found = *found, tag = op_tag("aten::convolution_backward")](const ExternalCall& call,
-                                                                      Stream& stream) {
+  return [found = *found, tag = op_tag("aten::convolution_backward")](
+             const ExternalCall& call, ExecutionHost&, Stream& stream) {
     const OpScope named(tag);
     const TensorView &gradient = call.operands[0], &images = call.operands[1];
     if (const TensorView* to = wanted(call, 0); to != nullptr && to->count() > 0) {
@@ -171,11 +162,11 @@ DirectNode direct_image_node(const Graph& graph, const Node& node) {
   const bool plain =
       std::ranges::none_of(node.arguments, [](const Argument& one) { return !one.name.empty(); });
   if (!plain) return {};
-  using enum compiler::OperatorId;
+  using enum OperatorId;
   if (node.is(kBatchNormFunctional)) return norm_node(graph, node);
   if (node.is(kBatchNormBackward)) return norm_gradient_node(graph, node);
   if (node.is(kConvolutionBackward)) return convolution_gradient_node(graph, node);
   return {};
 }
 
-}  // namespace graft::binding
+}  // namespace graft::compiler
