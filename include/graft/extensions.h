@@ -4,7 +4,7 @@
  * Graft asks for a table through the slot "extension", by name and version. The rules of
  * graft/driver.h hold, and the lists of slots read as the one there. A descriptor makes a plan
  * (slow, may compile); plan_execute queues the plan's work and allocates nothing. Several threads
- * may execute one plan at once. plan_destroy ends a plan.
+ * may execute one plan at once, and a plan may end before its executions do.
  *
  * Graft asks once for each table and copies the slots that both sides know. An OPTIONAL slot may be
  * NULL or beyond slot_count. Graft refuses a table that lacks a REQUIRED slot, is not aligned to 8
@@ -127,7 +127,7 @@ typedef struct graft_execution {
   /* Queues the plan's work. */                                                                  \
   SLOT(REQUIRED, plan_execute,                                                                   \
        (graft_stream stream, graft_plan plan, const graft_execution* execution))                 \
-  /* Ends a plan. */                                                                             \
+  /* Ends a plan. Earlier executions still run to their end. */                                  \
   SLOT(REQUIRED, plan_destroy, (graft_plan plan))
 
 /* Extension graft.dnn. Without it Graft convolves by its kernels. */

@@ -2,18 +2,15 @@
 // bug; GRAFT_BUG names it at the build.
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include "graft/driver.h"
-#include "graft/extensions.h"
 #include "tests/drivers/base_driver.h"
+#include "tests/drivers/extension_bugs.h"
 
 #define GRAFT_STRING(x) #x
 #define GRAFT_NAME_OF(x) GRAFT_STRING(x)
 
 namespace {
-
-graft_driver_table base;
 
 // Each bug: the function that replaces a slot, and the case that must find it.
 // BUG(name, slot, "case of graft-driver-check")
@@ -37,6 +34,7 @@ graft_driver_table base;
   BUG(throwing, host_callback, "stream: host_callback runs once, in order")                        \
   BUG(greatest_sum, extension, "graft.collectives: reductions of two ranks")                       \
   BUG(blas_ceiling, extension, "graft.blas: each epilogue is as PyTorch computes it")              \
+  BUG(lost_plan, extension, "graft.blas: a plan ends and its executions go on")                    \
   BUG(first_bases, extension,                                                                      \
       "graft.graphs: commands run in order, at the addresses of each launch")                      \
   BUG(short_graphs, extension, "graft.graphs: the table has every required slot")                  \
@@ -64,78 +62,6 @@ graft_driver_table base;
       "properties: a group gets local_memory_bytes of local memory")                               \
   BUG(gpu_deaf_shuffle, program_compile,                                                           \
       "properties: GRAFT_FEATURE_SHUFFLES: work-items of a sub-group exchange values")
-
-graft_collectives_table base_collectives;
-
-// Reduces as the host driver does, but for sums.
-graft_status no_sum(graft_stream stream, graft_group group, graft_address send,
-                    graft_address receive, uint64_t count, uint32_t dtype, uint32_t reduction,
-                    uint32_t tag) {
-  if (reduction == GRAFT_REDUCE_SUM) reduction = GRAFT_REDUCE_MAX;
-  return base_collectives.all_reduce(stream, group, send, receive, count, dtype, reduction, tag);
-}
-
-graft_status greatest_sum(const char* name, uint32_t version, const void** out_table) {
-  static graft_collectives_table mine;
-  const graft_status status = base.extension(name, version, out_table);
-  if (status != GRAFT_OK || std::strcmp(name, "graft.collectives") != 0) return status;
-  base_collectives = mine = *static_cast<const graft_collectives_table*>(*out_table);
-  mine.all_reduce = no_sum;
-  *out_table = &mine;
-  return GRAFT_OK;
-}
-
-graft_graphs_table base_graphs;
-
-// Every launch takes the addresses of the first one.
-graft_status launch_there(graft_stream stream, graft_graph graph, const graft_address* bases,
-                          uint32_t base_count) {
-  static std::vector<graft_address> first(bases, bases + base_count);
-  return base_graphs.graph_launch(stream, graph, first.data(), base_count);
-}
-
-graft_status first_bases(const char* name, uint32_t version, const void** out_table) {
-  static graft_graphs_table mine;
-  const graft_status status = base.extension(name, version, out_table);
-  if (status != GRAFT_OK || std::strcmp(name, "graft.graphs") != 0) return status;
-  base_graphs = mine = *static_cast<const graft_graphs_table*>(*out_table);
-  mine.graph_launch = launch_there;
-  *out_table = &mine;
-  return GRAFT_OK;
-}
-
-// The table ends before its last slot.
-graft_status short_graphs(const char* name, uint32_t version, const void** out_table) {
-  static graft_graphs_table mine;
-  const graft_status status = base.extension(name, version, out_table);
-  if (status != GRAFT_OK || std::strcmp(name, "graft.graphs") != 0) return status;
-  mine = *static_cast<const graft_graphs_table*>(*out_table);
-  --mine.slot_count;
-  *out_table = &mine;
-  return GRAFT_OK;
-}
-
-graft_blas_table base_blas;
-
-// Lets twice as much through as the minimum should.
-graft_status plan_higher(graft_device device, const graft_matmul* matmul,
-                         graft_plan_needs* out_needs, graft_plan* out_plan) {
-  graft_matmul higher = *matmul;
-  for (uint32_t i = 0; i < higher.epilogue_count; ++i) {
-    if (higher.epilogues[i].kind == GRAFT_EPILOGUE_MINIMUM) higher.epilogues[i].value *= 2;
-  }
-  return base_blas.matmul_plan(device, &higher, out_needs, out_plan);
-}
-
-graft_status blas_ceiling(const char* name, uint32_t version, const void** out_table) {
-  static graft_blas_table mine;
-  const graft_status status = base.extension(name, version, out_table);
-  if (status != GRAFT_OK || std::strcmp(name, "graft.blas") != 0) return status;
-  base_blas = mine = *static_cast<const graft_blas_table*>(*out_table);
-  mine.matmul_plan = plan_higher;
-  *out_table = &mine;
-  return GRAFT_OK;
-}
 
 graft_status misaligned(graft_device device, uint64_t bytes, graft_address* out) {
   const graft_status status = base.memory_allocate(device, bytes + 8, out);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -32,7 +33,7 @@ struct Effort {
 
 struct graft_plan_s {
   graft_device device;
-  graft::host::LibraryPlan* plan;
+  std::shared_ptr<graft::host::LibraryPlan> plan;  // held by what is queued, too
   graft::host::Effort effort;
 };
 
@@ -104,7 +105,7 @@ graft_status make_plan(graft_device device, const Descriptor* descriptor, const 
   watch_end_once(first);
   if (status != GRAFT_OK) return fail(status, message);
   out_needs->workspace_bytes = workspace;
-  *out_plan = new graft_plan_s{device, plan, effort};
+  *out_plan = new graft_plan_s{device, {plan, compute_library()->destroy}, effort};
   return GRAFT_OK;
 }
 
@@ -114,11 +115,11 @@ bool place(const Arena& arena, graft_address address, void** out) {
 }
 
 struct Execute {
-  LibraryPlan* plan;
+  std::shared_ptr<LibraryPlan> plan;
   LibraryExecution execution;
 
   Outcome operator()() const {
-    graft_status status = compute_library()->execute(plan, &execution);
+    graft_status status = compute_library()->execute(plan.get(), &execution);
     static std::once_flag first;
     watch_end_once(first);
     return {status, "oneDNN failed to execute a plan"};
@@ -186,7 +187,6 @@ graft_status LibrarySlots::plan_execute(graft_stream stream, graft_plan plan,
 
 graft_status LibrarySlots::plan_destroy(graft_plan plan) {
   if (plan == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "plan_destroy: no plan given");
-  compute_library()->destroy(plan->plan);
   delete plan;
   return GRAFT_OK;
 }

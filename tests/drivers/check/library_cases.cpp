@@ -207,6 +207,37 @@ DRIVER_CASE(epilogues, "graft.blas: each epilogue is as PyTorch computes it", "e
   for (const auto& steps : lists) check_matmul(session, {5, 7, 9, false}, steps, true);
 }
 
+DRIVER_CASE(ended, "graft.blas: a plan ends and its executions go on", "extension", kOpen) {
+  const auto& blas = session.extension<graft_blas_table>();
+  constexpr int64_t kSize = 256;
+  graft_matmul matmul{};
+  matmul.struct_size = sizeof matmul;
+  matmul.a = matmul.b = matmul.c = float_tensor({kSize, kSize});
+  const auto a = numbers(kSize * kSize, 1), b = numbers(kSize * kSize, 2);
+  const auto wanted = plain_matmul(matmul, a, b, {});
+  graft_stream stream = session.stream();
+  graft_execution execution{};
+  execution.struct_size = sizeof execution;
+  execution.tensors[0] = upload(session, stream, a);
+  execution.tensors[1] = upload(session, stream, b);
+  std::vector<graft_address> results;
+  for (int i = 0; i < 8; ++i) {
+    results.push_back(upload(session, stream, std::vector<float>(wanted.size(), -1.0f)));
+  }
+  graft_plan_needs needs = empty_needs();
+  graft_plan plan = nullptr;
+  session.expect(blas.matmul_plan(session.device, &matmul, &needs, &plan), GRAFT_OK, "matmul_plan");
+  if (needs.workspace_bytes > 0) execution.workspace = session.allocate(needs.workspace_bytes);
+  for (const graft_address result : results) {
+    execution.tensors[2] = result;
+    session.expect(blas.plan_execute(stream, plan, &execution), GRAFT_OK, "plan_execute");
+  }
+  session.expect(blas.plan_destroy(plan), GRAFT_OK, "plan_destroy");
+  for (const graft_address result : results) {
+    require_floats(session, stream, result, wanted, "an execution of a plan that ended");
+  }
+}
+
 DRIVER_CASE(convolution, "graft.dnn: convolution with stride and padding", "extension", kOpen) {
   const auto& dnn = session.extension<graft_dnn_table>();
   constexpr int64_t kChannels = 3, kOut = 4, kSize = 8, kFilter = 3, kResult = 4;
