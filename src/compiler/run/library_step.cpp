@@ -11,23 +11,15 @@ namespace graft::compiler {
 
 namespace {
 
-// Libraries want one stride of a matrix to be 1 and the other to span its lines.
-bool plain_matrix(const TensorView& view) {
-  const int row = view.rank - 2, column = view.rank - 1;
-  auto spans = [&](int lines, int line) {
-    return (view.strides[line] == 1 || view.sizes[line] == 1) &&
-           (view.strides[lines] >= view.sizes[line] || view.sizes[lines] == 1);
-  };
-  return spans(row, column) || spans(column, row);
-}
-
 template <class Descriptor>
-void append(Descriptor& to, const LibraryCall& call, std::span<const TensorView> views) {
+std::shared_ptr<const CachedPlan> plan_with_epilogue(Device& device, Descriptor descriptor,
+                                                     const LibraryCall& call,
+                                                     std::span<const TensorView> views) {
   for (const LibraryEpilogue& step : call.epilogue) {
     const ValueId typed = step.operand == kNone ? call.product : step.operand;
-    to.epilogues[to.epilogue_count++] = {static_cast<uint32_t>(step.kind),
-                                         static_cast<uint32_t>(views[typed].dtype), step.value};
+    append_epilogue(&descriptor, step.kind, views[typed].dtype, step.value);
   }
+  return library_plan(device, descriptor);
 }
 
 }  // namespace
@@ -43,8 +35,7 @@ void LibraryStep::prepare(const Graph& graph, std::span<const TensorView> views,
   plan_ = nullptr;
   const bool works = views[call_.left].count() > 0 && views[call_.right].count() > 0 &&
                      views[call_.result].count() > 0 && views[call_.product].dtype != GRAFT_FLOAT64;
-  if (works && call_.convolves) plan_convolution(views, stream.device());
-  if (works && !call_.convolves) plan_product(views, stream.device());
+  if (works) plan_ = plan(views, stream.device());
   if (plan_ != nullptr) return;
   outside_.prepare(at);
   if (!rest_) return;
@@ -56,55 +47,17 @@ void LibraryStep::prepare(const Graph& graph, std::span<const TensorView> views,
   launch_->arrange(at);
 }
 
-void LibraryStep::plan_product(std::span<const TensorView> views, Device& device) {
+std::shared_ptr<const CachedPlan> LibraryStep::plan(std::span<const TensorView> views,
+                                                    Device& device) const {
   const TensorView &a = views[call_.left], &b = views[call_.right], &c = views[call_.result];
-  BlasLibrary& library = blas_library(device);
-  if (library.table == nullptr || c.rank > 3) return;
-  if (!plain_matrix(a) || !plain_matrix(b) || !c.contiguous()) return;
-  graft_matmul matmul{};
-  matmul.struct_size = sizeof(matmul);
-  matmul.math_mode = GRAFT_MATH_STRICT;
-  matmul.a = describe(a);
-  matmul.b = describe(b);
-  matmul.c = describe(c);
-  append(matmul, call_, views);
-  execute_ = library.table->plan_execute;
-  plan_ = library.plans.get(plan_key(matmul), [&] {
-    graft_plan_needs needs{sizeof(graft_plan_needs), 0, 0};
-    graft_plan made = nullptr;
-    const graft_status status =
-        Driver::call(library.table->matmul_plan, device.handle(), &matmul, &needs, &made);
-    return planned(device, status, needs, made, library.table->plan_destroy, "matmul_plan");
-  });
-  if (plan_->plan == nullptr) plan_ = nullptr;
-}
-
-void LibraryStep::plan_convolution(std::span<const TensorView> views, Device& device) {
-  DnnLibrary& library = dnn_library(device);
-  if (library.table == nullptr || may_saturate(views[call_.product].dtype)) return;
-  graft_convolution call{};
-  call.struct_size = sizeof(call);
-  call.kind = GRAFT_CONVOLUTION_FORWARD;
-  call.math_mode = GRAFT_MATH_STRICT;
-  call.input = describe(views[call_.left]);
-  call.weight = describe(views[call_.right]);
-  call.output = describe(views[call_.result]);
-  for (int i = 0; i < 3; ++i) {
-    call.stride[i] = call_.parameters.stride[i];
-    call.padding[i] = call_.parameters.padding[i];
-    call.dilation[i] = call_.parameters.dilation[i];
+  if (call_.convolves) {
+    if (may_saturate(views[call_.product].dtype)) return nullptr;
+    return plan_with_epilogue(
+        device, describe_convolution(GRAFT_CONVOLUTION_FORWARD, {a, b, c}, call_.parameters), call_,
+        views);
   }
-  call.groups = call_.parameters.groups;
-  append(call, call_, views);
-  execute_ = library.table->plan_execute;
-  plan_ = library.plans.get(plan_key(call), [&] {
-    graft_plan_needs needs{sizeof(graft_plan_needs), 0, 0};
-    graft_plan made = nullptr;
-    const graft_status status =
-        Driver::call(library.table->convolution_plan, device.handle(), &call, &needs, &made);
-    return planned(device, status, needs, made, library.table->plan_destroy, "convolution_plan");
-  });
-  if (plan_->plan == nullptr) plan_ = nullptr;
+  if (c.rank > 3 || !plain_matrix(a) || !plain_matrix(b) || !c.contiguous()) return nullptr;
+  return plan_with_epilogue(device, describe_matmul(c, a, b), call_, views);
 }
 
 void LibraryStep::product(Stream& stream, const TensorView& output,
@@ -149,7 +102,7 @@ void LibraryStep::run(ExecutionHost& host, Stream& stream, std::span<TensorView>
       const ValueId operand = call_.epilogue[i].operand;
       if (operand != kNone) execution.operands[i] = views[operand].address;
     }
-    execute_plan(stream, plan_, execute_, execution);
+    execute_plan(stream, plan_, execution);
     return;
   }
   TensorView& inside = views[call_.product];

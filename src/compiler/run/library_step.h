@@ -40,8 +40,7 @@ class LibraryStep {
   bool takes_numbers() const { return launch_ && launch_->takes_numbers(); }
 
  private:
-  void plan_product(std::span<const TensorView> views, Device& device);
-  void plan_convolution(std::span<const TensorView> views, Device& device);
+  std::shared_ptr<const CachedPlan> plan(std::span<const TensorView> views, Device& device) const;
   void product(Stream& stream, const TensorView& output, std::span<const TensorView> views) const;
 
   LibraryCall call_;
@@ -50,7 +49,6 @@ class LibraryStep {
   std::optional<GroupKernel> rest_;  // of the nodes behind the product
   std::optional<KernelLaunch> launch_;
   std::shared_ptr<const CachedPlan> plan_;  // none: the library does not take it
-  graft_status (*execute_)(graft_stream, graft_plan, const graft_execution*) = nullptr;
 };
 
 }  // namespace graft::compiler

@@ -17,28 +17,6 @@
 namespace graft {
 namespace {
 
-graft_convolution describe_call(graft_convolution_kind kind, const ConvolutionViews& views,
-                                const TensorView* bias, const ConvolutionParameters& parameters) {
-  graft_convolution call{};
-  call.struct_size = sizeof(call);
-  call.kind = kind;
-  call.math_mode = GRAFT_MATH_STRICT;
-  call.input = describe(views.input);
-  call.weight = describe(views.weight);
-  call.output = describe(views.output);
-  for (int i = 0; i < 3; ++i) {
-    call.stride[i] = parameters.stride[i];
-    call.padding[i] = parameters.padding[i];
-    call.dilation[i] = parameters.dilation[i];
-  }
-  call.groups = parameters.groups;
-  if (bias != nullptr) {
-    call.epilogues[call.epilogue_count++] = {GRAFT_EPILOGUE_BIAS,
-                                             static_cast<uint32_t>(bias->dtype), 1.0};
-  }
-  return call;
-}
-
 // Which of a plan's tensors it writes.
 uint32_t result_of(graft_convolution_kind kind) {
   if (kind == GRAFT_CONVOLUTION_FORWARD) return 2;
@@ -47,24 +25,16 @@ uint32_t result_of(graft_convolution_kind kind) {
 
 bool library_convolution(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
                          const TensorView* bias, const ConvolutionParameters& parameters) {
-  Device& device = stream.device();
-  DnnLibrary& library = dnn_library(device);
-  if (library.table == nullptr) return false;
-  const graft_convolution call = describe_call(kind, views, bias, parameters);
-  auto plan = library.plans.get(plan_key(call), [&] {
-    graft_plan_needs needs{sizeof(graft_plan_needs), 0, 0};
-    graft_plan made = nullptr;
-    graft_status status =
-        Driver::call(library.table->convolution_plan, device.handle(), &call, &needs, &made);
-    return planned(device, status, needs, made, library.table->plan_destroy, "convolution_plan");
-  });
-  if (plan->plan == nullptr) return false;
+  graft_convolution call = describe_convolution(kind, views, parameters);
+  if (bias != nullptr) append_epilogue(&call, GRAFT_EPILOGUE_BIAS, bias->dtype, 1.0);
+  const auto plan = library_plan(stream.device(), call);
+  if (plan == nullptr) return false;
   graft_execution execution{};
   execution.tensors[0] = views.input.address;
   execution.tensors[1] = views.weight.address;
   execution.tensors[2] = views.output.address;
   if (bias != nullptr) execution.operands[0] = bias->address;
-  execute_plan(stream, plan, library.table->plan_execute, execution, result_of(kind));
+  execute_plan(stream, plan, execution, result_of(kind));
   return true;
 }
 
@@ -100,6 +70,24 @@ void add_bias(Stream& stream, const TensorView& output, const TensorView& sums,
 }
 
 }  // namespace
+
+graft_convolution describe_convolution(graft_convolution_kind kind, const ConvolutionViews& views,
+                                       const ConvolutionParameters& parameters) {
+  graft_convolution call{};
+  call.struct_size = sizeof(call);
+  call.kind = kind;
+  call.math_mode = GRAFT_MATH_STRICT;
+  call.input = describe(views.input);
+  call.weight = describe(views.weight);
+  call.output = describe(views.output);
+  for (int i = 0; i < 3; ++i) {
+    call.stride[i] = parameters.stride[i];
+    call.padding[i] = parameters.padding[i];
+    call.dilation[i] = parameters.dilation[i];
+  }
+  call.groups = parameters.groups;
+  return call;
+}
 
 // A transposed convolution is the input gradient of the plain one with input and output swapped, so
 // libraries see plain ones only.
@@ -152,7 +140,7 @@ void convolution_backward_bias(Stream& stream, const TensorView& grad_bias,
 }
 
 bool prefers_channels_last(Device& device, graft_dtype dtype) {
-  return is_floating(dtype) && dtype != GRAFT_FLOAT64 && dnn_library(device).table != nullptr;
+  return is_floating(dtype) && dtype != GRAFT_FLOAT64 && has_dnn(device);
 }
 
 }  // namespace graft

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "graft/extensions.h"
 #include "kernels/tensor/view.h"
 #include "runtime/driver/export.h"
 #include "runtime/stream/stream.h"
@@ -46,6 +47,15 @@ GRAFT_EXPORT void convolution_backward_weight(Stream& stream, const TensorView& 
 // grad_bias [out] = grad_output summed over everything but dimension 1.
 GRAFT_EXPORT void convolution_backward_bias(Stream& stream, const TensorView& grad_bias,
                                             const TensorView& grad_output);
+
+// The three tensors of a plain convolution; which one is written depends on the kind.
+struct ConvolutionViews {
+  TensorView input, weight, output;
+};
+
+// The call of a library, without epilogues.
+graft_convolution describe_convolution(graft_convolution_kind kind, const ConvolutionViews& views,
+                                       const ConvolutionParameters& parameters);
 
 // Whether the device's library would take a channels-last convolution of this dtype: the binding
 // then allocates outputs channels-last.

@@ -7,11 +7,6 @@
 
 namespace graft {
 
-// The three tensors of a plain convolution; which one is written depends on the kind.
-struct ConvolutionViews {
-  TensorView input, weight, output;
-};
-
 // Every kind for every floating dtype, for convolution()'s small integers, and any strides: through
 // winograd_convolution(), blocked_convolution(), convolution_products() or tiled_convolution(),
 // the first that takes the case; elsewhere one work-item sums one element of the written tensor,

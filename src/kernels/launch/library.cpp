@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <string>
 
 #include "kernels/launch/workspace.h"
 #include "runtime/driver/library.h"
@@ -10,6 +11,14 @@
 
 namespace graft {
 namespace {
+
+// An extension table of a device's driver, null where it has none, with the plans made on it. Both
+// live until the process ends: drivers are never unloaded.
+template <class Table>
+struct Library {
+  const Table* table = nullptr;
+  PlanCache plans{512};
+};
 
 template <class Table>
 Library<Table>& library_of(Device& device) {
@@ -25,11 +34,32 @@ Library<Table>& library_of(Device& device) {
   return *library;
 }
 
+template <class Table, class Descriptor, class Slot>
+std::shared_ptr<const CachedPlan> plan_of(Device& device, const Descriptor& call, Slot slot,
+                                          const char* what) {
+  Library<Table>& library = library_of<Table>(device);
+  if (library.table == nullptr) return nullptr;
+  const std::string key(reinterpret_cast<const char*>(&call), sizeof(call));
+  auto plan = library.plans.get(key, [&] {
+    auto cached = std::make_shared<CachedPlan>();
+    graft_plan_needs needs{sizeof(graft_plan_needs), 0, 0};
+    graft_plan made = nullptr;
+    const graft_status status =
+        Driver::call(library.table->*slot, device.handle(), &call, &needs, &made);
+    if (status == GRAFT_UNSUPPORTED) return cached;
+    device.driver().check(status, what);
+    *cached = {made, needs.workspace_bytes, library.table->plan_execute,
+               library.table->plan_destroy};
+    return cached;
+  });
+  return plan->plan == nullptr ? nullptr : plan;
+}
+
 }  // namespace
 
-BlasLibrary& blas_library(Device& device) { return library_of<graft_blas_table>(device); }
+bool has_blas(Device& device) { return library_of<graft_blas_table>(device).table != nullptr; }
 
-DnnLibrary& dnn_library(Device& device) { return library_of<graft_dnn_table>(device); }
+bool has_dnn(Device& device) { return library_of<graft_dnn_table>(device).table != nullptr; }
 
 graft_tensor describe(const TensorView& view) {
   graft_tensor tensor{};
@@ -42,25 +72,21 @@ graft_tensor describe(const TensorView& view) {
   return tensor;
 }
 
-std::shared_ptr<CachedPlan> planned(Device& device, graft_status status,
-                                    const graft_plan_needs& needs, graft_plan plan,
-                                    graft_status (*destroy)(graft_plan), const char* what) {
-  auto cached = std::make_shared<CachedPlan>();
-  if (status == GRAFT_UNSUPPORTED) return cached;
-  device.driver().check(status, what);
-  cached->plan = plan;
-  cached->workspace_bytes = needs.workspace_bytes;
-  cached->destroy = destroy;
-  return cached;
+std::shared_ptr<const CachedPlan> library_plan(Device& device, const graft_matmul& call) {
+  return plan_of<graft_blas_table>(device, call, &graft_blas_table::matmul_plan, "matmul_plan");
+}
+
+std::shared_ptr<const CachedPlan> library_plan(Device& device, const graft_convolution& call) {
+  return plan_of<graft_dnn_table>(device, call, &graft_dnn_table::convolution_plan,
+                                  "convolution_plan");
 }
 
 void execute_plan(Stream& stream, const std::shared_ptr<const CachedPlan>& plan,
-                  graft_status (*run)(graft_stream, graft_plan, const graft_execution*),
                   graft_execution& execution, uint32_t result) {
   const Workspace workspace(stream, plan->workspace_bytes);
   execution.struct_size = sizeof(execution);
   execution.workspace = workspace.address();
-  stream.execute({run, plan->plan, execution, plan, result});
+  stream.execute({plan->execute, plan->plan, execution, plan, result});
 }
 
 }  // namespace graft

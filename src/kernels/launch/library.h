@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "graft/extensions.h"
 #include "kernels/launch/plan_cache.h"
@@ -12,20 +11,9 @@
 
 namespace graft {
 
-// An extension table of a device's driver, null where it has none, with the plans made on it.
-// Both live until the process ends: drivers are never unloaded.
-template <class Table>
-struct Library {
-  const Table* table = nullptr;
-  PlanCache plans{512};
-};
-
-using BlasLibrary = Library<graft_blas_table>;
-using DnnLibrary = Library<graft_dnn_table>;
-
-// The library of a device; thread-safe, asks the driver once.
-BlasLibrary& blas_library(Device& device);
-DnnLibrary& dnn_library(Device& device);
+// Whether the device's driver offers graft.blas and graft.dnn. Thread-safe, as what follows.
+bool has_blas(Device& device);
+bool has_dnn(Device& device);
 
 // Whether a library may cap results of that dtype where PyTorch's wrap: those of quantized networks
 // do. Such a convolution is not for libraries.
@@ -36,21 +24,21 @@ inline bool may_saturate(graft_dtype result) {
 // A view as descriptors hold it, without its address. REQUIRES: rank <= GRAFT_MAX_RANK.
 graft_tensor describe(const TensorView& view);
 
-// The bytes of a descriptor, as a key. Descriptors are zeroed before they are filled in.
+// Adds a step to a descriptor. dtype: the operand's, or the result's where there is none.
 template <class Descriptor>
-std::string plan_key(const Descriptor& descriptor) {
-  return {reinterpret_cast<const char*>(&descriptor), sizeof(descriptor)};
+void append_epilogue(Descriptor* call, graft_epilogue_kind kind, graft_dtype dtype, double value) {
+  call->epilogues[call->epilogue_count++] = {static_cast<uint32_t>(kind),
+                                             static_cast<uint32_t>(dtype), value};
 }
 
-// Makes the cache entry of a plan slot's answer: UNSUPPORTED is remembered as a null plan, any
-// other failure throws Error.
-std::shared_ptr<CachedPlan> planned(Device& device, graft_status status,
-                                    const graft_plan_needs& needs, graft_plan plan,
-                                    graft_status (*destroy)(graft_plan), const char* what);
+// The library's plan for a call, kept by the bytes of its descriptor, which was zeroed before it
+// was filled in; null where there is no library or it answers UNSUPPORTED. Any other failure throws
+// Error.
+std::shared_ptr<const CachedPlan> library_plan(Device& device, const graft_matmul& call);
+std::shared_ptr<const CachedPlan> library_plan(Device& device, const graft_convolution& call);
 
 // Queues the plan with a workspace of its own. result: which of the execution's tensors it writes.
 void execute_plan(Stream& stream, const std::shared_ptr<const CachedPlan>& plan,
-                  graft_status (*run)(graft_stream, graft_plan, const graft_execution*),
                   graft_execution& execution, uint32_t result = 2);
 
 }  // namespace graft

@@ -17,6 +17,7 @@ namespace graft {
 struct CachedPlan {
   graft_plan plan = nullptr;  // null: the library does not support the descriptor
   uint64_t workspace_bytes = 0;
+  graft_status (*execute)(graft_stream, graft_plan, const graft_execution*) = nullptr;
   graft_status (*destroy)(graft_plan) = nullptr;
   ~CachedPlan() {
     if (plan != nullptr && destroy != nullptr) Driver::call(destroy, plan);

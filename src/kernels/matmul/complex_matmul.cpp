@@ -68,8 +68,8 @@ void complex_matmul(Stream& stream, const TensorView& output, const ComplexFacto
   ComplexEpilogue epilogue = given;
   if (epilogue.beta == 0.0) epilogue.addend = nullptr;
   const int64_t multiplications = output.count() * a.view.sizes[a.view.rank - 1];
-  const bool by_parts = output.dtype == GRAFT_COMPLEX64 && multiplications >= kLarge &&
-                        blas_library(stream.device()).table != nullptr;
+  const bool by_parts =
+      output.dtype == GRAFT_COMPLEX64 && multiplications >= kLarge && has_blas(stream.device());
   if (by_parts) {
     multiply_parts(stream, output, a, b, epilogue);
   } else {

@@ -16,17 +16,6 @@
 namespace graft {
 namespace {
 
-// Libraries want one stride of a matrix to be 1 and the other to span its lines.
-bool plain_matrix(const TensorView& view) {
-  const int row = view.rank - 2, column = view.rank - 1;
-  const int64_t rows = view.sizes[row], columns = view.sizes[column];
-  auto spans = [](int64_t lines, int64_t line_stride, int64_t length, int64_t stride) {
-    return (stride == 1 || length == 1) && (line_stride >= length || lines == 1);
-  };
-  return spans(rows, view.strides[row], columns, view.strides[column]) ||
-         spans(columns, view.strides[column], rows, view.strides[row]);
-}
-
 bool plain_result(const TensorView& view) {
   for (int d = 0; d < view.rank; ++d) {
     if (view.sizes[d] > 1 && view.strides[d] == 0) return false;
@@ -62,45 +51,23 @@ bool lie_apart(const TensorView& a, const TensorView& b) {
   return a.address + extent_bytes(a) <= b.address || b.address + extent_bytes(b) <= a.address;
 }
 
-void append(graft_matmul& matmul, uint32_t kind, graft_dtype dtype, double value) {
-  matmul.epilogues[matmul.epilogue_count++] = {kind, static_cast<uint32_t>(dtype), value};
-}
-
-graft_matmul describe_call(const TensorView& output, const TensorView& a, const TensorView& b,
-                           const MatmulEpilogue& epilogue, bool bias) {
-  graft_matmul matmul{};
-  matmul.struct_size = sizeof(matmul);
-  matmul.math_mode = GRAFT_MATH_STRICT;
-  matmul.a = describe(a);
-  matmul.b = describe(b);
-  matmul.c = describe(output);
-  if (epilogue.alpha != 1.0) append(matmul, GRAFT_EPILOGUE_SCALE, output.dtype, epilogue.alpha);
-  if (epilogue.beta != 0.0) {
-    append(matmul, bias ? GRAFT_EPILOGUE_BIAS : GRAFT_EPILOGUE_ADD, epilogue.addend->dtype,
-           bias ? 1.0 : epilogue.beta);
-  }
-  if (epilogue.relu) append(matmul, GRAFT_EPILOGUE_RELU, output.dtype, 0.0);
-  return matmul;
-}
-
 // False when the driver has no library that takes the case.
 bool library_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                     const TensorView& b, const MatmulEpilogue& epilogue) {
-  Device& device = stream.device();
-  BlasLibrary& library = blas_library(device);
-  if (library.table == nullptr) return false;
   const bool adds = epilogue.beta != 0.0;
   const bool bias = adds && epilogue.beta == 1.0 && is_row_vector(*epilogue.addend) &&
                     lie_apart(*epilogue.addend, output);
-  const graft_matmul matmul = describe_call(output, a, b, epilogue, bias);
-  auto plan = library.plans.get(plan_key(matmul), [&] {
-    graft_plan_needs needs{sizeof(graft_plan_needs), 0, 0};
-    graft_plan made = nullptr;
-    graft_status status =
-        Driver::call(library.table->matmul_plan, device.handle(), &matmul, &needs, &made);
-    return planned(device, status, needs, made, library.table->plan_destroy, "matmul_plan");
-  });
-  if (plan->plan == nullptr) return false;
+  graft_matmul call = describe_matmul(output, a, b);
+  if (epilogue.alpha != 1.0) {
+    append_epilogue(&call, GRAFT_EPILOGUE_SCALE, output.dtype, epilogue.alpha);
+  }
+  if (adds) {
+    append_epilogue(&call, bias ? GRAFT_EPILOGUE_BIAS : GRAFT_EPILOGUE_ADD, epilogue.addend->dtype,
+                    epilogue.beta);
+  }
+  if (epilogue.relu) append_epilogue(&call, GRAFT_EPILOGUE_RELU, output.dtype, 0.0);
+  const auto plan = library_plan(stream.device(), call);
+  if (plan == nullptr) return false;
 
   std::optional<Workspace> laid_out;
   graft_execution execution{};
@@ -120,11 +87,31 @@ bool library_matmul(Stream& stream, const TensorView& output, const TensorView& 
     }
     execution.operands[epilogue.alpha != 1.0 ? 1 : 0] = operand.address;
   }
-  execute_plan(stream, plan, library.table->plan_execute, execution);
+  execute_plan(stream, plan, execution);
   return true;
 }
 
 }  // namespace
+
+bool plain_matrix(const TensorView& view) {
+  const int row = view.rank - 2, column = view.rank - 1;
+  const int64_t rows = view.sizes[row], columns = view.sizes[column];
+  auto spans = [](int64_t lines, int64_t line_stride, int64_t length, int64_t stride) {
+    return (stride == 1 || length == 1) && (line_stride >= length || lines == 1);
+  };
+  return spans(rows, view.strides[row], columns, view.strides[column]) ||
+         spans(columns, view.strides[column], rows, view.strides[row]);
+}
+
+graft_matmul describe_matmul(const TensorView& output, const TensorView& a, const TensorView& b) {
+  graft_matmul call{};
+  call.struct_size = sizeof(call);
+  call.math_mode = GRAFT_MATH_STRICT;
+  call.a = describe(a);
+  call.b = describe(b);
+  call.c = describe(output);
+  return call;
+}
 
 void check_matmul(const TensorView& output, const TensorView& a, const TensorView& b) {
   const int rank = output.rank;

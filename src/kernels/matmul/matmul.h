@@ -1,6 +1,7 @@
 // src/kernels/matmul/matmul.h: matrix products, through the driver's library or a generated kernel.
 #pragma once
 
+#include "graft/extensions.h"
 #include "kernels/tensor/view.h"
 #include "runtime/driver/export.h"
 #include "runtime/stream/stream.h"
@@ -23,6 +24,13 @@ struct MatmulEpilogue {
 // kernel of our own otherwise. Workspaces come from the device's allocator.
 GRAFT_EXPORT void matmul(Stream& stream, const TensorView& output, const TensorView& a,
                          const TensorView& b, const MatmulEpilogue& epilogue = {});
+
+// Whether a library takes a factor as it lies: one stride of a matrix is 1, the other spans its
+// lines.
+bool plain_matrix(const TensorView& view);
+
+// The call of a library, without epilogues.
+graft_matmul describe_matmul(const TensorView& output, const TensorView& a, const TensorView& b);
 
 // Throws Error INVALID_ARGUMENT unless the shapes and the dtypes are matmul()'s.
 void check_matmul(const TensorView& output, const TensorView& a, const TensorView& b);

@@ -216,7 +216,7 @@ TEST(Executor, ProductsWithTheirEpilogueAreOneCall) {
     const Ran ran = run(graph, inputs);
     EXPECT_EQ(ran.libraries, 1u);
     EXPECT_EQ(ran.externals, 0u);
-    const bool one = *strides == 0 && blas_library(device()).table != nullptr;
+    const bool one = *strides == 0 && has_blas(device());
     EXPECT_EQ(ran.launches, one ? 2u : 3u);
   }
 }
@@ -260,7 +260,7 @@ TEST(Executor, BatchNormsOfHalvesAreStepsOfTheConvolution) {
   // A library that takes both rounds nothing before the end; otherwise the convolution rounds what
   // it stores.
   const bool wide = device().properties().sub_group_size == 16;
-  const bool one = dnn_library(device()).table != nullptr && wide;
+  const bool one = has_dnn(device()) && wide;
   EXPECT_GE(ran.launches, 1u);             // the factors and addends
   EXPECT_LE(ran.launches, one ? 1u : 2u);  // what follows the product
   const double rounding = one ? 1e-5 : 1.0 / 64;
