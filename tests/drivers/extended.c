@@ -9,11 +9,11 @@
 
 typedef graft_status (*any_slot)(void);
 
-#define NUMBERS(ROW)                                                                              \
-  ROW(0)                                                                                          \
-  ROW(1)                                                                                          \
-  ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10) ROW(11) ROW(12) ROW(13) ROW(14) \
-      ROW(15)
+#define NUMBERS(ROW) \
+  ROW(0)             \
+  ROW(1)             \
+  ROW(2)             \
+  ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10) ROW(11) ROW(12) ROW(13) ROW(14) ROW(15)
 #define DEFINE(n) \
   static graft_status slot_##n(void) { return (graft_status)(1000 + n); }
 NUMBERS(DEFINE)
