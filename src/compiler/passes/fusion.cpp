@@ -11,6 +11,7 @@
 #include "compiler/analysis/reduction.h"
 #include "compiler/analysis/schedule_units.h"
 #include "compiler/passes/passes.h"
+#include "runtime/driver/dtype.h"
 
 namespace graft::compiler {
 

@@ -20,8 +20,7 @@ bool is_used(const Graph& graph, ValueId value) {
   bool used = std::any_of(graph.outputs.begin(), graph.outputs.end(),
                           [&](const Output& output) { return output.value == value; });
   for (NodeId id : graph.order) {
-    each_value(graph.nodes[id].arguments,
-               [&](ValueId given) { used = used || given == value; });
+    each_value(graph.nodes[id].arguments, [&](ValueId given) { used = used || given == value; });
   }
   return used;
 }
