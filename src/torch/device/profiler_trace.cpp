@@ -1,4 +1,4 @@
-// src/torch/device/profiler.cpp: the device's commands in torch.profiler, through Kineto.
+// src/torch/device/profiler_trace.cpp: the device's commands in torch.profiler, through Kineto.
 #define USE_KINETO 1
 #include <libkineto.h>
 // Kineto's own headers first: the next ones are written after them.
