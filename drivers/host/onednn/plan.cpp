@@ -1,7 +1,8 @@
 // drivers/host/onednn/plan.cpp: a row of oneDNN primitives that runs over given memory.
 #include "plan.h"
 
-#include <unordered_map>
+#include <memory>
+#include <utility>
 
 #include "half.h"
 
@@ -101,23 +102,38 @@ void* LibraryPlan::address_of(const SlotPlace& slot, const LibraryExecution& exe
   }
 }
 
+LibraryPlan::Run::Run(const LibraryPlan& plan) : arguments(plan.steps_.size()) {
+  for (const SlotPlace& slot : plan.slots_) {
+    memories.emplace_back(slot.desc, engine(), nullptr);
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    for (const auto& [argument, slot] : plan.steps_[i].arguments) {
+      arguments[i].push_back({argument, memories[slot].get()});
+    }
+  }
+}
+
 void LibraryPlan::execute(const LibraryExecution& execution) const {
   thread_local dnnl::stream stream(engine());
-  std::vector<dnnl::memory> memories;
-  memories.reserve(slots_.size());
-  for (const SlotPlace& slot : slots_) {
-    memories.emplace_back(slot.desc, engine(), address_of(slot, execution));
+  std::unique_ptr<Run> run(spare_.exchange(nullptr));
+  if (run == nullptr) run = std::make_unique<Run>(*this);
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    run->memories[i].set_data_handle(address_of(slots_[i], execution));
   }
-  std::unordered_map<int, dnnl::memory> arguments;
-  for (const Step& step : steps_) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
     if (!step.primitive) {
-      copy(step.panels, memories[step.arguments[0].second], memories[step.arguments[1].second]);
+      copy(step.panels, run->memories[step.arguments[0].second],
+           run->memories[step.arguments[1].second]);
       continue;
     }
-    arguments.clear();
-    for (auto [argument, slot] : step.arguments) arguments.emplace(argument, memories[slot]);
-    step.primitive.execute(stream, arguments);
+    const auto& arguments = run->arguments[i];
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(step.primitive.get(), stream.get(),
+                               static_cast<int>(arguments.size()), arguments.data()),
+        "could not execute a primitive");
   }
+  run.reset(spare_.exchange(run.release()));
 }
 
 }  // namespace graft::host

@@ -2,7 +2,9 @@
 #ifndef GRAFT_DRIVERS_HOST_ONEDNN_PLAN_H_
 #define GRAFT_DRIVERS_HOST_ONEDNN_PLAN_H_
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <utility>
@@ -46,6 +48,9 @@ struct LibraryPlan {
 
   void execute(const LibraryExecution& execution) const;
 
+  LibraryPlan() = default;
+  ~LibraryPlan() { delete spare_.load(); }
+
  private:
   enum class Place : uint8_t { kTensor, kOperand, kWorkspace, kZero };
   struct SlotPlace {
@@ -59,12 +64,21 @@ struct LibraryPlan {
     std::optional<Panels> panels = {};
   };
 
+  // The memories of one execution, and each step's arguments among them.
+  struct Run {
+    explicit Run(const LibraryPlan& plan);
+
+    std::vector<dnnl::memory> memories;
+    std::vector<std::vector<dnnl_exec_arg_t>> arguments;
+  };
+
   Slot add_slot(const dnnl::memory::desc& desc, Place place, uint64_t at);
   static void* address_of(const SlotPlace& slot, const LibraryExecution& execution);
 
   std::vector<SlotPlace> slots_;
   std::vector<Step> steps_;
   uint64_t workspace_bytes_ = 0;
+  mutable std::atomic<Run*> spare_{nullptr};  // of the last execution; owned
 };
 
 }  // namespace graft::host
