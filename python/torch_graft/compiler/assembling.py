@@ -1,5 +1,5 @@
 # python/torch_graft/compiler/assembling.py: from a traced graph to what runs it.
-"""Lowers a graph's text and puts its parts together; every graph is reported."""
+"""Compiles a graph's text and puts its parts together; every graph is reported."""
 
 from __future__ import annotations
 
@@ -40,11 +40,9 @@ def _compiled(traced: Traced, begin: float) -> Run:
     index = device.index or 0
     with inside.unset_fake_temporarily():
         tensors = {name: one.to(device) for name, one in externals.items()}
-        prologue, rest, taken, strides = _C.compiler_lower(
-            text, traced.part != "inference", index, traced.lays_out
+        before, main, taken, strides = _C.compile_graph(
+            text, traced.part != "inference", index, traced.lays_out, tensors
         )
-        main = _C.CompiledGraph(rest, index, tensors)
-        before = None if prologue is None else _C.CompiledGraph(prologue, index, tensors)
     if traced.part == "forward" and traced.lays_out:
         _report_strides(strides)
     graphs = [main] if before is None else [main, before]

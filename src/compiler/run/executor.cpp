@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "compiler/analysis/constant_bytes.h"
-#include "compiler/analysis/verifier.h"
 #include "compiler/kernels/group_kernel.h"
 #include "compiler/plan/step_memory.h"
 #include "compiler/run/memory.h"
@@ -32,7 +31,6 @@ class Executor::Frame {
  public:
   Frame(const Graph& graph, ExecutionHost& host, Stream& stream)
       : graph_(graph), host_(host), stream_(stream), symbols_(graph_) {
-    verify(graph_);
     const Effects effects(graph_);
     take_apart(effects, &graph_);
     take_apart_on(stream_, effects, &graph_, host_);

@@ -17,7 +17,7 @@ namespace graft::compiler {
 // memory of its own.
 class GRAFT_EXPORT Executor {
  public:
-  // graph: after the passes. Compiles its kernels. Products and plain convolutions of floats run
+  // graph: verified, after the passes. Compiles its kernels. Products and plain convolutions of floats run
   // without the host, through the driver's library where it takes them. Groups that no kernel or
   // call computes, or whose kernel the device lacks, are taken apart. Throws Error: UNSUPPORTED,
   // naming node and source line, for views whose place is not known, symbols that nodes make and

@@ -9,9 +9,9 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "compiler/analysis/effects.h"
-#include "compiler/graph/text.h"
 #include "runtime/driver/error.h"
 #include "runtime/driver/op_tag.h"
 #include "torch/device/scope.h"
@@ -64,9 +64,9 @@ std::string told(const at::Tensor& tensor) {
 
 }  // namespace
 
-CompiledGraph::CompiledGraph(const std::string& text, c10::DeviceIndex device,
+CompiledGraph::CompiledGraph(compiler::Graph graph, c10::DeviceIndex device,
                              std::map<std::string, at::Tensor> externals)
-    : graph_(compiler::parse(text)),
+    : graph_(std::move(graph)),
       device_(resolve(device)),
       externals_(std::move(externals)),
       tag_(op_tag("compiled " + graph_.name)) {

@@ -32,9 +32,9 @@ struct GraphCounts {
 // Thread-safe; runs of one graph exclude one another.
 class CompiledGraph {
  public:
-  // text: after the compiler's passes. device: below 0 the current one. externals: the tensors of
+  // graph: after the compiler's passes. device: below 0 the current one. externals: the tensors of
   // external constants. Throws Error, naming node and source line, for what cannot be executed.
-  CompiledGraph(const std::string& text, c10::DeviceIndex device,
+  CompiledGraph(compiler::Graph graph, c10::DeviceIndex device,
                 std::map<std::string, at::Tensor> externals);
   ~CompiledGraph();
 

@@ -88,16 +88,7 @@ void bind_compiled_graphs(py::module& module) {
       .def_readonly("library", &GraphCounts::library, "Nodes that the kernel library computes.")
       .def_readonly("eager", &GraphCounts::eager, "Nodes without a kernel, by operator.")
       .def_readonly("arena_bytes", &GraphCounts::arena_bytes);
-  using Externals = std::map<std::string, at::Tensor>;
   py::class_<CompiledGraph, std::shared_ptr<CompiledGraph>>(module, "CompiledGraph")
-      .def(py::init([](const std::string& text, int64_t device, const Externals& externals) {
-             const py::gil_scoped_release unlocked;
-             return translate([&] {
-               return std::make_shared<CompiledGraph>(text, static_cast<c10::DeviceIndex>(device),
-                                                      externals);
-             });
-           }),
-           py::arg("text"), py::arg("device"), py::arg("externals"))
       .def("run", torch::wrap_pybind_function(&run))
       .def("run_and_give", torch::wrap_pybind_function(&run_and_give),
            "As run, but empties the list, so that the run frees each input after its last use.")

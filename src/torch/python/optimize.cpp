@@ -1,12 +1,16 @@
 // src/torch/python/optimize.cpp: watches of tensors and the calls of optimized models for Python.
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "compiler/graph/text.h"
 #include "compiler/passes/lowering.h"
 #include "kernels/convolution/convolution.h"
+#include "torch/compiled/graph.h"
 #include "torch/compiled/prepared_graph.h"
 #include "torch/compiled/tensor_watch.h"
 #include "torch/compiled/traced_calls.h"
@@ -46,21 +50,28 @@ std::vector<Strides> output_strides(const compiler::Graph& graph) {
   return all;
 }
 
-// The texts of the graph's prologue, where it has one, and of what remains, after all passes, which
-// of the graph's inputs the prologue takes, and the strides of its outputs. may_lay_out: as
-// channels_last of compiler::lower(), less what the device prefers.
-std::tuple<std::optional<std::string>, std::string, std::vector<size_t>, std::vector<Strides>>
-lower(const std::string& text, bool training, int64_t device, bool may_lay_out) {
+using Externals = std::map<std::string, at::Tensor>;
+using Compiled = std::shared_ptr<CompiledGraph>;
+
+// The graph's prologue, null where it has none, and what remains, after all passes; which of the
+// graph's inputs the prologue takes, and the strides of its outputs. may_lay_out: as channels_last
+// of compiler::lower(), less what the device prefers. externals: as CompiledGraph takes them.
+std::tuple<Compiled, Compiled, std::vector<size_t>, std::vector<Strides>> compile(
+    const std::string& text, bool training, int64_t device, bool may_lay_out,
+    const Externals& externals) {
+  const auto on = static_cast<c10::DeviceIndex>(device);
   const bool channels_last =
-      may_lay_out &&
-      prefers_channels_last(current_stream(static_cast<c10::DeviceIndex>(device)).device(),
-                            GRAFT_FLOAT32);
-  const compiler::Lowered lowered = compiler::lower(
+      may_lay_out && prefers_channels_last(current_stream(on).device(), GRAFT_FLOAT32);
+  compiler::Lowered lowered = compiler::lower(
       compiler::parse(text), training ? compiler::Mode::kTraining : compiler::Mode::kInference,
       channels_last);
-  std::optional<std::string> prologue;
-  if (lowered.prologue.has_value()) prologue = compiler::print(*lowered.prologue);
-  return {prologue, compiler::print(lowered.main), lowered.taken, output_strides(lowered.main)};
+  std::vector<Strides> strides = output_strides(lowered.main);
+  const auto made = [&](compiler::Graph& graph) {
+    return std::make_shared<CompiledGraph>(std::move(graph), on, externals);
+  };
+  const Compiled main = made(lowered.main);
+  return {lowered.prologue ? made(*lowered.prologue) : nullptr, main, std::move(lowered.taken),
+          std::move(strides)};
 }
 
 }  // namespace
@@ -84,7 +95,7 @@ void bind_optimize(py::module& module) {
       .def(py::init<py::object, py::object, std::vector<size_t>>())
       .def("__call__", torch::wrap_pybind_function(&PreparedGraph::call))
       .def_property_readonly("preparations", &PreparedGraph::preparations);
-  define(module, "compiler_lower", &lower);
+  define(module, "compile_graph", &compile);
   module.def("argument_tensors", torch::wrap_pybind_function(&argument_tensors));
   module.def("calls_are_observed", &Modes::observed);
   py::class_<ModelState>(module, "ModelState")
