@@ -9,16 +9,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 
+from torch_graft import _C
 from torch_graft import private_names as inside
 from torch_graft.compiler.refusal import refuse
-
-# The schema does not say that the results share the first operand's memory; they do.
-_HIDDEN_VIEWS = {
-    "aten._unsafe_view.default",
-    "aten.split.Tensor",
-    "aten.split_with_sizes.default",
-    "aten.unbind.int",
-}
 
 
 class Marks(NamedTuple):
@@ -46,7 +39,7 @@ def marks_of(node: fx.Node) -> Marks:
             writes += [one for one in operands if one not in writes]
         if returned & argument.alias_info.before_set:
             shared += [one for one in operands if one not in shared]
-    if str(operator) in _HIDDEN_VIEWS:
+    if not shared and _C.compiler_is_view(str(operator)):  # what the schema hides
         shared = [node.all_input_nodes[0]]
     if len(shared) > 1:
         raise refuse(node, "its results share memory with several operands")

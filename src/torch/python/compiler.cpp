@@ -4,6 +4,7 @@
 
 #include "compiler/analysis/drawing.h"
 #include "compiler/analysis/verifier.h"
+#include "compiler/graph/operators.h"
 #include "compiler/graph/text.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/memory_plan.h"
@@ -59,6 +60,10 @@ void bind_compiler(pybind11::module& module) {
   define(
       module, "compiler_canonical",
       +[](const std::string& text) { return compiler::print(verified(text)); });
+  define(
+      module, "compiler_is_view", +[](const std::string& name) {
+        return compiler::find_operator(name)->cls == compiler::OpClass::kView;
+      });
   define(module, "compiler_passes", &names_of);
   define(module, "compiler_optimize", &optimize);
   define(
