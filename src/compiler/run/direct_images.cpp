@@ -46,17 +46,17 @@ class NormOperands {
   void image(ValueId value) {
     if (value == kNone) return;
     const TensorType& type = graph_.values[value].type;
-    if (first_ == nullptr) first_ = &type;
+    if (image_ == nullptr) image_ = &type;
     fits_ = fits_ && is_floating(type.dtype) && type.sizes.size() >= 2 &&
-            (type.row_major() || is_channels_last(type)) && type == *first_;
+            (type.row_major() || is_channels_last(type)) && type == *image_;
   }
 
   void vectors(std::initializer_list<ValueId> values) {
     for (const ValueId value : values) {
       if (value == kNone) continue;
       const TensorType& type = graph_.values[value].type;
-      if (!dtype_) dtype_ = type.dtype;
-      fits_ = fits_ && type.dtype == *dtype_ && type.sizes.size() == 1 && type.row_major();
+      if (vector_ == nullptr) vector_ = &type;
+      fits_ = fits_ && type.dtype == vector_->dtype && type.sizes.size() == 1 && type.row_major();
     }
   }
 
@@ -64,8 +64,8 @@ class NormOperands {
 
  private:
   const Graph& graph_;
-  const TensorType* first_ = nullptr;
-  std::optional<graft_dtype> dtype_;
+  const TensorType* image_ = nullptr;
+  const TensorType* vector_ = nullptr;
   bool fits_ = true;
 };
 
