@@ -155,7 +155,8 @@ def c_functions(bare: str) -> list[Function]:
         if char == "{":
             head = text[head_start:position].strip()
             plain = re.sub(r"\[\[[^\]]*\]\]|^\s*(public|private|protected)\s*:", "", head).strip()
-            if plain and BRACED_MEMBER.search(plain) and _opens_function(plain):
+            default = plain.endswith("=") and plain.count("(") > plain.count(")")  # a parameter's
+            if default or (BRACED_MEMBER.search(plain) and _opens_function(plain)):
                 end = _matching(text, position)
                 text = text[:position] + text[position : end + 1].translate(_HIDE) + text[end + 1 :]
                 position = end + 1

@@ -28,6 +28,8 @@ auto lambda = [](int x) {
 struct D* make(int a = 1) {
   return R"(}{)";
 }
+void keep(Options given = {}, int n = 2) {
+}
 TEST(Suite, Name) {
   g([&] { h(); });
 }
@@ -43,6 +45,7 @@ def test_functions_of_c_text():
         "operator=": 1,
         "lambda": 3,
         "make": 3,
+        "keep": 2,
         'TEST(Suite, Name)': 3,
     }  # fmt: skip
 
