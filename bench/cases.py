@@ -33,6 +33,7 @@ TINY: dict[str, Callable[..., Any]] = {
     "exp": lambda x, y: torch.exp(x), "add scalar": lambda x, y: x + 1.0,
     "sum": lambda x, y: x.sum(), "lt": lambda x, y: x < y, "fill_": lambda x, y: x.fill_(0.5),
     "copy_": lambda x, y: x.copy_(y), "zeros_like": lambda x, y: torch.zeros_like(x),
+    "add out": lambda x, y: torch.add(x, x, out=y),
 }  # fmt: skip
 POINTWISE: dict[str, Callable[..., Any]] = {
     "exp": lambda x, y: torch.exp(x), "tanh": lambda x, y: torch.tanh(x),
@@ -105,6 +106,12 @@ def fused_adamw(device: str) -> Work:
     return optimizer.step
 
 
+def backward_of_add(device: str) -> Work:
+    x = torch.ones(1, device=device, requires_grad=True)
+    y, gradient = x + 1, torch.ones(1, device=device)
+    return lambda: torch.autograd.grad(y, x, gradient, retain_graph=True)
+
+
 COPIED = 64 << 20
 
 
@@ -155,6 +162,9 @@ CASES: dict[str, Case] = {
     case.name: case
     for case in [
         *family("tiny", 1.3, TINY, 1),
+        Case("tiny item", 1.3, on_square(lambda x, y: x.item(), 1)),
+        Case("tiny mm 2x2", 1.5, on_square(torch.mm, 2)),
+        Case("tiny backward of add", 2.0, backward_of_add),
         *family("1024²", 1.0, POINTWISE | REDUCTIONS, SIDE),
         *family("1024²", 0.3, RANDOM, SIDE),
         *(Case(f"gemm {n}", 1.1, on_square(torch.mm, n)) for n in (512, 1024, 2048)),
