@@ -11,7 +11,7 @@ from record import Record
 
 pytestmark = pytest.mark.both_modes  # each driver in every run
 
-PARTS = {"host": 80, "opencl": 400}  # PoCL compiles the kernels of GPUs for long
+PARTS = {"host": 120, "opencl": 400}  # PoCL compiles the kernels of GPUs for long
 DRIVERS = limits.limited()
 
 

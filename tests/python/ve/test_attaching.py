@@ -14,11 +14,13 @@ import torch, types
 from torch.utils.cpp_extension import load_inline
 
 SOURCE = r'''
+#include <ATen/EmptyTensor.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <torch/extension.h>
 #include <torch/library.h>
+
 #include <cstdlib>
+#include <cstring>
 
 struct Guard final : c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::VE> {};
 C10_REGISTER_GUARD_IMPL(VE, Guard);
@@ -40,14 +42,12 @@ at::Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> type, std:
 }
 TORCH_LIBRARY_IMPL(aten, VE, m) { m.impl("empty.memory_format", &empty); }
 TORCH_LIBRARY_IMPL(_, AutogradVE, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}
 '''
 
 
 def start():
-    load_inline("stand_in", SOURCE.replace("#include <torch/extension.h>",
-                "#include <torch/extension.h>\\n#include <ATen/EmptyTensor.h>\\n#include <cstring>"),
-                build_directory=FOLDER, no_implicit_headers=True)
+    load_inline("stand_in", SOURCE, build_directory=FOLDER, no_implicit_headers=True,
+                is_python_module=False)
     module = types.ModuleType("torch.ve")
     module.stands_in = True
     torch._register_device_module("ve", module)
