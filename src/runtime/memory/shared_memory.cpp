@@ -7,8 +7,8 @@
 
 #include "runtime/driver/error.h"
 #include "runtime/driver/fork.h"
-#include "runtime/memory/write_epochs.h"
 #include "runtime/stream/device.h"
+#include "runtime/stream/write_epochs.h"
 
 namespace graft {
 namespace {

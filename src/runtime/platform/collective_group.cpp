@@ -8,10 +8,10 @@
 #include "runtime/driver/error.h"
 #include "runtime/driver/fork.h"
 #include "runtime/driver/library.h"
-#include "runtime/memory/write_epochs.h"
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
 #include "runtime/stream/stream.h"
+#include "runtime/stream/write_epochs.h"
 
 namespace graft {
 namespace {

@@ -11,7 +11,7 @@
 #include "runtime/driver/fork.h"
 #include "runtime/memory/caching_allocator.h"
 #include "runtime/memory/direct_allocator.h"
-#include "runtime/memory/write_epochs.h"
+#include "runtime/stream/write_epochs.h"
 
 namespace graft {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "runtime/driver/bounded_wait.h"
 #include "runtime/driver/fork.h"
-#include "runtime/memory/write_epochs.h"
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
 #include "runtime/stream/peer_copy.h"
+#include "runtime/stream/write_epochs.h"
 
 namespace graft {
 namespace {

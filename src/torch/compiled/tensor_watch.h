@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/memory/write_epochs.h"
+#include "runtime/stream/write_epochs.h"
 
 namespace graft::binding {
 

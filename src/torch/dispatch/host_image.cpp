@@ -7,8 +7,8 @@
 #include <c10/core/CPUAllocator.h>
 #include <xxhash.h>
 
-#include "runtime/memory/write_epochs.h"
 #include "runtime/stream/device.h"
+#include "runtime/stream/write_epochs.h"
 #include "torch/dispatch/quantized_image.h"
 #include "torch/dispatch/sparse_image.h"
 #include "torch/tensor/copy.h"

@@ -10,10 +10,10 @@
 
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/shared_memory.h"
-#include "runtime/memory/write_epochs.h"
 #include "runtime/platform/platform.h"
 #include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
+#include "runtime/stream/write_epochs.h"
 #include "torch/device/attach.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"

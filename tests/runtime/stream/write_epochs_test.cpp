@@ -1,6 +1,6 @@
-// tests/runtime/memory/write_epochs_test.cpp: every command that writes watched memory counts, no
+// tests/runtime/stream/write_epochs_test.cpp: every command that writes watched memory counts, no
 // other.
-#include "runtime/memory/write_epochs.h"
+#include "runtime/stream/write_epochs.h"
 
 #include <gtest/gtest.h>
 

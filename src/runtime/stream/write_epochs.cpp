@@ -1,5 +1,5 @@
-// src/runtime/memory/write_epochs.cpp: whether device memory was written since somebody looked.
-#include "runtime/memory/write_epochs.h"
+// src/runtime/stream/write_epochs.cpp: whether device memory was written since somebody looked.
+#include "runtime/stream/write_epochs.h"
 
 #include <algorithm>
 #include <mutex>

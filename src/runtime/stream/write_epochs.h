@@ -1,4 +1,4 @@
-// src/runtime/memory/write_epochs.h: whether device memory was written since somebody looked.
+// src/runtime/stream/write_epochs.h: whether device memory was written since somebody looked.
 #pragma once
 
 #include <atomic>
