@@ -18,7 +18,7 @@ CachingAllocator::CachingAllocator(Device& device, std::unique_ptr<Allocator> so
 
 Block* CachingAllocator::allocate(uint64_t bytes, Stream& stream) {
   if (!device_.usable() || forked_child()) device_.refuse_unusable();
-  MemoryContext context = this->context();
+  MemoryContext context = history_.context();
   const uint64_t capacity = segments_.capacity_for(bytes);
   Lock lock(mutex_);
   if (users_.has_marks()) reclaim();
@@ -38,7 +38,7 @@ Block* CachingAllocator::allocate(uint64_t bytes, Stream& stream) {
     }
   }
   segments_.hold(block, bytes, capacity);
-  if (recording_.load(std::memory_order_relaxed)) {
+  if (history_.recording()) {
     block->context = context;
     note(MemoryAction::kAllocate, *block, std::move(context));
   }
@@ -54,12 +54,10 @@ void CachingAllocator::free(Block* held) noexcept {
   if (CommandCapture* const capture = CommandCapture::current()) capture->freed(block->address);
   BlockUsers::Marks marks;
   if (block->shared) marks = users_.mark_users(block);
-  MemoryContext context = this->context();
+  MemoryContext context = history_.context();
   std::lock_guard<std::mutex> lock(mutex_);
   segments_.set_pending(block);
-  if (recording_.load(std::memory_order_relaxed)) {
-    note(MemoryAction::kFreeRequested, *block, std::move(context));
-  }
+  if (history_.recording()) note(MemoryAction::kFreeRequested, *block, std::move(context));
   if (marks.none()) return release(block);
   users_.wait_for(block, std::move(marks));
 }
@@ -71,9 +69,7 @@ void CachingAllocator::record_stream(Block* held, Stream& stream) {
 }
 
 void CachingAllocator::release(CachedBlock* block) noexcept {
-  if (recording_.load(std::memory_order_relaxed)) {
-    note(MemoryAction::kFreeCompleted, *block, nullptr);
-  }
+  if (history_.recording()) note(MemoryAction::kFreeCompleted, *block, nullptr);
   segments_.release(block);
 }
 
@@ -162,21 +158,9 @@ uint64_t CachingAllocator::largest_cached() const {
   return segments_.largest_free();
 }
 
-MemoryContext CachingAllocator::context() const {
-  if (!recording_.load(std::memory_order_relaxed)) return nullptr;
-  const MemoryContextSource source = context_source_.load(std::memory_order_acquire);
-  return source != nullptr ? source() : nullptr;
-}
-
 void CachingAllocator::note(MemoryAction action, const Block& block, MemoryContext context) {
-  if (!recording_.load(std::memory_order_relaxed)) return;
+  if (!history_.recording()) return;
   history_.add(action, block.address, block.capacity, block.stream->id(), std::move(context));
-}
-
-void CachingAllocator::record_history(size_t entries, MemoryContextSource source) {
-  history_.keep(entries);
-  context_source_.store(source, std::memory_order_release);
-  recording_.store(entries != 0 || source != nullptr, std::memory_order_relaxed);
 }
 
 MemorySnapshot CachingAllocator::snapshot() const {

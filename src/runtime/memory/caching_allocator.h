@@ -1,7 +1,6 @@
 // src/runtime/memory/caching_allocator.h: keeps freed device memory and hands it out again.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -38,7 +37,9 @@ class CachingAllocator final : public Allocator {
   void set_limit(uint64_t bytes) override;
   uint64_t limit() const override;
   uint64_t largest_cached() const override;
-  void record_history(size_t entries, MemoryContextSource source) override;
+  void record_history(size_t entries, MemoryContextSource source) override {
+    history_.record(entries, source);
+  }
   MemorySnapshot snapshot() const override;
   void close() noexcept override;
   Block* find(graft_address address) override;
@@ -46,7 +47,6 @@ class CachingAllocator final : public Allocator {
  private:
   using Lock = std::unique_lock<std::mutex>;  // of mutex_; what takes one may let it go meanwhile
 
-  MemoryContext context() const;  // without the lock
   // REQUIRES for all below: mutex_ is held.
   CachedBlock* add_segment(uint64_t capacity, Stream& stream);
   CachedBlock* add_segment_or_retry(uint64_t bytes, uint64_t capacity, Stream& stream, Lock& lock);
@@ -58,8 +58,6 @@ class CachingAllocator final : public Allocator {
 
   Device& device_;
   MemoryHistory history_;
-  std::atomic<MemoryContextSource> context_source_{nullptr};
-  std::atomic<bool> recording_{false};
 
   mutable std::mutex mutex_;  // guards what follows
   std::unique_ptr<Allocator> source_;

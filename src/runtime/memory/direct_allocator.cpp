@@ -61,14 +61,9 @@ void DirectAllocator::close() noexcept {
   }
 }
 
-MemoryContext DirectAllocator::context() const {
-  const MemoryContextSource source = source_.load(std::memory_order_acquire);
-  return recording_.load(std::memory_order_relaxed) && source != nullptr ? source() : nullptr;
-}
-
 Block* DirectAllocator::allocate(uint64_t bytes, Stream& stream) {
   device_.refuse_unusable();
-  MemoryContext context = this->context();
+  MemoryContext context = history_.context();
   const StatisticPool pool = pool_of(bytes);
   std::unique_lock<std::mutex> lock(mutex_);
   const auto held = static_cast<uint64_t>(statistics_.reserved_bytes.all().current);
@@ -128,7 +123,8 @@ void DirectAllocator::out_of_memory(uint64_t bytes, bool driver_refused) {
     ++statistics_.num_ooms;
     now = statistics_;
   }
-  history_.add(MemoryAction::kOutOfMemory, memory_left(device_, now).free, bytes, 0, context());
+  history_.add(MemoryAction::kOutOfMemory, memory_left(device_, now).free, bytes, 0,
+               history_.context());
   throw OutOfMemory(out_of_memory_text(device_, bytes, now, limit(), says), says);
 }
 
@@ -212,12 +208,6 @@ void DirectAllocator::set_limit(uint64_t bytes) {
 uint64_t DirectAllocator::limit() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return limit_;
-}
-
-void DirectAllocator::record_history(size_t entries, MemoryContextSource source) {
-  history_.keep(entries);
-  source_.store(source, std::memory_order_release);
-  recording_.store(entries != 0 || source != nullptr, std::memory_order_relaxed);
 }
 
 MemorySnapshot DirectAllocator::snapshot() const {

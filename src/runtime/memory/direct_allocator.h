@@ -1,7 +1,6 @@
 // src/runtime/memory/direct_allocator.h: device memory straight from the driver, with nothing kept.
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
@@ -34,7 +33,9 @@ class DirectAllocator final : public Allocator {
   void set_limit(uint64_t bytes) override;
   uint64_t limit() const override;
   uint64_t largest_cached() const override { return 0; }
-  void record_history(size_t entries, MemoryContextSource source) override;
+  void record_history(size_t entries, MemoryContextSource source) override {
+    history_.record(entries, source);
+  }
   MemorySnapshot snapshot() const override;
   void close() noexcept override;
   Block* find(graft_address address) override;
@@ -47,7 +48,6 @@ class DirectAllocator final : public Allocator {
     bool parked = false;  // freed, but its pool is retained, or commands use it
   };
 
-  MemoryContext context() const;
   void count(StatisticPool pool, uint64_t bytes, bool taken);  // REQUIRES: mutex_ is held
   [[noreturn]] void out_of_memory(uint64_t bytes, bool driver_refused);
 
@@ -59,8 +59,6 @@ class DirectAllocator final : public Allocator {
   uint64_t limit_ = 0;
   bool closed_ = false;  // guarded by mutex_
   MemoryHistory history_;
-  std::atomic<MemoryContextSource> source_{nullptr};
-  std::atomic<bool> recording_{false};
 };
 
 // An Error OUT_OF_MEMORY that remembers what the driver said, for the decorator's own text.

@@ -6,31 +6,22 @@
 namespace graft {
 
 const char* action_name(MemoryAction action) noexcept {
-  switch (action) {
-    case MemoryAction::kAllocate:
-      return "alloc";
-    case MemoryAction::kFreeRequested:
-      return "free_requested";
-    case MemoryAction::kFreeCompleted:
-      return "free_completed";
-    case MemoryAction::kSegmentAllocate:
-      return "segment_alloc";
-    case MemoryAction::kSegmentFree:
-      return "segment_free";
-    case MemoryAction::kOutOfMemory:
-      return "oom";
-    case MemoryAction::kSnapshot:
-      return "snapshot";
-  }
-  return "unknown";
+  static constexpr const char* names[] = {"alloc",         "free_requested", "free_completed",
+                                          "segment_alloc", "segment_free",   "oom",
+                                          "snapshot"};
+  return names[static_cast<size_t>(action)];
 }
 
-void MemoryHistory::keep(size_t entries) {
+void MemoryHistory::record(size_t entries, MemoryContextSource source) {
   std::vector<MemoryRecord> old;  // contexts are let go without the lock
-  std::lock_guard<std::mutex> lock(mutex_);
-  old.swap(ring_);
-  capacity_ = entries;
-  next_ = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    old.swap(ring_);
+    capacity_ = entries;
+    next_ = 0;
+  }
+  source_.store(source, std::memory_order_release);
+  recording_.store(entries != 0 || source != nullptr, std::memory_order_relaxed);
 }
 
 void MemoryHistory::add(MemoryAction action, graft_address address, uint64_t bytes, int64_t stream,

@@ -1,6 +1,7 @@
 // src/runtime/memory/history.h: what happened to device memory, and how it lies now.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -16,7 +17,7 @@ namespace graft {
 using MemoryContext = std::shared_ptr<void>;
 using MemoryContextSource = MemoryContext (*)();
 
-enum class MemoryAction {
+enum class MemoryAction {  // action_name has them in this order
   kAllocate,
   kFreeRequested,  // by the user
   kFreeCompleted,  // ready for reuse
@@ -69,14 +70,25 @@ struct MemorySnapshot {
 // The last records of a device, in a ring. Thread-safe by a lock of its own.
 class MemoryHistory {
  public:
-  // Keeps the last entries records from now on; 0 stops and forgets.
-  void keep(size_t entries);
+  // As Allocator::record_history.
+  void record(size_t entries, MemoryContextSource source);
+  bool recording() const { return recording_.load(std::memory_order_relaxed); }
+
+  // What the source returns now; null while nothing is recorded.
+  MemoryContext context() const {
+    const MemoryContextSource source =
+        recording() ? source_.load(std::memory_order_acquire) : nullptr;
+    return source != nullptr ? source() : nullptr;
+  }
+
   void add(MemoryAction action, graft_address address, uint64_t bytes, int64_t stream,
            MemoryContext context);
   std::vector<MemoryRecord> records() const;
 
  private:
-  mutable std::mutex mutex_;
+  std::atomic<MemoryContextSource> source_{nullptr};
+  std::atomic<bool> recording_{false};
+  mutable std::mutex mutex_;  // guards what follows
   std::vector<MemoryRecord> ring_;
   size_t capacity_ = 0;
   size_t next_ = 0;
