@@ -33,6 +33,6 @@ set(core_batches
   "kernels pooling/planes convolution/winograd_kernels convolution/winograd_tile launch/workspace"
   "runtime driver/bounded_wait stream/event_handle stream/command_wait wait/pending_ops driver/slot_gate"
   "runtime memory/block_users memory/cached_segments memory/caching_allocator memory/chosen_pool platform/collective_group stream/command stream/command_capture stream/command_list wait/checks"
-  "runtime stream/command_trace stream/device driver/device_name platform/device_numbers driver/device_order memory/direct_allocator driver/library driver/error stream/event"
-  "runtime driver/fork memory/free_blocks memory/ipc_refcounts memory/history memory/statistics driver/op_tag memory/pinned_allocator platform/platform stream/peer_copy"
+  "runtime stream/command_trace platform/device driver/device_name driver/open_device platform/device_numbers driver/device_order memory/direct_allocator driver/library driver/error stream/event"
+  "runtime driver/fork memory/free_blocks memory/ipc_refcounts memory/history memory/statistics driver/op_tag memory/pinned_allocator platform/platform platform/peer_copy stream/device_streams"
   "runtime driver/op_trace stream/recording memory/shared_memory stream/stream stream/late_errors stream/host_callback wait/kept_memory driver/version stream/write_epochs")

@@ -18,7 +18,7 @@ namespace graft {
 namespace {
 
 struct Job {
-  Device* device;
+  OpenDevice* device;
   graft_status (*save)(graft_program program, graft_sink blob);
   graft_program program;
   std::string name;
@@ -83,7 +83,7 @@ void finish() noexcept {
 
 }  // namespace
 
-void keep_later(Device& device, const graft_programs_table& table, graft_program program,
+void keep_later(OpenDevice& device, const graft_programs_table& table, graft_program program,
                 std::string name) {
   platform().before_shutdown(&finish);
   Queue& here = queue();

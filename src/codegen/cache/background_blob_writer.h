@@ -5,7 +5,7 @@
 #include <string>
 
 #include "graft/extensions.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 
@@ -14,7 +14,7 @@ namespace graft {
 // compiles again. Platform::shutdown waits, with the line of compile_progress.h, until all are kept
 // or interrupted; a process that exits without it may crash in a compiler whose globals are gone.
 // Any thread.
-void keep_later(Device& device, const graft_programs_table& table, graft_program program,
+void keep_later(OpenDevice& device, const graft_programs_table& table, graft_program program,
                 std::string name);
 
 }  // namespace graft

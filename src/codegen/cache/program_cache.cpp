@@ -30,7 +30,7 @@ void append_to_string(void* context, const void* data, size_t bytes) {
 }
 
 // Everything that a blob depends on besides its source; empty when blobs must not be kept.
-std::string fingerprint(Device& device) {
+std::string fingerprint(OpenDevice& device) {
   const auto slot = device.driver().table().toolchain_fingerprint;
   std::string text;
   const graft_sink sink = {&text, append_to_string};
@@ -55,7 +55,7 @@ std::string first_lines(const std::string& text) {
 }
 
 // The kernel as the device can run it.
-ir::Kernel fit(ir::Kernel kernel, const Device& device, const std::string& key) {
+ir::Kernel fit(ir::Kernel kernel, const OpenDevice& device, const std::string& key) {
   const graft_device_properties& has = device.properties();
   check_limits(kernel, key, has, device.label());
   if (has.features & GRAFT_FEATURE_FLOAT64) return kernel;
@@ -71,7 +71,7 @@ ir::Kernel fit(ir::Kernel kernel, const Device& device, const std::string& key) 
 
 class Entry {
  public:
-  graft_kernel get(Device& device, const std::string& key,
+  graft_kernel get(OpenDevice& device, const std::string& key,
                    const std::function<ir::Kernel()>& make) {
     const std::lock_guard lock(mutex_);
     if (kernel_ == nullptr && failure_ == nullptr) {
@@ -88,7 +88,7 @@ class Entry {
   }
 
  private:
-  void find(Device& device, const std::string& key, const std::function<ir::Kernel()>& make) {
+  void find(OpenDevice& device, const std::string& key, const std::function<ir::Kernel()>& make) {
     const ir::Dialect* dialect = ir::find_dialect(device.properties().dialect);
     const graft_driver_table& table = device.driver().table();
     if (dialect == nullptr || table.kernel_find == nullptr || table.kernel_launch == nullptr) {
@@ -129,7 +129,7 @@ class Entry {
     if (keeps) blob_store().write(file, blob);
   }
 
-  static void check_compiled(Device& device, graft_status status, const Program& program) {
+  static void check_compiled(OpenDevice& device, graft_status status, const Program& program) {
     try {
       device.check(status, "compiling " + program.name);
     } catch (const Error& error) {
@@ -137,7 +137,7 @@ class Entry {
     }
   }
 
-  void build(Device& device, const graft_programs_table& programs, const Program& program) {
+  void build(OpenDevice& device, const graft_programs_table& programs, const Program& program) {
     const CompileProgress progress(device.label());
     check_compiled(device,
                    Driver::call(programs.program_build, device.handle(), program.source.data(),
@@ -146,7 +146,7 @@ class Entry {
     device.check(find_kernel(device, program.name), "finding a compiled kernel");
   }
 
-  std::string compile(Device& device, const Program& program) {
+  std::string compile(OpenDevice& device, const Program& program) {
     const CompileProgress progress(device.label());
     std::string blob;
     check_compiled(device,
@@ -157,13 +157,13 @@ class Entry {
     return blob;
   }
 
-  graft_status load(Device& device, const std::string& blob, const std::string& name) {
+  graft_status load(OpenDevice& device, const std::string& blob, const std::string& name) {
     const graft_status status = Driver::call(device.driver().table().program_load, device.handle(),
                                              blob.data(), blob.size(), &program_);
     return status == GRAFT_OK ? find_kernel(device, name) : status;
   }
 
-  graft_status find_kernel(Device& device, const std::string& name) {
+  graft_status find_kernel(OpenDevice& device, const std::string& name) {
     const graft_status status = Driver::call(device.driver().table().kernel_find, device.handle(),
                                              program_, name.c_str(), &kernel_);
     if (status != GRAFT_OK) kernel_ = nullptr;
@@ -189,7 +189,7 @@ Program make_program(const std::string& key, ir::Kernel kernel, const ir::Dialec
   return {kernel.name, ir::print(kernel, dialect)};
 }
 
-graft_kernel get_kernel(Device& device, const std::string& key,
+graft_kernel get_kernel(OpenDevice& device, const std::string& key,
                         const std::function<ir::Kernel()>& make) {
   // Never destroyed: kernels may be asked for while the process ends.
   static auto* mutex = new std::mutex();

@@ -9,7 +9,7 @@
 #include "codegen/ir/ir.h"
 #include "codegen/print/dialect.h"
 #include "runtime/driver/export.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 
@@ -23,7 +23,7 @@ namespace graft {
 // float64 or more local memory than the device has; COMPILE_ERROR with the log's first lines. These
 // two are remembered, other failures are tried again. What takes more than two seconds shows a line
 // of compile_progress.h.
-GRAFT_EXPORT graft_kernel get_kernel(Device& device, const std::string& key,
+GRAFT_EXPORT graft_kernel get_kernel(OpenDevice& device, const std::string& key,
                                      const std::function<ir::Kernel()>& make);
 
 // A kernel as its dialect has it. The name is key and a hash of the source, so what an older

@@ -42,6 +42,6 @@ std::optional<GroupKernel> group_kernel(const Graph& graph, const Effects& effec
                                         const std::vector<NodeId>& nodes);
 
 // The same with its elements dealt out as the device wants it.
-GroupKernel dealt_for(const Device& device, GroupKernel kernel);
+GroupKernel dealt_for(const OpenDevice& device, GroupKernel kernel);
 
 }  // namespace graft::compiler

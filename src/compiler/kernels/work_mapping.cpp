@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "compiler/kernels/group_kernel.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft::compiler {
 
@@ -16,7 +16,7 @@ bool is_known(const GroupLoops& loops) {
          });
 }
 
-WorkMapping deal_of(const Device& device, const GroupKernel& kernel) {
+WorkMapping deal_of(const OpenDevice& device, const GroupKernel& kernel) {
   const GroupLoops& loops = kernel.loops;
   if (loops.reduces) return kernel.brief() ? WorkMapping::kSpans : deal_of_lines(device);
   if (!is_gpu_like(device)) return WorkMapping::kSpans;
@@ -27,7 +27,7 @@ WorkMapping deal_of(const Device& device, const GroupKernel& kernel) {
 
 }  // namespace
 
-GroupKernel dealt_for(const Device& device, GroupKernel kernel) {
+GroupKernel dealt_for(const OpenDevice& device, GroupKernel kernel) {
   kernel.deal = deal_of(device, kernel);
   kernel.key += suffix_of(kernel.deal);
   return kernel;

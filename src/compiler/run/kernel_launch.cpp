@@ -11,11 +11,12 @@
 #include "kernels/launch/workspace.h"
 #include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft::compiler {
 
-void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernels, Device& device) {
+void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernels,
+                      OpenDevice& device) {
   std::map<std::string_view, const GroupKernel*> different;
   for (const GroupKernel& kernel : kernels) different.emplace(kernel.key, &kernel);
   std::vector<GroupKernel> todo;
@@ -53,7 +54,7 @@ bool runs_on(Stream& stream, const Graph& graph, const GroupKernel& kernel, Exec
   return true;
 }
 
-KernelLaunch::KernelLaunch(const Graph& graph, GroupKernel kernel, Device& device)
+KernelLaunch::KernelLaunch(const Graph& graph, GroupKernel kernel, OpenDevice& device)
     : kernel_(dealt_for(device, std::move(kernel))), device_(&device) {
   handle_ = get_kernel(device, kernel_.key, [&] { return kernel_.build(graph); });
 }

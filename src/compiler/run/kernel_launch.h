@@ -14,7 +14,8 @@ namespace graft::compiler {
 
 // Compiles kernels side by side, on as many threads as the machine has. One that fails is left to
 // whoever asks for it. Threads end before it returns.
-void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernels, Device& device);
+void compile_together(const Graph& graph, const std::vector<GroupKernel>& kernels,
+                      OpenDevice& device);
 
 // Whether the device has the kernel and takes a launch with so many arguments: it is tried, on
 // memory of its own, unless the stream records. If not, host is told why. Throws what get_kernel
@@ -25,7 +26,7 @@ bool runs_on(Stream& stream, const Graph& graph, const GroupKernel& kernel, Exec
 class KernelLaunch {
  public:
   // Compiles the kernel, if it is not there yet. Throws what get_kernel throws.
-  KernelLaunch(const Graph& graph, GroupKernel kernel, Device& device);
+  KernelLaunch(const Graph& graph, GroupKernel kernel, OpenDevice& device);
 
   // Everything but addresses and numbers, for certain sizes; at: what a size is.
   void arrange(const std::function<int64_t(const Size&)>& at);
@@ -44,7 +45,7 @@ class KernelLaunch {
   uint32_t group() const;
 
   GroupKernel kernel_;
-  Device* device_;
+  OpenDevice* device_;
   graft_kernel handle_ = nullptr;
   std::vector<graft_argument> arguments_;
   uint64_t grid_ = 0;

@@ -5,14 +5,14 @@
 #include "kernels/launch/workspace.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/tensor/axes.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft::compiler {
 
 namespace {
 
 template <class Descriptor>
-std::shared_ptr<const CachedPlan> plan_with_epilogue(Device& device, Descriptor descriptor,
+std::shared_ptr<const CachedPlan> plan_with_epilogue(OpenDevice& device, Descriptor descriptor,
                                                      const LibraryCall& call,
                                                      std::span<const TensorView> views) {
   for (const LibraryEpilogue& step : call.epilogue) {
@@ -48,7 +48,7 @@ void LibraryStep::prepare(const Graph& graph, std::span<const TensorView> views,
 }
 
 std::shared_ptr<const CachedPlan> LibraryStep::plan(std::span<const TensorView> views,
-                                                    Device& device) const {
+                                                    OpenDevice& device) const {
   const TensorView &a = views[call_.left], &b = views[call_.right], &c = views[call_.result];
   if (call_.convolves) {
     if (may_saturate(views[call_.product].dtype)) return nullptr;

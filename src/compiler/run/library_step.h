@@ -40,7 +40,8 @@ class LibraryStep {
   bool takes_numbers() const { return launch_ && launch_->takes_numbers(); }
 
  private:
-  std::shared_ptr<const CachedPlan> plan(std::span<const TensorView> views, Device& device) const;
+  std::shared_ptr<const CachedPlan> plan(std::span<const TensorView> views,
+                                         OpenDevice& device) const;
   void product(Stream& stream, const TensorView& output, std::span<const TensorView> views) const;
 
   LibraryCall call_;

@@ -9,7 +9,7 @@
 #include "kernels/matmul/row_exchange.h"
 #include "kernels/matmul/tile_launch.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {

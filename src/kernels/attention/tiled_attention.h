@@ -3,13 +3,13 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 
 // Whether both of the following take the call, whose tensors may then be float16 or bfloat16 too,
 // with logsumexp in float32.
-GRAFT_EXPORT bool tiles_attention(Device& device, const Attention& call);
+GRAFT_EXPORT bool tiles_attention(OpenDevice& device, const Attention& call);
 
 // attention() in one launch and without a score in memory: a group of work-items keeps a tile of
 // queries and walks along the keys, with the rows' largest scores and sums so far. False, with

@@ -7,7 +7,7 @@
 #include "kernels/launch/workspace.h"
 #include "kernels/matmul/tile_launch.h"
 #include "kernels/tensor/axes.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {
@@ -32,7 +32,7 @@ TensorView per_row(TensorView query) {
 
 }  // namespace
 
-bool tiles_attention(Device& device, const Attention& call) {
+bool tiles_attention(OpenDevice& device, const Attention& call) {
   const graft_device_properties& has = device.properties();
   return AttentionTile::forward(has, call) && AttentionTile::query_gradient(has, call) &&
          AttentionTile::key_gradient(has, call);

@@ -14,7 +14,7 @@
 #include "kernels/tensor/axes.h"
 #include "kernels/tensor/image_views.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {

@@ -12,7 +12,7 @@
 #include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {
@@ -139,7 +139,7 @@ void convolution_backward_bias(Stream& stream, const TensorView& grad_bias,
   reduce(stream, Reduction::kSum, spread, grad_output);
 }
 
-bool prefers_channels_last(Device& device, graft_dtype dtype) {
+bool prefers_channels_last(OpenDevice& device, graft_dtype dtype) {
   return is_floating(dtype) && dtype != GRAFT_FLOAT64 && has_dnn(device);
 }
 

@@ -59,6 +59,6 @@ graft_convolution describe_convolution(graft_convolution_kind kind, const Convol
 
 // Whether the device's library would take a channels-last convolution of this dtype: the binding
 // then allocates outputs channels-last.
-GRAFT_EXPORT bool prefers_channels_last(Device& device, graft_dtype dtype);
+GRAFT_EXPORT bool prefers_channels_last(OpenDevice& device, graft_dtype dtype);
 
 }  // namespace graft

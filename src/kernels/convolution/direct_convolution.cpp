@@ -10,7 +10,7 @@
 #include "kernels/move/fill.h"
 #include "kernels/move/staging.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {
@@ -115,7 +115,7 @@ bool has_dense_rows(const TensorView& view) {
   return view.sizes[view.rank - 1] == 1 || view.strides[view.rank - 1] == 1;
 }
 
-bool takes(const Device& device, graft_convolution_kind kind, const ConvolutionViews& views,
+bool takes(const OpenDevice& device, graft_convolution_kind kind, const ConvolutionViews& views,
            const TensorView* bias, const ConvolutionParameters& parameters) {
   const graft_dtype dtype = views.output.dtype;
   if (device.properties().device_class != GRAFT_CPU_LIKE || !is_floating(dtype)) return false;

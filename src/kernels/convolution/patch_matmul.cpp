@@ -7,7 +7,7 @@
 #include "kernels/matmul/panels.h"
 #include "kernels/move/staging.h"
 #include "kernels/tensor/image_views.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {

@@ -12,7 +12,7 @@
 #include "kernels/move/staging.h"
 #include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {
@@ -116,7 +116,7 @@ bool takes(graft_convolution_kind kind, const ConvolutionViews& views, const Ten
 
 }  // namespace
 
-int winograd_results(const Device& device, graft_convolution_kind kind,
+int winograd_results(const OpenDevice& device, graft_convolution_kind kind,
                      const ConvolutionViews& views, const TensorView* bias,
                      const ConvolutionParameters& parameters) {
   if (!takes(kind, views, bias, parameters)) return 0;

@@ -9,7 +9,7 @@ namespace graft {
 // another kernel was measured to be faster, or the case is none: it takes the forward kind and the
 // gradient of the input, two spatial dimensions, weights of 3 x 3, stride and dilation 1, one
 // group, float32 or a half type.
-int winograd_results(const Device& device, graft_convolution_kind kind,
+int winograd_results(const OpenDevice& device, graft_convolution_kind kind,
                      const ConvolutionViews& views, const TensorView* bias,
                      const ConvolutionParameters& parameters);
 

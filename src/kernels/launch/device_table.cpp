@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "kernels/launch/recent.h"
-#include "runtime/stream/device.h"
 
 namespace graft {
 namespace {
@@ -21,7 +20,7 @@ struct Tables {
 }  // namespace
 
 DeviceTable::DeviceTable(Stream& stream, std::vector<std::byte> bytes)
-    : allocator_(stream.device().allocator()), block_(allocator_.allocate(bytes.size(), stream)) {
+    : allocator_(stream.allocator()), block_(allocator_.allocate(bytes.size(), stream)) {
   try {
     stream.copy(block_->address, reinterpret_cast<uint64_t>(bytes.data()), bytes.size(),
                 GRAFT_HOST_TO_DEVICE);
@@ -43,7 +42,7 @@ std::shared_ptr<const DeviceTable> device_table(
     Stream& stream, const std::string& name, const std::function<std::vector<std::byte>()>& make) {
   static std::mutex mutex;
   // Never destroyed: at exit the devices may be gone before it.
-  static auto& devices = *new std::map<Device*, Tables>();
+  static auto& devices = *new std::map<OpenDevice*, Tables>();
   std::unique_lock<std::mutex> lock(mutex);
   Tables& tables = devices[&stream.device()];
   const auto* found = tables.recent.find(name);

@@ -10,7 +10,7 @@
 #include "runtime/driver/error.h"
 #include "runtime/driver/op_tag.h"
 #include "runtime/driver/op_trace.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 class ErrorRecord {
  public:
   explicit ErrorRecord(Stream& stream) : stream_(stream) {
-    Device& device = stream.device();
+    OpenDevice& device = stream.device();
     const graft_driver_table& table = device.driver().table();
     // Not from the allocator: its statistics count the user's memory.
     device.check(

@@ -9,7 +9,7 @@
 
 namespace graft {
 
-class Device;
+class OpenDevice;
 
 // 2^bits slots: kernels whose words meet in one take turns. Thread-local: a hit takes no lock, a
 // few compares.
@@ -20,7 +20,7 @@ class KernelSlots {
 
   // The kernel of these words on the device: make()'s, unless it is at hand.
   template <class Make>
-  graft_kernel get(const Device& device, const Words& of, Make make) {
+  graft_kernel get(const OpenDevice& device, const Words& of, Make make) {
     uint64_t mixed = 0;
     for (const uint64_t word : of) mixed = (mixed ^ word) * 0x9e3779b97f4a7c15u;
     Slot& slot = slots_[mixed >> (64 - bits)];
@@ -31,7 +31,7 @@ class KernelSlots {
  private:
   struct Slot {
     Words of;
-    const Device* device;
+    const OpenDevice* device;
     graft_kernel kernel;
   };
   Slot slots_[size_t{1} << bits] = {};

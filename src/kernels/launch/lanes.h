@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 
@@ -30,13 +30,13 @@ inline constexpr int64_t kLanes = 64;
 // several loads under way.
 inline constexpr int64_t kLaneElements = 4;
 
-inline bool is_gpu_like(const Device& device) {
+inline bool is_gpu_like(const OpenDevice& device) {
   return device.properties().device_class == GRAFT_GPU_LIKE;
 }
 
 // How a kernel whose lines a group may take together deals them out: groups of fewer work-items
 // than kLanes take none.
-inline WorkMapping deal_of_lines(const Device& device) {
+inline WorkMapping deal_of_lines(const OpenDevice& device) {
   const graft_device_properties& properties = device.properties();
   if (!is_gpu_like(device) || properties.max_group_size < kLanes) return WorkMapping::kSpans;
   return (properties.features & GRAFT_FEATURE_SHUFFLES) != 0 ? WorkMapping::kShuffles
@@ -49,7 +49,7 @@ struct LaneSplit {
   int64_t tile = kLanes;
   int64_t grid = 0;
 
-  LaneSplit(const Device& device, int64_t count) {
+  LaneSplit(const OpenDevice& device, int64_t count) {
     const int64_t idle = static_cast<int64_t>(device.properties().compute_units) * kLanes * 16;
     const int64_t each = std::clamp<int64_t>(count / idle, 1, kLaneElements);
     tile = each * kLanes;

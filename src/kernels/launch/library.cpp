@@ -7,7 +7,7 @@
 
 #include "kernels/launch/workspace.h"
 #include "runtime/driver/library.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {
@@ -21,10 +21,10 @@ struct Library {
 };
 
 template <class Table>
-Library<Table>& library_of(Device& device) {
+Library<Table>& library_of(OpenDevice& device) {
   static std::mutex mutex;
   // Never destroyed: plans must not outlive their driver's own statics at exit.
-  static auto& libraries = *new std::map<Device*, std::unique_ptr<Library<Table>>>();
+  static auto& libraries = *new std::map<OpenDevice*, std::unique_ptr<Library<Table>>>();
   std::lock_guard<std::mutex> lock(mutex);
   auto& library = libraries[&device];
   if (library == nullptr) {
@@ -35,7 +35,7 @@ Library<Table>& library_of(Device& device) {
 }
 
 template <class Table, class Descriptor, class Slot>
-std::shared_ptr<const CachedPlan> plan_of(Device& device, const Descriptor& call, Slot slot,
+std::shared_ptr<const CachedPlan> plan_of(OpenDevice& device, const Descriptor& call, Slot slot,
                                           const char* what) {
   Library<Table>& library = library_of<Table>(device);
   if (library.table == nullptr) return nullptr;
@@ -57,9 +57,9 @@ std::shared_ptr<const CachedPlan> plan_of(Device& device, const Descriptor& call
 
 }  // namespace
 
-bool has_blas(Device& device) { return library_of<graft_blas_table>(device).table != nullptr; }
+bool has_blas(OpenDevice& device) { return library_of<graft_blas_table>(device).table != nullptr; }
 
-bool has_dnn(Device& device) { return library_of<graft_dnn_table>(device).table != nullptr; }
+bool has_dnn(OpenDevice& device) { return library_of<graft_dnn_table>(device).table != nullptr; }
 
 graft_tensor describe(const TensorView& view) {
   graft_tensor tensor{};
@@ -72,11 +72,11 @@ graft_tensor describe(const TensorView& view) {
   return tensor;
 }
 
-std::shared_ptr<const CachedPlan> library_plan(Device& device, const graft_matmul& call) {
+std::shared_ptr<const CachedPlan> library_plan(OpenDevice& device, const graft_matmul& call) {
   return plan_of<graft_blas_table>(device, call, &graft_blas_table::matmul_plan, "matmul_plan");
 }
 
-std::shared_ptr<const CachedPlan> library_plan(Device& device, const graft_convolution& call) {
+std::shared_ptr<const CachedPlan> library_plan(OpenDevice& device, const graft_convolution& call) {
   return plan_of<graft_dnn_table>(device, call, &graft_dnn_table::convolution_plan,
                                   "convolution_plan");
 }

@@ -12,8 +12,8 @@
 namespace graft {
 
 // Whether the device's driver offers graft.blas and graft.dnn. Thread-safe, as what follows.
-bool has_blas(Device& device);
-bool has_dnn(Device& device);
+bool has_blas(OpenDevice& device);
+bool has_dnn(OpenDevice& device);
 
 // Whether a library may cap results of that dtype where PyTorch's wrap: those of quantized networks
 // do. Such a convolution is not for libraries.
@@ -34,8 +34,8 @@ void append_epilogue(Descriptor* call, graft_epilogue_kind kind, graft_dtype dty
 // The library's plan for a call, kept by the bytes of its descriptor, which was zeroed before it
 // was filled in; null where there is no library or it answers UNSUPPORTED. Any other failure throws
 // Error.
-std::shared_ptr<const CachedPlan> library_plan(Device& device, const graft_matmul& call);
-std::shared_ptr<const CachedPlan> library_plan(Device& device, const graft_convolution& call);
+std::shared_ptr<const CachedPlan> library_plan(OpenDevice& device, const graft_matmul& call);
+std::shared_ptr<const CachedPlan> library_plan(OpenDevice& device, const graft_convolution& call);
 
 // Queues the plan with a workspace of its own. result: which of the execution's tensors it writes.
 void execute_plan(Stream& stream, const std::shared_ptr<const CachedPlan>& plan,

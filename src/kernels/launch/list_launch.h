@@ -11,7 +11,7 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/lanes.h"
 #include "kernels/launch/work_split.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 
@@ -26,7 +26,7 @@ struct ParameterCounts {
   int count() const { return addresses + numbers; }
 
   // An address is a buffer and an offset where kernels cannot load addresses from memory.
-  int bytes(const Device& device) const {
+  int bytes(const OpenDevice& device) const {
     const bool pointers = (device.properties().features & GRAFT_FEATURE_POINTERS_IN_MEMORY) != 0;
     return addresses * (pointers ? 8 : 16) + numbers * 8;
   }
@@ -35,7 +35,7 @@ struct ParameterCounts {
 // How many tensors share a launch so that its parameters fit: kGroupSlots, or fewer where the
 // device or its language limits them. each: what every tensor has beside what GroupShare declares;
 // shared: what all have together.
-inline int group_slots(const Device& device, ParameterCounts each, ParameterCounts shared) {
+inline int group_slots(const OpenDevice& device, ParameterCounts each, ParameterCounts shared) {
   each.numbers += 2;  // GroupShare's
   int slots = kGroupSlots;
   if (const uint32_t most = device.properties().max_arguments; most != 0) {

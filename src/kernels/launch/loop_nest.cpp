@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 
@@ -50,7 +50,7 @@ WorkMapping lanes_of(std::span<const Axis> loops, int operands) {
   return narrow ? WorkMapping::kLanes32 : WorkMapping::kLanes;
 }
 
-int64_t append_nest(Arguments& arguments, const Device& device, const NestShape& shape,
+int64_t append_nest(Arguments& arguments, const OpenDevice& device, const NestShape& shape,
                     std::span<const Axis> loops) {
   const auto push = [&](int64_t value) { arguments.index(value, is_narrow(shape)); };
   const int64_t length = loops.back().size, rows = count(loops.first(loops.size() - 1));

@@ -57,7 +57,7 @@ WorkMapping lanes_of(std::span<const Axis> loops, int operands);
 //    lowest its first one lies
 // Dealt out to lanes, the tile is that of kLanes work-items. Of kLanes32 all are int32. Returns the
 // number of work-items, of lines in lanes that of groups.
-int64_t append_nest(Arguments& arguments, const Device& device, const NestShape& shape,
+int64_t append_nest(Arguments& arguments, const OpenDevice& device, const NestShape& shape,
                     std::span<const Axis> loops);
 
 // Those of the sizes and strides alone.

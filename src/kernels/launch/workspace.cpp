@@ -1,11 +1,9 @@
 // src/kernels/launch/workspace.cpp: scratch device memory for the commands of one call.
 #include "kernels/launch/workspace.h"
 
-#include "runtime/stream/device.h"
-
 namespace graft {
 
-Workspace::Workspace(Stream& stream, uint64_t bytes) : allocator_(stream.device().allocator()) {
+Workspace::Workspace(Stream& stream, uint64_t bytes) : allocator_(stream.allocator()) {
   if (bytes > 0) block_ = allocator_.allocate(bytes, stream);
 }
 

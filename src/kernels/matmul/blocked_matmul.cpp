@@ -7,7 +7,7 @@
 #include "kernels/matmul/kernel.h"
 #include "kernels/matmul/panels.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {
@@ -137,7 +137,7 @@ class TileWriter {
 
 }  // namespace
 
-bool runs_blocks(const Device& device) {
+bool runs_blocks(const OpenDevice& device) {
   const graft_device_properties& properties = device.properties();
   if (properties.device_class != GRAFT_CPU_LIKE || properties.sub_group_size > kMostLanes) {
     return false;
@@ -146,7 +146,7 @@ bool runs_blocks(const Device& device) {
   return dialect != nullptr && !dialect->vectors().empty();
 }
 
-bool fits_blocks(const Device& device, const TensorView& output, const TensorView& a,
+bool fits_blocks(const OpenDevice& device, const TensorView& output, const TensorView& a,
                  const TensorView& b) {
   const graft_dtype dtype = output.dtype;
   const int last = output.rank - 1;
@@ -157,11 +157,11 @@ bool fits_blocks(const Device& device, const TensorView& output, const TensorVie
   return runs_blocks(device);
 }
 
-int64_t panel_rows(const Device& device, int64_t m) {
+int64_t panel_rows(const OpenDevice& device, int64_t m) {
   return choose_tile(device.properties().sub_group_size, m).rows;
 }
 
-int64_t panel_columns(const Device& device) {
+int64_t panel_columns(const OpenDevice& device) {
   return choose_tile(device.properties().sub_group_size, 1).columns();
 }
 

@@ -8,10 +8,10 @@ namespace graft {
 
 // Whether the device is CPU-like and has the vectors of ir.h. Longer ones, which blocks would leave
 // mostly empty, are left to the loops of the other kernels, for the device's compiler to fill.
-bool runs_blocks(const Device& device);
+bool runs_blocks(const OpenDevice& device);
 
 // Whether the device runs blocks and the product is large enough to pay for packing.
-bool fits_blocks(const Device& device, const TensorView& output, const TensorView& a,
+bool fits_blocks(const OpenDevice& device, const TensorView& output, const TensorView& a,
                  const TensorView& b);
 
 // matmul() for float32 and the half types with float32 sums: both factors are packed into panels
@@ -29,8 +29,8 @@ struct PackedFactor {
   int64_t k = 0;
   bool side_by_side = false;  // on the right: the columns of the whole batch are one matrix's
 };
-int64_t panel_rows(const Device& device, int64_t m);
-int64_t panel_columns(const Device& device);
+int64_t panel_rows(const OpenDevice& device, int64_t m);
+int64_t panel_columns(const OpenDevice& device);
 void blocked_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                     const PackedFactor& b, const MatmulEpilogue& epilogue);
 void blocked_matmul(Stream& stream, const TensorView& output, const PackedFactor& a,

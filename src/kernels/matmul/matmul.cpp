@@ -11,7 +11,7 @@
 #include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {

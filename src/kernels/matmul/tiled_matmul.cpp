@@ -8,7 +8,7 @@
 #include "kernels/matmul/tile_product.h"
 #include "kernels/matmul/tuned_tiles.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {

@@ -24,14 +24,14 @@ std::string one_line(std::string text) {
 }
 
 // One file per device: another version of the driver finds it, and sees that it is stale.
-std::string file_of(const Device& device) {
+std::string file_of(const OpenDevice& device) {
   const std::string text = std::string("tuning\n") + device.driver().name() + "\n" +
                            device.properties().vendor + "\n" + device.properties().name;
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-TunedTiles read_kept(Device& device) {
+TunedTiles read_kept(OpenDevice& device) {
   const std::optional<std::string> text = blob_store().read(file_of(device));
   if (!text) return {};
   std::string reason;
@@ -45,14 +45,14 @@ TunedTiles read_kept(Device& device) {
 
 struct Kept {
   std::mutex mutex;
-  std::map<const Device*, TunedTiles> devices;
+  std::map<const OpenDevice*, TunedTiles> devices;
 };
 Kept& kept() {
   static Kept& kept = *new Kept;
   return kept;
 }
 
-std::optional<TileShape> tuned(Device& device, const std::string& row) {
+std::optional<TileShape> tuned(OpenDevice& device, const std::string& row) {
   const std::lock_guard lock(kept().mutex);
   auto found = kept().devices.find(&device);
   if (found == kept().devices.end()) {
@@ -70,7 +70,7 @@ std::string tile_row(TileUse use, uint32_t element_bytes, int64_t m, int64_t n) 
                      element_bytes > 4 ? 8 : 4, m * n < kLargeSums ? "small" : "large");
 }
 
-std::optional<TileShape> tile_for(Device& device, TileUse use, graft_dtype dtype, int64_t m,
+std::optional<TileShape> tile_for(OpenDevice& device, TileUse use, graft_dtype dtype, int64_t m,
                                   int64_t n) {
   const graft_device_properties& has = device.properties();
   if (has.device_class != GRAFT_GPU_LIKE) return std::nullopt;
@@ -113,7 +113,7 @@ std::optional<TunedTiles> read_tuning(const std::string& text, const std::string
   return tiles;
 }
 
-std::string tuning_fingerprint(Device& device) {
+std::string tuning_fingerprint(OpenDevice& device) {
   std::string text;
   const auto append = [](void* context, const void* data, size_t bytes) {
     static_cast<std::string*>(context)->append(static_cast<const char*>(data), bytes);
@@ -123,7 +123,7 @@ std::string tuning_fingerprint(Device& device) {
   return std::string(device.properties().name) + " " + device.driver().name() + " " + text;
 }
 
-void keep_tuning(Device& device, const TunedTiles& tiles) {
+void keep_tuning(OpenDevice& device, const TunedTiles& tiles) {
   blob_store().write(file_of(device), tuning_text(tuning_fingerprint(device), tiles));
   const std::lock_guard lock(kept().mutex);
   kept().devices[&device] = tiles;

@@ -7,7 +7,7 @@
 
 #include "kernels/matmul/tile_shape.h"
 #include "runtime/driver/export.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 
@@ -24,7 +24,7 @@ std::string tile_row(TileUse use, uint32_t element_bytes, int64_t m, int64_t n);
 // the tuning file, else the vendor's. None where the device is not GPU-like or has no room. The
 // file is read at a device's first product; one that is damaged, or of another driver version, is
 // ignored with one warning. Any thread.
-std::optional<TileShape> tile_for(Device& device, TileUse use, graft_dtype dtype, int64_t m,
+std::optional<TileShape> tile_for(OpenDevice& device, TileUse use, graft_dtype dtype, int64_t m,
                                   int64_t n);
 
 // The text of a tuning file and what it says; none, with the reason, where it is not one for this
@@ -35,9 +35,9 @@ std::optional<TunedTiles> read_tuning(const std::string& text, const std::string
                                       std::string* reason);
 
 // What a device's tuning holds for: its name, its driver and the driver's version.
-std::string tuning_fingerprint(Device& device);
+std::string tuning_fingerprint(OpenDevice& device);
 
 // Keeps the shapes in the cache folder (blob_store.h), and uses them from now on.
-void keep_tuning(Device& device, const TunedTiles& tiles);
+void keep_tuning(OpenDevice& device, const TunedTiles& tiles);
 
 }  // namespace graft

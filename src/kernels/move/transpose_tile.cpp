@@ -21,7 +21,7 @@ constexpr int64_t kMostItems = 256;
 
 }  // namespace
 
-int64_t turn_group(const Device& device, graft_dtype dtype) {
+int64_t turn_group(const OpenDevice& device, graft_dtype dtype) {
   const graft_device_properties& has = device.properties();
   const bool fits = has.local_memory_bytes >= static_cast<uint64_t>(kElements) * size_of(dtype);
   if (!is_gpu_like(device) || !fits) return 0;

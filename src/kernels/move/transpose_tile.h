@@ -4,7 +4,7 @@
 #include <string>
 
 #include "codegen/ir/ir.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 
@@ -16,7 +16,7 @@ inline constexpr int64_t kTurnSide = 32;
 
 // Work-items of a group: whole lines; 0 where the device has too little local memory or too small
 // groups, or is not GPU-like.
-int64_t turn_group(const Device& device, graft_dtype dtype);
+int64_t turn_group(const OpenDevice& device, graft_dtype dtype);
 
 // Arguments as the kernel of transpose.cpp has them, with blocks of kTurnSide rows; one group of
 // that many work-items for each square: row blocks innermost, then column blocks, then matrices.

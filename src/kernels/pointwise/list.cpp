@@ -145,7 +145,7 @@ void check(const Op& op, graft_dtype compute, size_t outputs,
   }
 }
 
-int slots_of(const Device& device, std::span<const ListOperand> operands) {
+int slots_of(const OpenDevice& device, std::span<const ListOperand> operands) {
   ParameterCounts each{1, 0}, shared;
   for (const ListOperand& operand : operands) {
     ParameterCounts& counts = is_list(operand.kind) ? each : shared;

@@ -37,7 +37,7 @@ void check(const Op& op, graft_dtype compute, size_t outputs, size_t inputs, siz
   }
 }
 
-graft_kernel find_kernel(Device& device, const PointwiseSpec& spec) {
+graft_kernel find_kernel(OpenDevice& device, const PointwiseSpec& spec) {
   static thread_local constinit KernelSlots<2, 8> slots;
   return slots.get(device, std::bit_cast<std::array<uint64_t, 2>>(spec), [&] {
     return get_kernel(device, pointwise_key(spec), [&] { return pointwise_kernel(spec); });

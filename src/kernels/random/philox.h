@@ -8,12 +8,12 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/random/random.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 
 // Whether kernels of the device may compute in float64.
-inline bool has_float64(const Device& device) {
+inline bool has_float64(const OpenDevice& device) {
   return (device.properties().features & GRAFT_FEATURE_FLOAT64) != 0;
 }
 

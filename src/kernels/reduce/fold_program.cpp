@@ -20,7 +20,7 @@ constexpr int64_t kColumnRows = 1024;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-WorkMapping deal_of(const Device& device, FoldForm form) {
+WorkMapping deal_of(const OpenDevice& device, FoldForm form) {
   if (form == FoldForm::kLines) return deal_of_lines(device);
   return is_gpu_like(device) ? WorkMapping::kLanes : WorkMapping::kSpans;
 }
@@ -66,7 +66,7 @@ FoldChunks choose_chunks(FoldForm form, const Axes& kept, const Axes& reduced) {
   return chunks;
 }
 
-graft_kernel fold_kernel(Device& device, const FoldProgram& program, FoldForm form, bool unit) {
+graft_kernel fold_kernel(OpenDevice& device, const FoldProgram& program, FoldForm form, bool unit) {
   const WorkMapping deal = deal_of(device, form);
   const std::string name = kernel_name(program, form, unit, deal);
   return get_kernel(device, name, [&] { return build_fold(name, program, form, unit, deal); });

@@ -96,7 +96,7 @@ void launch_fold(Stream& stream, const FoldProgram& program, const FoldCall& cal
 
 // The same with the kernel at hand: fold_kernel's for the call's form and unit().
 void launch_fold(Stream& stream, graft_kernel kernel, const FoldCall& call);
-graft_kernel fold_kernel(Device& device, const FoldProgram& program, FoldForm form, bool unit);
+graft_kernel fold_kernel(OpenDevice& device, const FoldProgram& program, FoldForm form, bool unit);
 
 // Adds the program's kernel to a pack.
 void pack_fold(const PackEntry::Sink& add, const FoldProgram& program, FoldForm form, bool unit);

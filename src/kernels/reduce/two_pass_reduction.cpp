@@ -23,7 +23,7 @@ TensorView line(graft_address address, graft_dtype dtype, int64_t count) {
   return view;
 }
 
-graft_kernel find_kernel(Device& device, const TwoStage& stages, FoldStage stage, FoldForm form,
+graft_kernel find_kernel(OpenDevice& device, const TwoStage& stages, FoldStage stage, FoldForm form,
                          bool unit) {
   static thread_local constinit KernelSlots<1, 6> slots;
   uint64_t number = static_cast<uint64_t>(stages.family);

@@ -106,8 +106,9 @@ double gflops_of(Stream& stream, const Problem& problem, const TileShape& shape)
 
 }  // namespace
 
-std::vector<TileMeasurement> tune_tiles(Device& device, size_t candidates,
+std::vector<TileMeasurement> tune_tiles(Stream& stream, size_t candidates,
                                         const TuningProgress& progress) {
+  OpenDevice& device = stream.device();
   if (candidates == 0) {
     throw Error(GRAFT_INVALID_ARGUMENT, "tune: candidates must be at least 1, got 0");
   }
@@ -121,7 +122,6 @@ std::vector<TileMeasurement> tune_tiles(Device& device, size_t candidates,
                     " has no tiles to tune: only GPUs with local memory have tiles");
   }
   shapes.resize(std::min(shapes.size(), candidates));
-  Stream& stream = device.default_stream();
   std::vector<TileMeasurement> made;
   TunedTiles best;
   const size_t all = shapes.size() * 4;

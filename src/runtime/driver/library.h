@@ -58,7 +58,8 @@ class GRAFT_EXPORT Driver {
   }
 
   // Throws Error unless status is OK: the current op, what (a slot's name or a short phrase), the
-  // driver's name, the status and the driver's last message. Device::check names the device too.
+  // driver's name, the status and the driver's last message. OpenDevice::check names the device
+  // too.
   void check(graft_status status, std::string_view what) const {
     if (__builtin_expect(status != GRAFT_OK, 0)) fail(status, what, {}, current_op());
   }

@@ -28,7 +28,7 @@ class BlockUsers {
   };
 
   // mutex: the owner's lock. REQUIRES: both outlive this object.
-  BlockUsers(Device& device, std::mutex& mutex) : device_(device), mutex_(mutex) {}
+  BlockUsers(OpenDevice& device, std::mutex& mutex) : device_(device), mutex_(mutex) {}
 
   // stream, which is not the block's own, uses a held block. Sets block->shared.
   void add(CachedBlock* block, Stream& stream);
@@ -53,7 +53,7 @@ class BlockUsers {
     CachedBlock* block;
   };
 
-  Device& device_;
+  OpenDevice& device_;
   std::mutex& mutex_;
   std::unordered_map<CachedBlock*, std::vector<Stream*>> users_;  // of blocks that are shared
   std::map<Stream*, std::deque<Mark>> marks_;  // oldest first; no empty queue stays

@@ -75,7 +75,6 @@ CachedBlock* CachedSegments::add_sized(uint64_t bytes, Stream& stream, bool larg
   if (private_pools_.contains(pool_for(stream))) segment->private_pool = pool_for(stream);
   block->address = segment->source->address;
   block->capacity = bytes;
-  block->device = &stream.device();
   block->stream = &stream;
   block->segment = segment.get();
   block->state = CachedBlock::State::kFree;
@@ -110,7 +109,6 @@ void CachedSegments::carve(CachedBlock* block, uint64_t capacity) {
   if (tail == nullptr) return;
   tail->address = block->address + capacity;
   tail->capacity = rest;
-  tail->device = block->device;
   tail->stream = block->stream;
   tail->segment = block->segment;
   tail->state = CachedBlock::State::kFree;

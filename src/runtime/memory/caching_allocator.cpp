@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "runtime/driver/fork.h"
+#include "runtime/driver/open_device.h"
 #include "runtime/memory/direct_allocator.h"
 #include "runtime/stream/command_capture.h"
-#include "runtime/stream/device.h"
+#include "runtime/stream/stream.h"
 
 namespace graft {
 
-CachingAllocator::CachingAllocator(Device& device, std::unique_ptr<Allocator> source)
+CachingAllocator::CachingAllocator(OpenDevice& device, std::unique_ptr<Allocator> source)
     : device_(device),
       source_(std::move(source)),
       users_(device, mutex_),

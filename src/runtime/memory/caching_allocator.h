@@ -23,7 +23,7 @@ namespace graft {
 // a thread that wants it may hold Python's lock.
 class CachingAllocator final : public Allocator {
  public:
-  CachingAllocator(Device& device, std::unique_ptr<Allocator> source);
+  CachingAllocator(OpenDevice& device, std::unique_ptr<Allocator> source);
 
   Block* allocate(uint64_t bytes, Stream& stream) override;
   void free(Block* block) noexcept override;
@@ -56,7 +56,7 @@ class CachingAllocator final : public Allocator {
   void give_back(const std::vector<Block*>& sources, Lock& lock) noexcept;
   void note(MemoryAction action, const Block& block, MemoryContext context);
 
-  Device& device_;
+  OpenDevice& device_;
   MemoryHistory history_;
 
   mutable std::mutex mutex_;  // guards what follows

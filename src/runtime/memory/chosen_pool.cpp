@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "runtime/driver/device_name.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
+#include "runtime/stream/stream.h"
 
 namespace graft {
 namespace {
@@ -18,7 +19,7 @@ uint64_t pool_for(const Stream& stream) noexcept {
   return recorded != 0 ? recorded : chosen[stream.device().index()];
 }
 
-uint64_t choose_pool(const Device& device, uint64_t pool) noexcept {
+uint64_t choose_pool(const OpenDevice& device, uint64_t pool) noexcept {
   return std::exchange(chosen[device.index()], pool);
 }
 

@@ -7,7 +7,7 @@
 
 namespace graft {
 
-class Device;
+class OpenDevice;
 class Stream;
 
 // The pool that memory which the calling thread allocates for the stream comes from: that of the
@@ -16,6 +16,6 @@ uint64_t pool_for(const Stream& stream) noexcept;
 
 // Sets it for the calling thread alone and returns the one before. Memory comes from the pool only
 // while it is retained (Allocator::retain_pool); from one that is not, it is shared as any other.
-GRAFT_EXPORT uint64_t choose_pool(const Device& device, uint64_t pool) noexcept;
+GRAFT_EXPORT uint64_t choose_pool(const OpenDevice& device, uint64_t pool) noexcept;
 
 }  // namespace graft

@@ -7,7 +7,7 @@
 
 #include "runtime/driver/device_name.h"
 #include "runtime/driver/fork.h"
-#include "runtime/stream/device.h"
+#include "runtime/stream/stream.h"
 
 namespace graft {
 namespace {
@@ -18,7 +18,7 @@ StatisticPool pool_of(uint64_t bytes) { return bytes > (1u << 20) ? kLargePool :
 
 }  // namespace
 
-MemoryInfo memory_left(Device& device, const MemoryStatistics& statistics) {
+MemoryInfo memory_left(OpenDevice& device, const MemoryStatistics& statistics) {
   const auto held = static_cast<uint64_t>(statistics.reserved_bytes.all().current);
   try {
     return device.memory_info(held);  // asks no allocator: one may hold its lock
@@ -28,8 +28,9 @@ MemoryInfo memory_left(Device& device, const MemoryStatistics& statistics) {
   }
 }
 
-std::string out_of_memory_text(Device& device, uint64_t bytes, const MemoryStatistics& statistics,
-                               uint64_t limit, const std::string& driver_says) {
+std::string out_of_memory_text(OpenDevice& device, uint64_t bytes,
+                               const MemoryStatistics& statistics, uint64_t limit,
+                               const std::string& driver_says) {
   const auto now = [](const PooledStatistic& figure) {
     return static_cast<uint64_t>(figure.all().current);
   };
@@ -90,7 +91,6 @@ Block* DirectAllocator::allocate(uint64_t bytes, Stream& stream) {
   Piece& piece = pieces_[address];
   piece.address = address;
   piece.bytes = piece.capacity = bytes;
-  piece.device = &device_;
   piece.stream = &stream;
   piece.pool = stream.memory_pool();
   piece.context = context;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/driver/error.h"
+#include "runtime/driver/open_device.h"
 #include "runtime/memory/allocator.h"
 
 namespace graft {
@@ -18,7 +18,7 @@ namespace graft {
 class DirectAllocator final : public Allocator {
  public:
   // REQUIRES: device outlives the allocator.
-  explicit DirectAllocator(Device& device) : device_(device) {}
+  explicit DirectAllocator(OpenDevice& device) : device_(device) {}
   ~DirectAllocator() override;
 
   Block* allocate(uint64_t bytes, Stream& stream) override;
@@ -51,7 +51,7 @@ class DirectAllocator final : public Allocator {
   void count(StatisticPool pool, uint64_t bytes, bool taken);  // REQUIRES: mutex_ is held
   [[noreturn]] void out_of_memory(uint64_t bytes, bool driver_refused);
 
-  Device& device_;
+  OpenDevice& device_;
   mutable std::mutex mutex_;
   std::map<graft_address, Piece> pieces_;
   std::map<uint64_t, uint32_t> retained_;  // how often, by pool
@@ -68,13 +68,12 @@ struct OutOfMemory : Error {
   std::string driver_says;
 };
 
-struct MemoryInfo;
-
 // Free and total bytes, as well as can be known. Never throws.
-MemoryInfo memory_left(Device& device, const MemoryStatistics& statistics);
+MemoryInfo memory_left(OpenDevice& device, const MemoryStatistics& statistics);
 
 // The text of an OUT_OF_MEMORY error of a device: what was asked for, what there is, what to do.
-std::string out_of_memory_text(Device& device, uint64_t bytes, const MemoryStatistics& statistics,
-                               uint64_t limit, const std::string& driver_says);
+std::string out_of_memory_text(OpenDevice& device, uint64_t bytes,
+                               const MemoryStatistics& statistics, uint64_t limit,
+                               const std::string& driver_says);
 
 }  // namespace graft

@@ -7,7 +7,8 @@
 #include <cstdlib>
 
 #include "runtime/driver/fork.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
+#include "runtime/stream/stream.h"
 
 namespace graft {
 namespace {
@@ -23,7 +24,7 @@ std::array<Statistic*, 4> figures(PinnedAllocator::Statistics& of) {
 
 }  // namespace
 
-PinnedAllocator::PinnedAllocator(Device& device) : device_(device) {}
+PinnedAllocator::PinnedAllocator(OpenDevice& device) : device_(device) {}
 
 PinnedAllocator::~PinnedAllocator() {
   if (closed_) return;
@@ -87,7 +88,7 @@ PinnedBlock* PinnedAllocator::allocate(uint64_t bytes) {
     piece = &pieces_[reinterpret_cast<uintptr_t>(pointer)];
     piece->pointer = pointer;
     piece->capacity = capacity;
-    piece->device = &device_;
+    piece->allocator = this;
     statistics_.segment.increase(1);
     statistics_.reserved_bytes.increase(signed_bytes(capacity));
   }

@@ -14,7 +14,8 @@
 
 namespace graft {
 
-class Device;
+class OpenDevice;
+class PinnedAllocator;
 class Stream;
 
 // A piece of pinned host memory; owned by its allocator, given back by free.
@@ -22,7 +23,7 @@ struct PinnedBlock {
   void* pointer = nullptr;
   uint64_t bytes = 0;     // as asked for
   uint64_t capacity = 0;  // a power of two
-  Device* device = nullptr;
+  PinnedAllocator* allocator = nullptr;
 };
 
 // Pinned memory of one device, kept for reuse. Thread-safe. A block that streams were recorded on
@@ -30,7 +31,7 @@ struct PinnedBlock {
 // Where the driver has no host_allocate the memory is ordinary, aligned to 4096 bytes.
 class GRAFT_EXPORT PinnedAllocator {
  public:
-  explicit PinnedAllocator(Device& device);
+  explicit PinnedAllocator(OpenDevice& device);
   ~PinnedAllocator();
 
   // REQUIRES: bytes > 0. Throws Error OUT_OF_MEMORY after the cache was emptied in vain.
@@ -84,7 +85,7 @@ class GRAFT_EXPORT PinnedAllocator {
   void reclaim() noexcept;
   void release_cached() noexcept;
 
-  Device& device_;
+  OpenDevice& device_;
   mutable std::mutex mutex_;  // guards what follows
   bool closed_ = false;
   std::map<uintptr_t, Piece> pieces_;

@@ -7,23 +7,15 @@
 
 #include "runtime/driver/error.h"
 #include "runtime/driver/fork.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
+#include "runtime/stream/device_streams.h"
+#include "runtime/stream/stream.h"
 #include "runtime/stream/write_epochs.h"
 
 namespace graft {
 namespace {
 
 constexpr size_t kFew = 16;  // blocks that a send or a free looks at beside its own
-
-void wait_for_streams(const Device& device) {
-  for (Stream* stream : device.streams()) stream->settle_or_throw();
-}
-
-bool settle_streams(const Device& device) noexcept {
-  bool done = true;
-  for (Stream* stream : device.streams()) done &= stream->settle();
-  return done;
-}
 
 [[noreturn]] void refuse_gone(const MemoryHandle& handle) {
   throw Error(GRAFT_NOT_FOUND,
@@ -47,22 +39,23 @@ SharedMemory& shared_memory() {
   return *memory;
 }
 
-bool SharedMemory::possible(const Device& device) {
+bool SharedMemory::possible(const OpenDevice& device) {
   const graft_driver_table& table = device.driver().table();
   return table.memory_export != nullptr && table.memory_import != nullptr &&
          table.memory_release != nullptr;
 }
 
 std::optional<MemoryHandle> SharedMemory::send(Block& block, uint64_t bytes) {
-  block.device->refuse_unusable();
-  if (!possible(*block.device)) return std::nullopt;
-  wait_for_streams(*block.device);
+  OpenDevice& device = block.stream->device();
+  device.refuse_unusable();
+  if (!possible(device)) return std::nullopt;
+  block.stream->siblings().settle_or_throw();
   free_unused(kFew);
   const std::lock_guard lock(mutex_);
   const auto found = sent_.find(&block);
   Sent* entry = found == sent_.end() ? enter(block) : &found->second;
   if (entry == nullptr) return std::nullopt;
-  if (writes_are_watched()) distrust(*block.device, block.address);
+  if (writes_are_watched()) distrust(device, block.address);
   own_->add_message(entry->handle.row);
   MemoryHandle handle = entry->handle;
   handle.bytes = bytes;
@@ -71,8 +64,8 @@ std::optional<MemoryHandle> SharedMemory::send(Block& block, uint64_t bytes) {
 
 std::optional<MemoryHandle> SharedMemory::send(const ReceivedBlock& block, uint64_t bytes) {
   if (block.own != nullptr) return send(*block.own, bytes);
-  block.device->refuse_unusable();
-  wait_for_streams(*block.device);
+  block.on->device().refuse_unusable();
+  block.on->settle_or_throw();
   const std::lock_guard lock(mutex_);
   peers_.at(block.handle.place.identity).ledger->add_message(block.handle.row);
   MemoryHandle handle = block.handle;
@@ -87,7 +80,7 @@ bool SharedMemory::was_sent(Block& block) {
 }
 
 SharedMemory::Sent* SharedMemory::enter(Block& block) {
-  Device& device = *block.device;
+  OpenDevice& device = block.stream->device();
   if (spare_rows_.empty() && rows_ == IpcRefcounts::kRows) return nullptr;
   MemoryHandle handle;
   graft_address begin = 0;
@@ -124,7 +117,7 @@ void SharedMemory::free(Block* block) noexcept {
       block = nullptr;
     }
   }
-  if (block != nullptr) return block->device->allocator().free(block);
+  if (block != nullptr) return block->stream->allocator().free(block);
   free_unused(kFew);
 }
 
@@ -154,7 +147,7 @@ size_t SharedMemory::free_unused(size_t tries) noexcept {
     reap(tries, &unused);
   }
   // Without the lock: an allocator may ask Python for a stack.
-  for (Block* block : unused) block->device->allocator().free(block);
+  for (Block* block : unused) block->stream->allocator().free(block);
   return unused.size();
 }
 
@@ -167,7 +160,8 @@ SharedMemory::Sent* SharedMemory::find_own(const MemoryHandle& handle) {
   return entry.handle.ticket == handle.ticket ? &entry : nullptr;
 }
 
-ReceivedBlock* SharedMemory::receive(Device& device, const MemoryHandle& handle) {
+ReceivedBlock* SharedMemory::receive(DeviceStreams& on, const MemoryHandle& handle) {
+  OpenDevice& device = on.device();
   device.refuse_unusable();
   if (handle.version != MemoryHandle().version || driver_of(handle) != device.driver().name() ||
       handle.ordinal != device.ordinal()) {
@@ -177,7 +171,7 @@ ReceivedBlock* SharedMemory::receive(Device& device, const MemoryHandle& handle)
                                             ": receive it on a device of that driver and number.");
   }
   auto received = std::make_unique<ReceivedBlock>();
-  received->device = &device;
+  received->on = &on;
   received->handle = handle;
   const std::lock_guard lock(mutex_);
   if (own_ != nullptr && handle.place == own_->place()) {
@@ -234,7 +228,7 @@ void SharedMemory::let_go(const MemoryHandle& handle) noexcept {
   if (peer.held.empty()) peers_.erase(found);
 }
 
-graft_address SharedMemory::map(Device& device, const MemoryHandle& handle) {
+graft_address SharedMemory::map(OpenDevice& device, const MemoryHandle& handle) {
   Mapping& mapping = mappings_[{device.index(), memory_of(handle)}];
   if (mapping.uses == 0) {
     const graft_status status = Driver::call(device.driver().table().memory_import, device.handle(),
@@ -262,9 +256,9 @@ void SharedMemory::receive_again(const MemoryHandle& handle) {
 
 void SharedMemory::release(ReceivedBlock* block) noexcept {
   const std::unique_ptr<ReceivedBlock> received(block);
-  if (forked_child() || !settle_streams(*received->device)) return;
+  if (forked_child() || !received->on->settle()) return;
   if (received->own != nullptr) return free(received->own);
-  Device& device = *received->device;
+  OpenDevice& device = received->on->device();
   const std::lock_guard lock(mutex_);
   const auto mapping = mappings_.find({device.index(), memory_of(received->handle)});
   if (--mapping->second.uses == 0) {
@@ -274,18 +268,18 @@ void SharedMemory::release(ReceivedBlock* block) noexcept {
   let_go(received->handle);
 }
 
-bool SharedMemory::close(Device& device) noexcept {
+bool SharedMemory::close(OpenDevice& device) noexcept {
   const std::lock_guard lock(mutex_);
   std::erase_if(sent_, [&](const auto& one) {
     const uint32_t row = one.second.handle.row;
-    if (one.first->device != &device || !own_->close(row)) return false;
+    if (&one.first->stream->device() != &device || !own_->close(row)) return false;
     by_row_.erase(row);
     std::erase(waiting_, one.first);
     return true;
   });
   count_.store(sent_.size(), std::memory_order_relaxed);
   for (const auto& [block, entry] : sent_) {
-    if (block->device == &device) return false;
+    if (&block->stream->device() == &device) return false;
   }
   for (const auto& [key, mapping] : mappings_) {
     if (key.first != device.index()) continue;

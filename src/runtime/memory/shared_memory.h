@@ -22,6 +22,9 @@
 
 namespace graft {
 
+class DeviceStreams;
+class OpenDevice;
+
 // What a message to another process holds in place of a block's bytes. Plain data, for processes of
 // one Graft on one machine.
 struct MemoryHandle {
@@ -43,7 +46,7 @@ static_assert(offsetof(MemoryHandle, offset) == MemoryHandle::kNameBytes);
 
 // Memory that came by a handle: of another process, or of this one, where a block came home.
 struct ReceivedBlock {
-  Device* device = nullptr;
+  DeviceStreams* on = nullptr;
   graft_address address = 0;
   MemoryHandle handle;
   Block* own = nullptr;  // the block that came home
@@ -56,7 +59,7 @@ struct ReceivedBlock {
 class GRAFT_EXPORT SharedMemory {
  public:
   // Whether the device's driver lets other processes use its memory.
-  static bool possible(const Device& device);
+  static bool possible(const OpenDevice& device);
 
   // A handle for one reader, who finds the device's commands so far done: this call waits for
   // them, and what failed stays with their streams. None where the driver offers no handles or
@@ -71,8 +74,8 @@ class GRAFT_EXPORT SharedMemory {
   void free(Block* block) noexcept;
 
   // Reads a message; release gives back what it returns. Throws Error NOT_FOUND when the sender has
-  // ended or the memory is gone, and the driver's. REQUIRES: device is the one that handle names.
-  ReceivedBlock* receive(Device& device, const MemoryHandle& handle);
+  // ended or the memory is gone, and the driver's. REQUIRES: on is of the device that handle names.
+  ReceivedBlock* receive(DeviceStreams& on, const MemoryHandle& handle);
   // Reads a further message of memory that this process already holds.
   void receive_again(const MemoryHandle& handle);
   // Waits for the device's commands; where that wait ends early, the memory stays mapped. No other
@@ -84,7 +87,7 @@ class GRAFT_EXPORT SharedMemory {
 
   // For the end of the process: unmaps other processes' memory of the device, or returns false
   // where another process may still use memory of this one. REQUIRES: no command is left.
-  bool close(Device& device) noexcept;
+  bool close(OpenDevice& device) noexcept;
 
   // Blocks that were sent and not taken back, freed or not.
   size_t sent() const { return count_.load(std::memory_order_relaxed); }
@@ -112,7 +115,7 @@ class GRAFT_EXPORT SharedMemory {
   void reap(size_t tries, std::vector<Block*>* out_free);
   Peer& hold(const MemoryHandle& handle);
   void let_go(const MemoryHandle& handle) noexcept;
-  graft_address map(Device& device, const MemoryHandle& handle);
+  graft_address map(OpenDevice& device, const MemoryHandle& handle);
 
   size_t free_unused(size_t tries) noexcept;
 

@@ -8,7 +8,7 @@
 #include "runtime/driver/error.h"
 #include "runtime/driver/fork.h"
 #include "runtime/driver/library.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 #include "runtime/stream/event.h"
 #include "runtime/stream/stream.h"
 #include "runtime/stream/write_epochs.h"
@@ -16,7 +16,7 @@
 namespace graft {
 namespace {
 
-const graft_collectives_table& require_table(Device& device) {
+const graft_collectives_table& require_table(OpenDevice& device) {
   device.refuse_unusable();
   const auto* table = device.driver().extension<graft_collectives_table>();
   if (table == nullptr) {
@@ -28,18 +28,18 @@ const graft_collectives_table& require_table(Device& device) {
 
 }  // namespace
 
-bool CollectiveGroup::available(Device& device) {
+bool CollectiveGroup::available(OpenDevice& device) {
   return device.driver().extension<graft_collectives_table>() != nullptr;
 }
 
-CollectiveGroup::Id CollectiveGroup::make_id(Device& device) {
+CollectiveGroup::Id CollectiveGroup::make_id(OpenDevice& device) {
   Id id{};
   device.check(Driver::call(require_table(device).group_id, device.handle(), id.data()),
                "group_id");
   return id;
 }
 
-CollectiveGroup::CollectiveGroup(Device& device, const Id& id, uint32_t rank, uint32_t size,
+CollectiveGroup::CollectiveGroup(OpenDevice& device, const Id& id, uint32_t rank, uint32_t size,
                                  std::chrono::nanoseconds timeout)
     : device_(device), rank_(rank), size_(size), table_(require_table(device)) {
   device.check(Driver::call(table_.group_create, device.handle(), id.data(), rank, size,

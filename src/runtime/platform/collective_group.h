@@ -16,7 +16,7 @@
 
 namespace graft {
 
-class Device;
+class OpenDevice;
 class Stream;
 
 // One rank of a group, by the extension graft.collectives of its device's driver. Every method but
@@ -32,14 +32,14 @@ class GRAFT_EXPORT CollectiveGroup {
 
   // Whether the device's driver has collectives. Where they reach some ranks only, making a group
   // throws Error UNSUPPORTED.
-  static bool available(Device& device);
+  static bool available(OpenDevice& device);
 
   // A fresh id, for rank 0 to bring to the others. Throws Error UNSUPPORTED unless available.
-  static Id make_id(Device& device);
+  static Id make_id(OpenDevice& device);
 
   // Blocks until every rank of the id has come; throws Error TIMEOUT that names the missing ones.
   // timeout also bounds each command, from when it begins to run. REQUIRES: device outlives this.
-  CollectiveGroup(Device& device, const Id& id, uint32_t rank, uint32_t size,
+  CollectiveGroup(OpenDevice& device, const Id& id, uint32_t rank, uint32_t size,
                   std::chrono::nanoseconds timeout);
   // Waits for the group's commands, whose errors stay with their streams: abort() first where a
   // rank may never come. Does nothing in a forked child.
@@ -49,7 +49,7 @@ class GRAFT_EXPORT CollectiveGroup {
 
   uint32_t rank() const { return rank_; }
   uint32_t size() const { return size_; }
-  Device& device() const { return device_; }
+  OpenDevice& device() const { return device_; }
 
   void all_reduce(Stream& stream, graft_address send, graft_address receive, uint64_t count,
                   graft_dtype dtype, graft_reduction reduction);
@@ -86,7 +86,7 @@ class GRAFT_EXPORT CollectiveGroup {
   void move_to(Stream& stream);
   void end_batch();
 
-  Device& device_;
+  OpenDevice& device_;
   const uint32_t rank_, size_;
   const graft_collectives_table& table_;
   graft_group group_ = nullptr;

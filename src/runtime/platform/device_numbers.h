@@ -8,7 +8,7 @@
 #include "runtime/driver/device_name.h"
 #include "runtime/driver/device_order.h"
 #include "runtime/driver/error.h"
-#include "runtime/stream/device.h"
+#include "runtime/platform/device.h"
 
 namespace graft {
 

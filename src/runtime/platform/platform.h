@@ -12,8 +12,8 @@
 #include "runtime/driver/export.h"
 #include "runtime/driver/fork.h"
 #include "runtime/driver/library.h"
+#include "runtime/platform/device.h"
 #include "runtime/platform/device_numbers.h"
-#include "runtime/stream/device.h"
 
 namespace graft {
 
@@ -61,6 +61,9 @@ class GRAFT_EXPORT Platform {
   // index out of range, the driver's refusal (again each time) when it cannot be opened, or the
   // error of a forked child.
   Device& device(int index);
+
+  // The device of a stream.
+  Device& device(const Stream& stream) { return device(stream.device().index()); }
 
   // Valid for as long as the process lives.
   std::vector<const Driver*> drivers();

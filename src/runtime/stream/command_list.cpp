@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/driver/fork.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {
@@ -61,7 +61,7 @@ std::vector<std::vector<graft_place>> CommandList::places() {
   return all;
 }
 
-void CommandList::make_graphs(const Device& device) {
+void CommandList::make_graphs(const OpenDevice& device) {
   if (forked_child() || !device.usable()) return;
   table_ = device.driver().extension<graft_graphs_table>();
   if (table_ == nullptr) return;

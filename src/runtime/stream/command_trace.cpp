@@ -15,7 +15,8 @@
 
 #include "graft/extensions.h"
 #include "runtime/driver/op_trace.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
+#include "runtime/stream/device_streams.h"
 #include "runtime/stream/event.h"
 #include "runtime/stream/stream.h"
 
@@ -46,7 +47,7 @@ uint64_t innermost(Correlation kind) {
 
 // How the times of a device are learnt.
 struct Clock {
-  Device* device = nullptr;
+  DeviceStreams* on = nullptr;
   const graft_profiler_table* profiler = nullptr;  // null: by events, if base is not null, too
   std::shared_ptr<Event> base;
   int64_t base_ns = 0;
@@ -68,7 +69,7 @@ struct State {
   uint64_t session = 0;
   std::deque<TracedCommand> commands;
   std::vector<uint32_t> by_number;  // of tags: the place in commands
-  std::map<Device*, std::shared_ptr<Clock>> clocks;
+  std::map<DeviceStreams*, std::shared_ptr<Clock>> clocks;
   std::deque<Marks> marks;
   std::unordered_map<graft_kernel, std::string> kernel_names;
 };
@@ -90,8 +91,7 @@ TracedCommand* find(State& all, uint32_t tag) {
 int64_t stream_id(Clock& clock, graft_stream handle) {
   const auto known = clock.streams.find(handle);
   if (known != clock.streams.end()) return known->second;
-  for (const Stream* stream : clock.device->streams())
-    clock.streams[stream->handle()] = stream->id();
+  for (const Stream* stream : clock.on->all()) clock.streams[stream->handle()] = stream->id();
   return clock.streams[handle];
 }
 
@@ -103,7 +103,7 @@ void take_event(State& all, Clock& clock, const graft_trace_event& event) {
     if (more.kind == TracedKind::kReplay) more.kind = TracedKind::kLaunch;
     more.called_ns = more.returned_ns = 0;
     more.tag = event.tag;
-    more.device = clock.device->index();
+    more.device = clock.on->device().index();
     more.stream = stream_id(clock, event.stream);
     all.commands.push_back(std::move(more));
     command = &all.commands.back();
@@ -130,17 +130,19 @@ void emit(void* context, const graft_trace_event* events, uint64_t count) {
 
 // Learns when the device's clock says what the host's says.
 void set_base(Clock& clock) {
-  if (clock.device->driver().table().event_elapsed == nullptr) return;
-  auto base = std::make_shared<Event>(*clock.device, true);
-  base->record(clock.device->stream_from_pool(0));
+  OpenDevice& device = clock.on->device();
+  if (device.driver().table().event_elapsed == nullptr) return;
+  auto base = std::make_shared<Event>(device, true);
+  base->record(clock.on->from_pool(0));
   base->settle();
   clock.base_ns = now_ns();
   clock.base = std::move(base);
 }
 
-std::shared_ptr<Clock> start_clock(Device& device) {
+std::shared_ptr<Clock> start_clock(DeviceStreams& on) {
   auto clock = std::make_shared<Clock>();
-  clock->device = &device;
+  clock->on = &on;
+  OpenDevice& device = on.device();
   const auto* table = device.driver().extension<graft_profiler_table>();
   if (table != nullptr &&
       Driver::call(table->trace_start, device.handle(), &emit, clock.get()) == GRAFT_OK) {
@@ -156,18 +158,18 @@ std::shared_ptr<Clock> start_clock(Device& device) {
 }
 
 // Null once the trace has ended.
-std::shared_ptr<Clock> clock_of(Device& device) {
+std::shared_ptr<Clock> clock_of(DeviceStreams& on) {
   State& all = state();
   const std::lock_guard starting(all.starting);
   if (!command_trace_state::on.load()) return nullptr;
   {
     const std::lock_guard lock(all.mutex);
-    const auto found = all.clocks.find(&device);
+    const auto found = all.clocks.find(&on);
     if (found != all.clocks.end()) return found->second;
   }
-  std::shared_ptr<Clock> clock = start_clock(device);
+  std::shared_ptr<Clock> clock = start_clock(on);
   const std::lock_guard lock(all.mutex);
-  return all.clocks[&device] = std::move(clock);
+  return all.clocks[&on] = std::move(clock);
 }
 
 void read_marks(const Marks& marks) {
@@ -219,14 +221,15 @@ std::vector<TracedCommand> take_traced_commands() {
   State& all = state();
   command_trace_state::on.store(false);
   const std::lock_guard starting(all.starting);
-  std::map<Device*, std::shared_ptr<Clock>> clocks;
+  std::map<DeviceStreams*, std::shared_ptr<Clock>> clocks;
   {
     const std::lock_guard lock(all.mutex);
     clocks.swap(all.clocks);
   }
-  for (const auto& [device, clock] : clocks) {
-    for (Stream* stream : device->streams()) stream->settle();
-    if (clock->profiler != nullptr) Driver::call(clock->profiler->trace_stop, device->handle());
+  for (const auto& [on, clock] : clocks) {
+    on->settle();
+    if (clock->profiler != nullptr)
+      Driver::call(clock->profiler->trace_stop, on->device().handle());
   }
   read_oldest(0);
   const std::lock_guard lock(all.mutex);
@@ -259,7 +262,7 @@ struct TracedCall::Begun {
 void TracedCall::begin(Stream& stream, const What& what) noexcept {
   if (!what.on || stream.memory_pool() != 0) return;
   try {
-    std::shared_ptr<Clock> clock = clock_of(stream.device());
+    std::shared_ptr<Clock> clock = clock_of(stream.siblings());
     if (clock == nullptr) return;
     auto begun = std::make_unique<Begun>(Begun{stream, {clock, 0, 0, nullptr, nullptr}});
     if (clock->base != nullptr && what.kind != TracedKind::kWait) {
@@ -280,7 +283,7 @@ void TracedCall::begin(Stream& stream, const What& what) noexcept {
     command.called_ns = now_ns();
     State& all = state();
     const std::lock_guard lock(all.mutex);
-    const auto current = all.clocks.find(&stream.device());
+    const auto current = all.clocks.find(&stream.siblings());
     if (current == all.clocks.end() || current->second != clock) return;  // the trace has ended
     if (what.kernel != nullptr) command.name = all.kernel_names[what.kernel];
     if (what.kind == TracedKind::kReplay) clock->replays[stream.handle()] = command;

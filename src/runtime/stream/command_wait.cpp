@@ -6,12 +6,12 @@
 
 #include "runtime/driver/bounded_wait.h"
 #include "runtime/driver/op_trace.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 #include "runtime/wait/pending_ops.h"
 
 namespace graft {
 
-CommandWait::CommandWait(Device& device, const graft_stream& stream, PendingOps& ops)
+CommandWait::CommandWait(OpenDevice& device, const graft_stream& stream, PendingOps& ops)
     : device_(device), table_(device.driver().table()), stream_(stream), ops_(ops) {}
 
 graft_status CommandWait::slice(uint64_t ns) {

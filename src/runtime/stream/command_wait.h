@@ -12,7 +12,7 @@
 
 namespace graft {
 
-class Device;
+class OpenDevice;
 class Patience;
 class PendingOps;
 
@@ -21,7 +21,7 @@ class PendingOps;
 class CommandWait {
  public:
   // stream: the driver's, null once the stream is closed. ops: the commands that it was given.
-  CommandWait(Device& device, const graft_stream& stream, PendingOps& ops);
+  CommandWait(OpenDevice& device, const graft_stream& stream, PendingOps& ops);
 
   // Waits until the commands so far are done, and returns their status. lock is the stream's, held:
   // it is given up between slices, since who wants it may hold Python's lock, which an interrupt
@@ -53,7 +53,7 @@ class CommandWait {
   graft_status ask_mark();
   void all_done();
 
-  Device& device_;
+  OpenDevice& device_;
   const graft_driver_table& table_;
   const graft_stream& stream_;
   PendingOps& ops_;

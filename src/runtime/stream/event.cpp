@@ -3,12 +3,13 @@
 
 #include "runtime/driver/bounded_wait.h"
 #include "runtime/driver/fork.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 #include "runtime/stream/recording.h"
+#include "runtime/stream/stream.h"
 
 namespace graft {
 
-Event::Event(Device& device, bool timed)
+Event::Event(OpenDevice& device, bool timed)
     : device_(device), handle_((device.refuse_unusable(), device), timed), timed_(timed) {}
 
 Event::~Event() = default;

@@ -12,7 +12,7 @@
 
 namespace graft {
 
-class Device;
+class OpenDevice;
 class Recording;
 class Stream;
 
@@ -22,7 +22,7 @@ class Stream;
 class GRAFT_EXPORT Event {
  public:
   // timed: elapsed_ns will be asked. Throws Error when the driver cannot make one.
-  Event(Device& device, bool timed);
+  Event(OpenDevice& device, bool timed);
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
@@ -50,7 +50,7 @@ class GRAFT_EXPORT Event {
   int64_t elapsed_ns(Event& end);
 
   graft_event handle() const { return handle_.get(); }
-  Device& device() const { return device_; }
+  OpenDevice& device() const { return device_; }
   bool timed() const { return timed_; }
 
   // Where the last mark is a place of: null for one of the device, or when the recording is gone.
@@ -66,7 +66,7 @@ class GRAFT_EXPORT Event {
  private:
   graft_status wait(Stream& stream);
 
-  Device& device_;
+  OpenDevice& device_;
   const EventHandle handle_;
   bool timed_;
   std::atomic<Stream*> stream_{nullptr};

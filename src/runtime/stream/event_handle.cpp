@@ -2,11 +2,11 @@
 #include "runtime/stream/event_handle.h"
 
 #include "runtime/driver/fork.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 
 namespace graft {
 
-EventHandle::EventHandle(Device& device, bool timed) : device_(device) {
+EventHandle::EventHandle(OpenDevice& device, bool timed) : device_(device) {
   device.check(Driver::call(device.driver().table().event_create, device.handle(), timed ? 1u : 0u,
                             &handle_),
                "event_create");

@@ -5,14 +5,14 @@
 
 namespace graft {
 
-class Device;
+class OpenDevice;
 
 // Gives the event back when it dies or when its device closes, whichever comes first. In a forked
 // child the destructor does nothing. REQUIRES: the device outlives it.
 class EventHandle {
  public:
   // Throws Error where the driver cannot make one.
-  EventHandle(Device& device, bool timed);
+  EventHandle(OpenDevice& device, bool timed);
   ~EventHandle();
   EventHandle(const EventHandle&) = delete;
   EventHandle& operator=(const EventHandle&) = delete;
@@ -20,7 +20,7 @@ class EventHandle {
   graft_event get() const { return handle_; }
 
  private:
-  Device& device_;
+  OpenDevice& device_;
   graft_event handle_ = nullptr;
 };
 

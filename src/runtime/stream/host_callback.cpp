@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/driver/fork.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 #include "runtime/stream/stream.h"
 
 namespace graft {

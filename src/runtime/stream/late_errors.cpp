@@ -6,8 +6,8 @@
 
 #include "runtime/driver/op_tag.h"
 #include "runtime/driver/op_trace.h"
+#include "runtime/driver/open_device.h"
 #include "runtime/driver/readable_text.h"
-#include "runtime/stream/device.h"
 
 namespace graft {
 

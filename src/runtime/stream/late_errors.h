@@ -9,13 +9,13 @@
 
 namespace graft {
 
-class Device;
+class OpenDevice;
 
 // The failures that nobody has read: the first one, and how many came after it. Its stream's lock
 // guards it.
 class LateErrors {
  public:
-  explicit LateErrors(Device& device) : device_(device) {}
+  explicit LateErrors(OpenDevice& device) : device_(device) {}
 
   // Asks the driver what failed and keeps it. A lost device is marked as such.
   void keep(graft_stream stream, graft_status status);
@@ -31,7 +31,7 @@ class LateErrors {
  private:
   Error told(graft_stream stream, graft_status status);
 
-  Device& device_;
+  OpenDevice& device_;
   std::optional<Error> first_;
   uint64_t others_ = 0;
 };

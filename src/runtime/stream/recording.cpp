@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "runtime/driver/error.h"
-#include "runtime/stream/device.h"
+#include "runtime/stream/stream.h"
 
 namespace graft {
 namespace {
@@ -61,13 +61,8 @@ uint64_t source_number(uint64_t offset) {
 
 }  // namespace
 
-Recording::Recording(Device& device, uint64_t pool) : device_(device), pool_(pool) {
-  device.allocator().retain_pool(pool);
-}
-
 Recording::~Recording() {
   for (Stream* stream : replayed_on_) stream->settle();
-  device_.allocator().release_pool(pool_);
 }
 
 size_t Recording::size() const {

@@ -14,7 +14,7 @@
 
 namespace graft {
 
-class Device;
+class OpenDevice;
 class Stream;
 
 // Where a generator's random numbers stand: the key and the next block of Philox.
@@ -57,14 +57,14 @@ GRAFT_EXPORT RandomState replayed_state(uint64_t offset);
 // Thread-safe.
 class GRAFT_EXPORT Recording {
  public:
-  // pool: the allocator's pool that the commands' memory comes from, which the recording keeps:
-  // Allocator::retain_pool.
-  Recording(Device& device, uint64_t pool);
+  // pool: the allocator's pool that the commands' memory comes from. Whoever makes the recording
+  // lets it keep the pool, as Device::make_recording does.
+  Recording(OpenDevice& device, uint64_t pool) : device_(device), pool_(pool) {}
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  Device& device() const { return device_; }
+  OpenDevice& device() const { return device_; }
   uint64_t pool() const { return pool_; }
   size_t size() const;
   bool ended() const;
@@ -123,7 +123,7 @@ class GRAFT_EXPORT Recording {
   Source& known(const std::shared_ptr<RandomSource>& source);
   void patch_random();
 
-  Device& device_;
+  OpenDevice& device_;
   const uint64_t pool_;
   mutable std::mutex mutex_;  // guards what follows
   bool ended_ = false;

@@ -10,32 +10,34 @@
 
 #include "runtime/driver/bounded_wait.h"
 #include "runtime/driver/fork.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
+#include "runtime/stream/device_streams.h"
 #include "runtime/stream/event.h"
-#include "runtime/stream/peer_copy.h"
 #include "runtime/stream/write_epochs.h"
 
 namespace graft {
 namespace {
 
 // Inlined here, where an exported member could be replaced and is not.
-inline void refuse(const Device& device) {
+inline void refuse(const OpenDevice& device) {
   if (__builtin_expect(!device.usable() || forked_child(), 0)) device.refuse_unusable();
 }
 
 }  // namespace
 
-Stream::Stream(Device& device, int64_t id, int priority)
-    : device_(device),
+Stream::Stream(DeviceStreams& siblings, Allocator& allocator, int64_t id, int priority)
+    : device_(siblings.device()),
+      siblings_(siblings),
+      allocator_(allocator),
       id_(id),
       priority_(priority),
-      table_(device.driver().table()),
-      wait_(device, handle_, ops_),
-      late_(device) {
-  device.check(Driver::call(table_.stream_create, device.handle(), priority, &handle_),
-               "stream_create");
+      table_(device_.driver().table()),
+      wait_(device_, handle_, ops_),
+      late_(device_) {
+  device_.check(Driver::call(table_.stream_create, device_.handle(), priority, &handle_),
+                "stream_create");
   if (handle_ == nullptr) {
-    throw Error(GRAFT_INTERNAL, device.label() + ": stream_create returned OK but no stream");
+    throw Error(GRAFT_INTERNAL, device_.label() + ": stream_create returned OK but no stream");
   }
 }
 
@@ -117,20 +119,6 @@ void Stream::execute(LibraryCommand command) {
 void Stream::call(SlotCall call) { submit(call); }
 void Stream::replay(CommandList& commands, ReplayCommand::Before before) {
   submit(ReplayCommand{commands, std::move(before)});
-}
-
-void Stream::peer_copy(graft_address to, Device& from_device, graft_address from, uint64_t bytes) {
-  if (&from_device == &device_) return copy(to, from, bytes, GRAFT_DEVICE_TO_DEVICE);
-  if (bytes == 0) return;
-  if (table_.peer_copy != nullptr && &from_device.driver() == &device_.driver()) {
-    const auto slot = [&](uint32_t tag) {
-      return Driver::call_locked(table_.peer_copy, handle_, to, from_device.handle(), from, bytes,
-                                 tag);
-    };
-    return command("peer_copy", slot, {{TracedKind::kCopy, bytes}, to, bytes});
-  }
-  refuse_recording("a copy between devices without peer_copy");
-  copy_through_host(*this, to, from_device, from, bytes);
 }
 
 void Stream::wait(Event& event) {

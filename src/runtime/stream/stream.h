@@ -27,40 +27,39 @@
 
 namespace graft {
 
-class Device;
+class Allocator;
+class DeviceStreams;
 class Event;
+class OpenDevice;
 class Patience;
 
-// Owned by its Device, which outlives every user. Thread-safe: one lock per stream orders the calls
-// of a driver's slots; a wait holds that lock and no other for 20 ms, and then no lock at all.
-// A wait is one for the commands so far. It ends early where the interrupt check throws, and with
-// Error TIMEOUT after wait_limit() (bounded_wait.h); the commands go on. Every command carries the
-// calling thread's op tag (op_tag.h). A command that the driver refuses throws Error at the call; a
-// command that fails later makes one Error with its op's name, thrown once by the next
+// Owned by its DeviceStreams, which outlives every user. Thread-safe: one lock per stream orders
+// the calls of a driver's slots; a wait holds that lock and no other for 20 ms, and then no lock at
+// all. A wait is one for the commands so far. It ends early where the interrupt check throws, and
+// with Error TIMEOUT after wait_limit() (bounded_wait.h); the commands go on. Every command carries
+// the calling thread's op tag (op_tag.h). A command that the driver refuses throws Error at the
+// call; a command that fails later makes one Error with its op's name, thrown once by the next
 // synchronize, query or device-to-host copy; then the stream works again. Of several the first is
 // thrown, with the number of the others. On a lost device, after shutdown and in a forked child
 // every method throws Error.
 class GRAFT_EXPORT Stream {
  public:
-  // Called by Device alone. id: see Device::stream.
-  Stream(Device& device, int64_t id, int priority);
+  // Called by DeviceStreams alone.
+  Stream(DeviceStreams& siblings, Allocator& allocator, int64_t id, int priority);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   graft_stream handle() const { return handle_; }
-  Device& device() const { return device_; }
+  OpenDevice& device() const { return device_; }
+  DeviceStreams& siblings() const { return siblings_; }  // of its device, itself among them
+  Allocator& allocator() const { return allocator_; }    // of memory in this stream's order
   int64_t id() const { return id_; }
   int priority() const { return priority_; }
 
   // Queues a copy of bytes; from and to are device addresses or host pointers, as kind says. Host
   // memory stays valid, and unchanged, until the command is done.
   void copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind kind);
-
-  // Queues a copy from memory of another device. REQUIRES: this stream waits for what wrote it.
-  // Without the driver's peer_copy the bytes go through pinned host memory, and the call blocks
-  // until they have left the other device.
-  void peer_copy(graft_address to, Device& from_device, graft_address from, uint64_t bytes);
 
   // Copies bytes of device memory to the host and waits for them: a copy and synchronize in one.
   // to may be on the stack: it is written only while the call lasts, however the wait ends.
@@ -215,7 +214,9 @@ class GRAFT_EXPORT Stream {
   [[noreturn]] void throw_kept(std::unique_lock<std::mutex>& lock);
   void finish_wait(std::unique_lock<std::mutex>& lock, graft_status status);
 
-  Device& device_;
+  OpenDevice& device_;
+  DeviceStreams& siblings_;
+  Allocator& allocator_;
   const int64_t id_;
   const int priority_;
   graft_stream handle_ = nullptr;

@@ -15,7 +15,7 @@ std::atomic<uint32_t> detail::watched_count{0};
 // Every watched allocation, in the order of devices and addresses. No two overlap.
 class WriteWatches {
  public:
-  std::shared_ptr<const WatchedMemory> add(const Device& device, graft_address address,
+  std::shared_ptr<const WatchedMemory> add(const OpenDevice& device, graft_address address,
                                            uint64_t bytes) {
     const std::unique_lock lock(mutex_);
     const uint64_t end = address + std::max<uint64_t>(bytes, 1);
@@ -40,7 +40,7 @@ class WriteWatches {
   }
 
   template <class Change>
-  void change(const Device& device, graft_address address, Change change) {
+  void change(const OpenDevice& device, graft_address address, Change change) {
     const std::shared_lock lock(mutex_);
     const size_t at = first_behind(device, address);
     if (at == entries_.size()) return;
@@ -49,14 +49,14 @@ class WriteWatches {
   }
 
   template <class Change>
-  void change_all(const Device& device, Change change) {
+  void change_all(const OpenDevice& device, Change change) {
     const std::shared_lock lock(mutex_);
     for (const Entry& entry : entries_) {
       if (entry.device == &device) change(*entry.cell);
     }
   }
 
-  void release(const Device& device, graft_address address) {
+  void release(const OpenDevice& device, graft_address address) {
     bool watched = false;  // most memory is not, and is given back often
     change(device, address, [&](WatchedMemory&) { watched = true; });
     if (!watched) return;
@@ -67,7 +67,7 @@ class WriteWatches {
     }
   }
 
-  void distrust(const Device& device) {
+  void distrust(const OpenDevice& device) {
     const std::unique_lock lock(mutex_);
     distrusted_.insert(&device);
     for (const Entry& entry : entries_) {
@@ -75,7 +75,7 @@ class WriteWatches {
     }
   }
 
-  void close(const Device& device) {
+  void close(const OpenDevice& device) {
     const std::unique_lock lock(mutex_);
     distrusted_.erase(&device);
   }
@@ -89,18 +89,18 @@ class WriteWatches {
 
  private:
   struct Entry {
-    const Device* device;
+    const OpenDevice* device;
     graft_address begin, end;
     std::weak_ptr<WatchedMemory> memory;
     WatchedMemory* cell;  // alive while the entry is there
   };
 
   // REQUIRES for all below: mutex_ is held. The first entry that ends behind address.
-  size_t first_behind(const Device& device, graft_address address) const {
+  size_t first_behind(const OpenDevice& device, graft_address address) const {
     const auto found = std::upper_bound(
         entries_.begin(), entries_.end(), std::tuple(&device, address),
         [](const auto& wanted, const Entry& entry) {
-          return wanted < std::tuple<const Device*, graft_address>(entry.device, entry.end);
+          return wanted < std::tuple<const OpenDevice*, graft_address>(entry.device, entry.end);
         });
     return static_cast<size_t>(found - entries_.begin());
   }
@@ -119,7 +119,7 @@ class WriteWatches {
 
   mutable std::shared_mutex mutex_;  // guards what follows
   std::vector<Entry> entries_;
-  std::unordered_set<const Device*> distrusted_;
+  std::unordered_set<const OpenDevice*> distrusted_;
 };
 
 namespace {
@@ -131,29 +131,29 @@ WriteWatches& watches() {
 
 }  // namespace
 
-std::shared_ptr<const WatchedMemory> watch_writes(const Device& device, graft_address address,
+std::shared_ptr<const WatchedMemory> watch_writes(const OpenDevice& device, graft_address address,
                                                   uint64_t bytes) {
   return watches().add(device, address, bytes);
 }
 
-void note_write(const Device& device, graft_address address) noexcept {
+void note_write(const OpenDevice& device, graft_address address) noexcept {
   watches().change(device, address, &WriteWatches::count);
 }
 
-void note_any_write(const Device& device) noexcept {
+void note_any_write(const OpenDevice& device) noexcept {
   watches().change_all(device, &WriteWatches::count);
 }
 
-void note_release(const Device& device, graft_address address) noexcept {
+void note_release(const OpenDevice& device, graft_address address) noexcept {
   watches().release(device, address);
 }
 
-void distrust(const Device& device, graft_address address) noexcept {
+void distrust(const OpenDevice& device, graft_address address) noexcept {
   watches().change(device, address, &WriteWatches::trust_no_more);
 }
 
-void distrust_device(const Device& device) noexcept { watches().distrust(device); }
+void distrust_device(const OpenDevice& device) noexcept { watches().distrust(device); }
 
-void note_closed(const Device& device) noexcept { watches().close(device); }
+void note_closed(const OpenDevice& device) noexcept { watches().close(device); }
 
 }  // namespace graft

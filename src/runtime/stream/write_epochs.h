@@ -10,7 +10,7 @@
 
 namespace graft {
 
-class Device;
+class OpenDevice;
 
 // A piece of device memory and how often it was written. Counted are the commands that Graft gave
 // to a stream: launches, copies, fills, library calls, collectives and replays of recordings, from
@@ -41,7 +41,7 @@ class GRAFT_EXPORT WatchedMemory {
 
 // Watches an allocation of bytes from address on until the last copy of the result dies; who
 // watches the same memory shares it. REQUIRES: whoever gives the memory back calls note_release.
-GRAFT_EXPORT std::shared_ptr<const WatchedMemory> watch_writes(const Device& device,
+GRAFT_EXPORT std::shared_ptr<const WatchedMemory> watch_writes(const OpenDevice& device,
                                                                graft_address address,
                                                                uint64_t bytes);
 
@@ -56,21 +56,21 @@ inline bool writes_are_watched() {
 
 // A command that writes the allocation around address is in its queue; unknown addresses are none
 // of ours. About 20 ns.
-GRAFT_EXPORT void note_write(const Device& device, graft_address address) noexcept;
+GRAFT_EXPORT void note_write(const OpenDevice& device, graft_address address) noexcept;
 
 // A command that may write any memory of the device is in its queue.
-GRAFT_EXPORT void note_any_write(const Device& device) noexcept;
+GRAFT_EXPORT void note_any_write(const OpenDevice& device) noexcept;
 
 // The allocation at address is given back.
-GRAFT_EXPORT void note_release(const Device& device, graft_address address) noexcept;
+GRAFT_EXPORT void note_release(const OpenDevice& device, graft_address address) noexcept;
 
 // Others may write the allocation around address from now on.
-GRAFT_EXPORT void distrust(const Device& device, graft_address address) noexcept;
+GRAFT_EXPORT void distrust(const OpenDevice& device, graft_address address) noexcept;
 
 // Others may write all memory of the device from now on, also what is watched later.
-GRAFT_EXPORT void distrust_device(const Device& device) noexcept;
+GRAFT_EXPORT void distrust_device(const OpenDevice& device) noexcept;
 
 // The device is closed: another one may come to lie where it lay.
-GRAFT_EXPORT void note_closed(const Device& device) noexcept;
+GRAFT_EXPORT void note_closed(const OpenDevice& device) noexcept;
 
 }  // namespace graft

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "runtime/stream/device.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"
 #include "torch/tensor/memory.h"

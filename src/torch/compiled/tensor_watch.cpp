@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/memory/shared_memory.h"
-#include "runtime/stream/device.h"
+#include "runtime/stream/device_streams.h"
 #include "runtime/stream/event.h"
 #include "torch/device/current.h"
 #include "torch/tensor/memory.h"
@@ -19,7 +19,7 @@ namespace {
 std::shared_ptr<const WatchedMemory> watch(const at::Tensor& tensor) {
   Block* const block = block_of(tensor.storage().data_ptr());
   if (block == nullptr) return nullptr;
-  auto memory = watch_writes(*block->device, block->address, block->bytes);
+  auto memory = watch_writes(block->stream->device(), block->address, block->bytes);
   // Asked after the watch began: a message from then on ends the trust itself.
   return shared_memory().was_sent(*block) ? nullptr : memory;
 }
@@ -77,7 +77,7 @@ void TensorWatch::wait_for_writers() const {
   for (const at::Tensor& tensor : tensors_) indices.insert(ve::carrier_index(tensor.device()));
   for (const c10::DeviceIndex index : indices) {
     Stream& here = current_stream(index);
-    for (Stream* other : here.device().streams()) {
+    for (Stream* other : here.siblings().all()) {
       if (other == &here) continue;
       Event done(here.device(), false);
       done.record(*other);

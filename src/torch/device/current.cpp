@@ -9,7 +9,6 @@
 
 #include "runtime/driver/error.h"
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
 #include "torch/device/drivers.h"
 
 namespace graft::binding {

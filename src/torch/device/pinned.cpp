@@ -5,7 +5,6 @@
 
 #include "runtime/memory/pinned_allocator.h"
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
 #include "torch/device/attach.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"
@@ -15,7 +14,7 @@ namespace {
 
 void free_pinned(void* context) {
   auto* block = static_cast<PinnedBlock*>(context);
-  block->device->pinned_allocator().free(block);
+  block->allocator->free(block);
 }
 
 // Calls visit for the pinned memory of every open device until one returns true.
@@ -50,7 +49,7 @@ class PinnedMemory final : public at::HostAllocator {
     const c10::Device cpu(c10::DeviceType::CPU);
     if (bytes == 0) return {nullptr, cpu};
     return translate([&]() -> c10::DataPtr {
-      auto& owner = current_stream(usable_device()).device().pinned_allocator();
+      auto& owner = platform().device(current_stream(usable_device())).pinned_allocator();
       PinnedBlock* block = owner.allocate(bytes);
       return {block->pointer, block, &free_pinned, cpu};
     });

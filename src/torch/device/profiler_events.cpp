@@ -7,7 +7,6 @@
 
 #include "runtime/driver/error.h"
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
 #include "runtime/stream/stream.h"
 #include "torch/device/current.h"

@@ -4,7 +4,6 @@
 #include "runtime/driver/fork.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
 #include "torch/device/attach.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"

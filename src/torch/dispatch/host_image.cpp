@@ -7,7 +7,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <xxhash.h>
 
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 #include "runtime/stream/write_epochs.h"
 #include "torch/dispatch/quantized_image.h"
 #include "torch/dispatch/sparse_image.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "runtime/driver/device_name.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"
 #include "torch/distributed/task_queue.h"

@@ -11,7 +11,6 @@
 
 #include "runtime/driver/error.h"
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
 #include "torch/device/type.h"
 
 namespace graft::binding {
@@ -50,7 +49,7 @@ GroupEngines::GroupEngines(const c10::intrusive_ptr<c10d::Store>& store, int ran
                                                  options_->global_ranks_in_group)),
       staged_(std::make_shared<StagedEngine>(std::move(host), roll_call_)) {}
 
-std::string GroupEngines::offer(Device& device) const {
+std::string GroupEngines::offer(OpenDevice& device) const {
   const std::string& wanted = options_->engine;
   if (wanted == kStaged) return kStaged;
   const bool available = CollectiveGroup::available(device);
@@ -77,7 +76,8 @@ void GroupEngines::join(Device& device) try {
   auto group = std::make_unique<CollectiveGroup>(
       device, id, static_cast<uint32_t>(rank_), static_cast<uint32_t>(size_),
       std::chrono::duration_cast<std::chrono::nanoseconds>(options_->timeout));
-  auto made = std::make_shared<NativeEngine>(device, std::move(group), roll_call_);
+  auto made =
+      std::make_shared<NativeEngine>(device.stream_from_pool(0), std::move(group), roll_call_);
   const std::lock_guard lock(aborting_);
   native_ = std::move(made);
   if (aborted_) native_->abort();
@@ -110,7 +110,7 @@ void GroupEngines::meet() {
 }
 
 // Whether all ranks offer the same collectives of their drivers.
-bool GroupEngines::agree(Device& device) {
+bool GroupEngines::agree(OpenDevice& device) {
   if (options_->mirrored()) {
     TORCH_CHECK(device.driver().name() == kHost, "GRAFT_HOST_SIMULATE simulates ranks of the host ",
                 "driver, but ", device.label(), " is another driver's device");

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "runtime/platform/device.h"
 #include "torch/distributed/failure_report.h"
 #include "torch/distributed/group_options.h"
 #include "torch/distributed/native_engine.h"
@@ -43,9 +44,9 @@ class GroupEngines {
   bool failed() const { return roll_call_->reported().has_value(); }
 
  private:
-  std::string offer(Device& device) const;
+  std::string offer(OpenDevice& device) const;
   void meet();
-  bool agree(Device& device);
+  bool agree(OpenDevice& device);
   void join(Device& device);
   size_t ranks() const { return static_cast<size_t>(size_); }
 

@@ -9,7 +9,7 @@
 
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/fork.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 #include "torch/device/current.h"
 #include "torch/device/type.h"
 #include "torch/tensor/memory.h"
@@ -51,7 +51,7 @@ bool consecutive(const std::vector<Span>& spans, size_t i) {
 
 // Memory of the stream for the i-th regions of all spans, one after the other. REQUIRES: the stream
 // is current.
-at::Tensor room_for(const std::vector<Span>& spans, size_t i, Device& device) {
+at::Tensor room_for(const std::vector<Span>& spans, size_t i, const OpenDevice& device) {
   const auto bytes = static_cast<int64_t>(spans.size() * spans[0][i].bytes);
   const auto index = static_cast<c10::DeviceIndex>(device.index());
   return at::empty({bytes}, at::TensorOptions().dtype(at::kByte).device(device_of(index)));
@@ -63,12 +63,9 @@ void copy(Stream& stream, graft_address to, graft_address from, uint64_t bytes) 
 
 }  // namespace
 
-NativeEngine::NativeEngine(Device& device, std::unique_ptr<CollectiveGroup> group,
+NativeEngine::NativeEngine(Stream& lane, std::unique_ptr<CollectiveGroup> group,
                            std::shared_ptr<FailureReport> roll_call)
-    : device_(device),
-      group_(std::move(group)),
-      roll_call_(std::move(roll_call)),
-      lane_(device.stream_from_pool(0)) {}
+    : group_(std::move(group)), roll_call_(std::move(roll_call)), lane_(lane) {}
 
 NativeEngine::~NativeEngine() {
   if (roll_call_->reported()) group_->abort();  // or it waits for ranks that are gone
@@ -81,7 +78,7 @@ void NativeEngine::run(const Exchange& exchange, std::shared_ptr<Event> ready,
     C10_THROW_ERROR(DistBackendError,
                     "the process group is broken since an earlier failure: " + *text);
   }
-  Stream& caller = current_stream(static_cast<c10::DeviceIndex>(device_.index()));
+  Stream& caller = current_stream(static_cast<c10::DeviceIndex>(device().index()));
   Stream& stream = exchange.asynchronous ? lane_ : caller;
   if (&stream != &caller) {
     stream.wait(*ready);
@@ -132,7 +129,7 @@ void NativeEngine::gather(Stream& stream, const Exchange& exchange, CollectiveWo
     const Region& mine = exchange.send[0][i];
     if (mine.bytes == 0) continue;
     const bool direct = consecutive(exchange.receive, i);
-    const at::Tensor room = direct ? at::Tensor() : room_for(exchange.receive, i, device_);
+    const at::Tensor room = direct ? at::Tensor() : room_for(exchange.receive, i, device());
     const graft_address to = direct ? exchange.receive[0][i].address : address_of(room);
     group_->all_gather(stream, mine.address, to, mine.bytes, GRAFT_UINT8);
     if (direct) continue;
@@ -150,7 +147,7 @@ void NativeEngine::reduce_scatter(Stream& stream, const Exchange& exchange, Coll
     const Region& mine = exchange.receive[0][i];
     if (mine.bytes == 0) continue;
     const bool direct = consecutive(exchange.send, i);
-    const at::Tensor room = direct ? at::Tensor() : room_for(exchange.send, i, device_);
+    const at::Tensor room = direct ? at::Tensor() : room_for(exchange.send, i, device());
     const graft_address from = direct ? exchange.send[0][i].address : address_of(room);
     for (size_t rank = 0; !direct && rank < exchange.send.size(); ++rank) {
       copy(stream, from + rank * mine.bytes, exchange.send[rank][i].address, mine.bytes);
@@ -237,7 +234,7 @@ void NativeEngine::told() {
 }
 
 void NativeEngine::finish() {
-  if (forked_child() || !device_.usable()) return;
+  if (forked_child() || !device().usable()) return;
   c10::intrusive_ptr<CollectiveWork> last;
   {
     const std::lock_guard lock(judging_);

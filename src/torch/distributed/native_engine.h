@@ -23,12 +23,12 @@ namespace graft::binding {
 class NativeEngine final : public CollectiveEngine,
                            public std::enable_shared_from_this<NativeEngine> {
  public:
-  // Takes the group over. REQUIRES: the group was made on device.
-  NativeEngine(Device& device, std::unique_ptr<CollectiveGroup> group,
+  // Takes the group over. lane: for asynchronous exchanges. REQUIRES: its device is the group's.
+  NativeEngine(Stream& lane, std::unique_ptr<CollectiveGroup> group,
                std::shared_ptr<FailureReport> roll_call);
   ~NativeEngine() override;
 
-  Device& device() const { return device_; }
+  OpenDevice& device() const { return group_->device(); }
 
   void run(const Exchange& exchange, std::shared_ptr<Event> ready,
            const c10::intrusive_ptr<CollectiveWork>& work) override;
@@ -49,7 +49,6 @@ class NativeEngine final : public CollectiveEngine,
   bool ask();
   void told();
 
-  Device& device_;
   const std::unique_ptr<CollectiveGroup> group_;
   const std::shared_ptr<FailureReport> roll_call_;
   const std::shared_ptr<TaskQueue> watched_ = TaskQueue::make();

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "runtime/driver/error.h"
+#include "runtime/driver/open_device.h"
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"

@@ -10,8 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "runtime/memory/pinned_allocator.h"
-#include "runtime/stream/device.h"
+#include "runtime/platform/platform.h"
 #include "torch/device/pinned.h"
 
 namespace graft::binding {
@@ -71,11 +70,12 @@ bool in_place(Collective kind) {
 
 }  // namespace
 
-at::Tensor pinned_bytes(Device& device, uint64_t bytes) {
-  PinnedBlock* block = device.pinned_allocator().allocate(std::max<uint64_t>(bytes, 1));
+at::Tensor pinned_bytes(const Stream& stream, uint64_t bytes) {
+  PinnedBlock* block =
+      platform().device(stream).pinned_allocator().allocate(std::max<uint64_t>(bytes, 1));
   return at::from_blob(
       block->pointer, {static_cast<int64_t>(bytes)},
-      [block](void*) { block->device->pinned_allocator().free(block); }, at::kByte);
+      [block](void*) { block->allocator->free(block); }, at::kByte);
 }
 
 void copy_to_host(Stream& stream, const Span& span, uint64_t offset, uint64_t bytes,
@@ -119,10 +119,9 @@ uint64_t StagedChunk::receive_bytes(size_t part) const {
 }
 
 void StagedChunk::fetch(Stream& down) {
-  Device& device = down.device();
   uint64_t total = 0;
   for (size_t part = 0; part < exchange_.send.size(); ++part) total += send_bytes(part);
-  sent_ = pinned_bytes(device, total);
+  sent_ = pinned_bytes(down, total);
   if (in_place(exchange_.kind)) {
     received_ = sent_;
   } else {
@@ -130,7 +129,7 @@ void StagedChunk::fetch(Stream& down) {
     for (size_t part = 0; part < exchange_.receive.size(); ++part) total += receive_bytes(part);
     // The parts of all ranks arrive before they are reduced to one.
     if (exchange_.kind == Collective::kReduceScatter) total = bytes_ * static_cast<uint64_t>(size_);
-    received_ = pinned_bytes(device, total);
+    received_ = pinned_bytes(down, total);
   }
   if (!sends()) return;
   uint8_t* host = bytes_at(sent_);
@@ -139,7 +138,7 @@ void StagedChunk::fetch(Stream& down) {
     host += send_bytes(part);
   }
   record_pinned(bytes_at(sent_), down);
-  fetched_ = std::make_unique<Event>(device, false);
+  fetched_ = std::make_unique<Event>(down.device(), false);
   fetched_->record(down);
 }
 

@@ -13,8 +13,9 @@
 
 namespace graft::binding {
 
-// A host tensor of bytes in pinned memory of the device; the memory lives as long as tensors of it.
-at::Tensor pinned_bytes(Device& device, uint64_t bytes);
+// A host tensor of bytes in pinned memory of the stream's device; the memory lives as long as
+// tensors of it.
+at::Tensor pinned_bytes(const Stream& stream, uint64_t bytes);
 
 // Enqueues the copies of a span's bytes from offset on, between the device and host.
 void copy_to_host(Stream& stream, const Span& span, uint64_t offset, uint64_t bytes, uint8_t* host);

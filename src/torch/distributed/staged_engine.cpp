@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "runtime/driver/op_tag.h"
-#include "runtime/stream/device.h"
+#include "runtime/platform/platform.h"
 #include "torch/device/pinned.h"
 #include "torch/tensor/memory.h"
 
@@ -31,13 +31,14 @@ StagedEngine::StagedEngine(c10::intrusive_ptr<c10d::Backend> host,
                            std::shared_ptr<FailureReport> roll_call)
     : host_(std::move(host)), roll_call_(std::move(roll_call)) {}
 
-const StagedEngine::Lanes& StagedEngine::lanes(Device& device) {
+const StagedEngine::Lanes& StagedEngine::lanes(const OpenDevice& device) {
   const std::lock_guard lock(mutex_);
   Lanes& lanes = lanes_.at(static_cast<size_t>(device.index()));
   if (lanes.down == nullptr) {
-    lanes.down = &device.stream_from_pool(0);
-    lanes.up = &device.stream_from_pool(0);
-    lanes.peer = &device.stream_from_pool(0);
+    DeviceStreams& streams = platform().device(device.index()).streams();
+    lanes.down = &streams.from_pool(0);
+    lanes.up = &streams.from_pool(0);
+    lanes.peer = &streams.from_pool(0);
   }
   return lanes;
 }
@@ -161,7 +162,7 @@ void StagedEngine::send(const Span& span, int peer, int tag, std::shared_ptr<Eve
   hold(*work, {&lane});
   sends_->add([self = shared_from_this(), span, peer, tag, ready, work, &lane] {
     self->attempt(work, [&] {
-      const at::Tensor host = pinned_bytes(lane.device(), bytes_of(span));
+      const at::Tensor host = pinned_bytes(lane, bytes_of(span));
       lane.wait(*ready);
       copy_to_host(lane, span, 0, bytes_of(span), host.data_ptr<uint8_t>());
       record_pinned(host.data_ptr(), lane);
@@ -186,7 +187,7 @@ void StagedEngine::receive(const Span& span, int peer, int tag, std::shared_ptr<
   refuse_broken();
   Stream& lane = *lanes(ready->device()).peer;
   hold(*work, {&lane});
-  const at::Tensor host = pinned_bytes(lane.device(), bytes_of(span));
+  const at::Tensor host = pinned_bytes(lane, bytes_of(span));
   std::vector<at::Tensor> tensors{host};
   c10::intrusive_ptr<c10d::Work> received;
   {

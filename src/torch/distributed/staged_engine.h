@@ -51,7 +51,7 @@ class StagedEngine final : public CollectiveEngine,
     Stream* peer = nullptr;  // of sends and receives
   };
 
-  const Lanes& lanes(Device& device);
+  const Lanes& lanes(const OpenDevice& device);
   void hold(const CollectiveWork& work, std::initializer_list<Stream*> streams);
   void transfer(const Exchange& exchange, Event& ready, const Lanes& lanes);
   void await(c10d::Work& work);

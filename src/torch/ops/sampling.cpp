@@ -14,7 +14,7 @@
 #include <limits>
 
 #include "operators.h"
-#include "runtime/stream/device.h"
+#include "runtime/driver/open_device.h"
 #include "torch/dispatch/guarded.h"
 #include "torch/dispatch/refusal.h"
 #include "torch/tensor/device_assertion.h"

@@ -6,7 +6,6 @@
 #include "runtime/driver/device_properties.h"
 #include "runtime/driver/fork.h"
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
 #include "torch/device/current.h"
 #include "torch/device/drivers.h"
 #include "torch/device/generator.h"
@@ -160,7 +159,7 @@ std::vector<std::tuple<std::string, std::string>> absences() {
 }
 
 std::map<std::string, uint64_t> statistics(int64_t index) {
-  const CommandCounts from = device_at(index).counts();
+  const CommandCounts from = device_at(index).streams().counts();
   return {{"launches", from.launches},           {"copies", from.copies},
           {"copied_bytes", from.copied_bytes},   {"fills", from.fills},
           {"filled_bytes", from.filled_bytes},   {"graphs", from.graphs},
@@ -175,7 +174,7 @@ void tune(int64_t index, size_t candidates, const py::function& progress) {
     progress(done, all, one.row, one.shape.text(), one.gflops);
   };
   const py::gil_scoped_release unlocked;
-  tune_tiles(device, candidates, tell);
+  tune_tiles(device.default_stream(), candidates, tell);
 }
 
 void bind_sensors(py::module& module) {

@@ -8,8 +8,7 @@
 #include <tuple>
 
 #include "kernels/launch/error_record.h"
-#include "runtime/stream/device.h"
-#include "runtime/stream/recording.h"
+#include "runtime/platform/platform.h"
 #include "torch/device/attach.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"
@@ -41,7 +40,7 @@ class Graph final : public at::GraphImplInterface {
       // Made here: clearing a new record would become part of the graph.
       error_record(stream);
       const uint64_t id = pool.second == 0 ? new_pool().second : pool.second;
-      auto recording = std::make_shared<Recording>(stream.device(), id);
+      auto recording = platform().device(stream).make_recording(id);
       stream.begin_recording(recording);
       recording_ = std::move(recording);
       stream_ = &stream;

@@ -16,7 +16,6 @@
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/chosen_pool.h"
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
 #include "torch/device/current.h"
 #include "torch/python/python.h"
 #include "torch/version/python.h"
@@ -83,7 +82,7 @@ class RawMemory {
       block = found->second;
       held_.erase(found);
     }
-    block->device->allocator().free(block);
+    block->stream->allocator().free(block);
   }
 
  private:

@@ -8,7 +8,6 @@
 
 #include "runtime/memory/shared_memory.h"
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
 #include "torch/device/current.h"
 #include "torch/python/python.h"
 #include "torch/tensor/memory.h"
@@ -80,7 +79,7 @@ c10::DeviceIndex index_of(const MemoryHandle& handle, bool slot) {
 c10::Storage receive(const std::string& bytes, bool slot) {
   const MemoryHandle handle = parsed(bytes);
   const c10::DeviceIndex index = index_of(handle, slot);
-  ReceivedBlock* received = shared_memory().receive(platform().device(index), handle);
+  ReceivedBlock* received = shared_memory().receive(platform().device(index).streams(), handle);
   c10::DataPtr data(reinterpret_cast<void*>(received->address), received, &end_use,
                     device_of(index));
   c10::Storage storage(c10::Storage::use_byte_size_t(), handle.bytes, std::move(data),

@@ -15,8 +15,8 @@
 #include "kernels/move/copy.h"
 #include "runtime/driver/error.h"
 #include "runtime/driver/op_tag.h"
-#include "runtime/memory/pinned_allocator.h"
-#include "runtime/stream/device.h"
+#include "runtime/platform/peer_copy.h"
+#include "runtime/platform/platform.h"
 #include "runtime/stream/event.h"
 #include "torch/device/errors.h"
 #include "torch/device/fallback_count.h"
@@ -157,7 +157,8 @@ void copy_across(const at::Tensor& to, const at::Tensor& from, Bits bits) {
   Event written(there.device(), false), arrived(here.device(), false);
   written.record(there);
   here.wait(written);
-  here.peer_copy(address_of(target), there.device(), address_of(source), bytes_of(target));
+  peer_copy(here, platform().device(here), address_of(target), platform().device(there),
+            address_of(source), bytes_of(target));
   arrived.record(here);
   there.wait(arrived);
   if (!direct) copy_within(to, target, bits);
@@ -267,7 +268,7 @@ void copy_in(graft_address to, const void* from, const at::Tensor& owner, size_t
   }
   stream.refuse_recording("a copy from host memory that is not pinned, or that blocks,");
   if (bytes <= kStagedBytes && !stream.query()) {
-    PinnedAllocator& pinned = stream.device().pinned_allocator();
+    PinnedAllocator& pinned = platform().device(stream).pinned_allocator();
     const auto give_back = [&](PinnedBlock* block) { pinned.free(block); };
     const std::unique_ptr<PinnedBlock, decltype(give_back)> stage(pinned.allocate(bytes),
                                                                   give_back);

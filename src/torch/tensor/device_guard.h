@@ -4,7 +4,6 @@
 
 #include "runtime/driver/device_properties.h"
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"

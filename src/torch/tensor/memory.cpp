@@ -11,7 +11,6 @@
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/shared_memory.h"
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
 #include "runtime/stream/event.h"
 #include "runtime/stream/write_epochs.h"
 #include "torch/device/attach.h"
@@ -27,11 +26,12 @@ namespace {
 void report(const Block& block, int64_t more) {
   if (!c10::memoryProfilingEnabled()) [[likely]]
     return;
-  const MemoryStatistics now = block.device->allocator().statistics();
-  c10::reportMemoryUsageToProfiler(reinterpret_cast<void*>(block.address), more,
-                                   static_cast<size_t>(now.allocated_bytes.all().current),
-                                   static_cast<size_t>(now.reserved_bytes.all().current),
-                                   device_of(static_cast<c10::DeviceIndex>(block.device->index())));
+  const MemoryStatistics now = block.stream->allocator().statistics();
+  c10::reportMemoryUsageToProfiler(
+      reinterpret_cast<void*>(block.address), more,
+      static_cast<size_t>(now.allocated_bytes.all().current),
+      static_cast<size_t>(now.reserved_bytes.all().current),
+      device_of(static_cast<c10::DeviceIndex>(block.stream->device().index())));
 }
 
 struct Observers {
@@ -65,7 +65,7 @@ void tell_out_of_memory(Device& device, size_t wanted) noexcept {
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
   report(*block, -static_cast<int64_t>(block->capacity));
-  if (writes_are_watched()) note_release(*block->device, block->address);
+  if (writes_are_watched()) note_release(block->stream->device(), block->address);
   shared_memory().free(block);
 }
 
@@ -73,11 +73,11 @@ void free_block(void* context) {
 Block* allocate_or_collect(Stream& stream, size_t bytes) {
   for (bool again = false;; again = true) {
     try {
-      return stream.device().allocator().allocate(bytes, stream);
+      return stream.allocator().allocate(bytes, stream);
     } catch (const Error& error) {
       if (error.status() != GRAFT_OUT_OF_MEMORY) throw;
       if (!again && shared_memory().collect() != 0) continue;
-      tell_out_of_memory(stream.device(), bytes);
+      tell_out_of_memory(platform().device(stream), bytes);
       throw;
     }
   }
@@ -180,8 +180,8 @@ Block* block_of(const c10::DataPtr& data) {
 void record_stream(const c10::DataPtr& data, Stream& stream) {
   Block* block = block_of(data);
   if (block == nullptr) return;
-  if (block->device == &stream.device()) {
-    block->device->allocator().record_stream(block, stream);
+  if (&block->stream->device() == &stream.device()) {
+    stream.allocator().record_stream(block, stream);
   } else {  // a stream of another device: the block's own stream waits for it instead
     Event used(stream.device(), false);
     used.record(stream);

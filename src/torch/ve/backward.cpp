@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/platform/platform.h"
-#include "runtime/stream/device.h"
+#include "runtime/stream/device_streams.h"
 #include "runtime/stream/event.h"
 #include "torch/device/current.h"
 #include "torch/device/errors.h"
@@ -41,7 +41,7 @@ void join(Used& all) {
     for (auto last = all.streams.rbegin(); last != all.streams.rend(); ++last) {
       if (&(*last)->device() != &stream->device()) continue;
       order(**last, *stream);
-      order(**last, stream->device().default_stream());
+      order(**last, stream->siblings().default_stream());
       break;
     }
   }
@@ -54,7 +54,8 @@ void note(Stream& stream) {
     used = std::make_shared<Used>();
     torch::autograd::Engine::get_default_engine().queue_callback(
         [all = used] { translate([&] { join(*all); }); });
-    order(stream.device().default_stream(), stream);  // as a rule the first gradient is made there
+    order(stream.siblings().default_stream(),
+          stream);  // as a rule the first gradient is made there
   }
   const std::lock_guard lock(used->mutex);
   std::erase(used->streams, &stream);

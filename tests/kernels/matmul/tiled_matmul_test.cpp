@@ -72,12 +72,12 @@ TEST(TiledMatmul, WhatLiesBeyondTheEdgeIsNotRead) {
 
 TEST(TileTuning, MeasuresKeepsAndUses) {
   if (!gpu_like()) {
-    EXPECT_THROW(tune_tiles(device(), 1, {}), Error);
+    EXPECT_THROW(tune_tiles(stream(), 1, {}), Error);
     return;
   }
-  EXPECT_THROW(tune_tiles(device(), 0, {}), Error);
+  EXPECT_THROW(tune_tiles(stream(), 0, {}), Error);
   size_t told = 0, expected = 0;
-  const auto found = tune_tiles(device(), 1, [&](size_t done, size_t all, const TileMeasurement&) {
+  const auto found = tune_tiles(stream(), 1, [&](size_t done, size_t all, const TileMeasurement&) {
     EXPECT_EQ(done, ++told);
     expected = all;
   });

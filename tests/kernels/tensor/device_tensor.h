@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/tensor/view.h"
-#include "runtime/stream/device.h"
+#include "runtime/platform/device.h"
 #include "runtime/stream/stream.h"
 
 namespace graft::test {

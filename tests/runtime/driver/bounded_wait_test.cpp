@@ -78,9 +78,9 @@ TEST_P(BoundedWaitTest, AnInterruptEndsEveryWaitWithoutALock) {
   event.record(stream);
   interrupts(stream);
   char host = 0;
-  Block* block = stream.device().allocator().allocate(1, stream);
+  Block* block = stream.allocator().allocate(1, stream);
   EXPECT_THROW(stream.synchronize(), Interrupted);
-  EXPECT_THROW(stream.device().synchronize(), Interrupted);
+  EXPECT_THROW(stream.siblings().synchronize(), Interrupted);
   EXPECT_THROW(event.synchronize(), Interrupted);
   EXPECT_THROW(stream.read(&host, block->address, 1), Interrupted);
   EXPECT_EQ(postponed, 0);
@@ -92,13 +92,13 @@ TEST_P(BoundedWaitTest, AnInterruptEndsEveryWaitWithoutALock) {
   EXPECT_NO_THROW(stream.synchronize());
   EXPECT_TRUE(event.settle());
   EXPECT_FALSE(stream.given_up());
-  stream.device().allocator().free(block);
+  stream.allocator().free(block);
 }
 
 TEST_P(BoundedWaitTest, AReadThatEndsEarlyWritesNothingLater) {
   Stream& stream = hung();
   interrupts(stream);
-  Block* block = stream.device().allocator().allocate(1000, stream);
+  Block* block = stream.allocator().allocate(1000, stream);
   for (const uint64_t bytes : {8, 1000}) {
     std::vector<char> host(bytes, 'a');
     EXPECT_THROW(stream.read(host.data(), block->address, bytes), Interrupted);
@@ -106,7 +106,7 @@ TEST_P(BoundedWaitTest, AReadThatEndsEarlyWritesNothingLater) {
   }
   fake::release(stream);  // into memory that lives; a sanitizer would tell
   stream.synchronize();
-  stream.device().allocator().free(block);
+  stream.allocator().free(block);
 }
 
 TEST_P(BoundedWaitTest, MemoryIsKeptUntilTheCommandsAreDone) {
@@ -140,7 +140,7 @@ TEST_P(BoundedWaitTest, TheLimitNamesOperatorDeviceAndDriver) {
   EXPECT_TRUE(has(error_of([&] { event.synchronize(); }),
                   "aten::mm or one of the 2 commands after it did not end"));
   fake::release(stream, 2);
-  EXPECT_TRUE(has(error_of([&] { stream.device().synchronize(); }), "GRAFT_TIMEOUT"));
+  EXPECT_TRUE(has(error_of([&] { stream.siblings().synchronize(); }), "GRAFT_TIMEOUT"));
   fake::release(stream);
   EXPECT_EQ(error_of([&] { stream.synchronize(); }), "");
   fake::hang(stream);
@@ -152,13 +152,13 @@ TEST_P(BoundedWaitTest, OtherStreamsWorkAfterTheLimit) {
   Stream& stream = hung();
   set_wait_limit(milliseconds(50));
   EXPECT_NE(error_of([&] { stream.synchronize(); }), "");
-  Stream& side = stream.device().stream_from_pool(0);
-  Block* block = side.device().allocator().allocate(4, side);
+  Stream& side = stream.siblings().from_pool(0);
+  Block* block = side.allocator().allocate(4, side);
   side.fill(block->address, 4, "abcd", 4);
   char host[5] = "";
   side.read(host, block->address, 4);
   EXPECT_STREQ(host, "abcd");
-  side.device().allocator().free(block);
+  side.allocator().free(block);
 }
 
 TEST_P(BoundedWaitTest, LateErrorsAreToldAfterALongWait) {
@@ -192,7 +192,7 @@ TEST_P(BoundedWaitTest, LaterCommandsDoNotProlongAWait) {
 TEST_P(BoundedWaitTest, MemoryOfAHungStreamGoesToNobodyElse) {
   Stream& stream = hung();
   interrupts(stream);
-  Device& device = stream.device();
+  Device& device = fake_.device();
   Stream& side = device.stream_from_pool(0);
   DirectAllocator direct(device);
   Block* own = direct.allocate(100, stream);
@@ -217,7 +217,8 @@ TEST_P(BoundedWaitTest, MemoryOfAHungStreamGoesToNobodyElse) {
 
 TEST_P(BoundedWaitTest, TheEndOfAProcessWaitsAsLongAsItSays) {
   const int others = controls().live_devices;
-  Device& device = hung().device();
+  hung();
+  Device& device = fake_.device();
   Patience patience({}, milliseconds(200));
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_FALSE(device.shut_down(patience));
@@ -231,7 +232,7 @@ TEST_P(BoundedWaitTest, AStreamThatWasGivenUpIsOnlyLookedAt) {
   EXPECT_THROW(stream.synchronize(), Interrupted);
   set_interrupt_check(nullptr);
   Patience patience({}, std::chrono::hours(1));
-  EXPECT_FALSE(stream.device().shut_down(patience));
+  EXPECT_FALSE(fake_.device().shut_down(patience));
 }
 
 INSTANTIATE_TEST_SUITE_P(Drivers, BoundedWaitTest, testing::Values(kBounded, kQueried, kMarked));

@@ -19,7 +19,7 @@
 #include "graft/driver.h"
 #include "runtime/driver/library.h"
 #include "runtime/driver/op_tag.h"
-#include "runtime/stream/device.h"
+#include "runtime/platform/device.h"
 
 // Handles. Commands run when their stream is told to (or at once when time is not held).
 struct graft_device_s {
@@ -329,6 +329,7 @@ class Fake {
   // The first device's pinned memory may hold events of the second.
   void close() { device_.reset(), second_.reset(); }
   Driver& driver() { return *driver_; }
+  Device& device() { return *device_; }
 
  private:
   static void reset() {

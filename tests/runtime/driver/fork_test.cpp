@@ -45,7 +45,7 @@ TEST(ForkTest, ChildDoesNothingToTheDriver) {
   Device& device = fake.open();
   Stream& stream = device.default_stream();
   Stream& recording = device.stream_from_pool(0);
-  recording.begin_recording(std::make_shared<Recording>(device, 1));
+  recording.begin_recording(device.make_recording(1));
   Block* block = device.allocator().allocate(100, stream);
   PinnedBlock* pinned = device.pinned_allocator().allocate(100);
   auto event = std::make_unique<Event>(device, false);

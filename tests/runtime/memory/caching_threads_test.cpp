@@ -106,7 +106,7 @@ TEST(CachingThreadsTest, CommandsOfOneStreamAreSerialised) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(most, 1);
-  EXPECT_EQ(device.launches(), uint64_t{kThreads} * 2000);
+  EXPECT_EQ(device.streams().counts().launches, uint64_t{kThreads} * 2000);
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ TEST_F(PinnedAllocatorTest, AFreeInsideACaptureWaitsForEarlierCopies) {
   PinnedBlock* block = memory.allocate(512);
   stream.launch(nullptr, 1, {});
   memory.record_stream(block, stream);
-  stream.begin_recording(std::make_shared<Recording>(device, 1));
+  stream.begin_recording(device.make_recording(1));
   memory.free(block);
   EXPECT_EQ(stream.handle()->done, 1u);
   stream.end_recording();

@@ -71,7 +71,7 @@ TEST_F(SharedMemoryTest, ABlockWaitsForItsMessages) {
   memory_.free(block);
   EXPECT_EQ(memory_.collect(), 0u);
   EXPECT_EQ(held(device), 1);
-  ReceivedBlock* home = memory_.receive(device, *first);
+  ReceivedBlock* home = memory_.receive(device.streams(), *first);
   EXPECT_EQ(home->address, address);
   EXPECT_EQ(home->handle.bytes, 100u);
   memory_.receive_again(*second);
@@ -80,7 +80,7 @@ TEST_F(SharedMemoryTest, ABlockWaitsForItsMessages) {
   EXPECT_EQ(held(device), 0);
   EXPECT_EQ(memory_.sent(), 0u);
   EXPECT_EQ(imports, 0);
-  EXPECT_TRUE(has(error_of([&] { memory_.receive(device, *first); }), "sent is gone"));
+  EXPECT_TRUE(has(error_of([&] { memory_.receive(device.streams(), *first); }), "sent is gone"));
 }
 
 TEST_F(SharedMemoryTest, ABlockThatCameHomeTwiceIsFreedOnce) {
@@ -89,10 +89,10 @@ TEST_F(SharedMemoryTest, ABlockThatCameHomeTwiceIsFreedOnce) {
   const auto first = memory_.send(*block, 100), second = memory_.send(*block, 100);
   const auto third = memory_.send(*block, 100);
   memory_.free(block);
-  memory_.release(memory_.receive(device, *first));
-  memory_.release(memory_.receive(device, *second));
+  memory_.release(memory_.receive(device.streams(), *first));
+  memory_.release(memory_.receive(device.streams(), *second));
   EXPECT_EQ(held(device), 1);
-  memory_.release(memory_.receive(device, *third));
+  memory_.release(memory_.receive(device.streams(), *third));
   EXPECT_EQ(held(device), 0);
   EXPECT_EQ(memory_.collect(), 0u);
 }
@@ -107,7 +107,7 @@ TEST_F(SharedMemoryTest, AReaderFindsTheCommandsDone) {
   EXPECT_EQ(*reinterpret_cast<uint8_t*>(block->address + 99), 7);
   controls().hold = false;
   memory_.free(block);
-  memory_.release(memory_.receive(device, *handle));
+  memory_.release(memory_.receive(device.streams(), *handle));
 }
 
 TEST_F(SharedMemoryTest, AProcessKeepsABlockUntilItDies) {
@@ -116,7 +116,7 @@ TEST_F(SharedMemoryTest, AProcessKeepsABlockUntilItDies) {
     fake::Fake fake;
     Device& device = fake.open();
     SharedMemory memory;
-    sender.send(memory.receive(device, sender.receive<MemoryHandle>())->address);
+    sender.send(memory.receive(device.streams(), sender.receive<MemoryHandle>())->address);
     sender.stop();
   });
   Device& device = open();
@@ -141,8 +141,8 @@ TEST_F(SharedMemoryTest, BlocksOfOneAllocationAreImportedOnce) {
     fake::Fake fake;
     Device& device = fake.open();
     SharedMemory memory;
-    ReceivedBlock* one = memory.receive(device, sender.receive<MemoryHandle>());
-    ReceivedBlock* two = memory.receive(device, sender.receive<MemoryHandle>());
+    ReceivedBlock* one = memory.receive(device.streams(), sender.receive<MemoryHandle>());
+    ReceivedBlock* two = memory.receive(device.streams(), sender.receive<MemoryHandle>());
     memory.release(one);
     sender.send(imports.load() * 10 + releases.load());
     memory.release(two);
@@ -176,7 +176,7 @@ TEST_F(SharedMemoryTest, ASenderThatHasEndedIsNamed) {
   const auto handle = sender.receive<MemoryHandle>();
   sender.kill();
   Device& device = open();
-  const std::string text = error_of([&] { memory_.receive(device, handle); });
+  const std::string text = error_of([&] { memory_.receive(device.streams(), handle); });
   EXPECT_TRUE(has(text, "has ended before a tensor that it sent was received"));
 }
 
@@ -185,9 +185,10 @@ TEST_F(SharedMemoryTest, AnotherDeviceIsRefused) {
   Device& second = fake_.open_second();
   Block* block = device.allocator().allocate(100, device.default_stream());
   const auto handle = memory_.send(*block, 100);
-  EXPECT_TRUE(has(error_of([&] { memory_.receive(second, *handle); }), "cannot be received on"));
+  EXPECT_TRUE(
+      has(error_of([&] { memory_.receive(second.streams(), *handle); }), "cannot be received on"));
   memory_.free(block);
-  memory_.release(memory_.receive(device, *handle));
+  memory_.release(memory_.receive(device.streams(), *handle));
 }
 
 }  // namespace

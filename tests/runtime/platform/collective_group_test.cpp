@@ -12,7 +12,7 @@
 
 #include "graft/extensions.h"
 #include "runtime/driver/op_tag.h"
-#include "runtime/stream/device.h"
+#include "runtime/platform/device.h"
 #include "runtime/stream/host_callback.h"
 #include "runtime/stream/stream.h"
 #include "tests/runtime/driver/fake_driver.h"
@@ -213,7 +213,7 @@ TEST_F(CollectiveGroupTest, IsRefusedWhileTheStreamRecords) {
   Device& device = fake_.open();
   Stream& stream = device.default_stream();
   const auto group = make(device);
-  const auto recording = std::make_shared<Recording>(device, 1);
+  const auto recording = device.make_recording(1);
   stream.begin_recording(recording);
   graft_status status = GRAFT_OK;
   const std::string text = error_of(
@@ -273,10 +273,10 @@ class HostGroupTest : public testing::Test {
   // Four numbers of the device, which the stream fills with value.
   struct Numbers {
     Numbers(Stream& stream, float value) : stream(stream) {
-      block = stream.device().allocator().allocate(4 * sizeof(float), stream);
+      block = stream.allocator().allocate(4 * sizeof(float), stream);
       stream.fill(block->address, 4 * sizeof(float), &value, sizeof value);
     }
-    ~Numbers() { stream.device().allocator().free(block); }
+    ~Numbers() { stream.allocator().free(block); }
     std::vector<float> read() const {
       std::vector<float> values(4);
       stream.read(values.data(), block->address, 4 * sizeof(float));

@@ -7,7 +7,7 @@
 #include <functional>
 #include <thread>
 
-#include "runtime/stream/device.h"
+#include "runtime/platform/device.h"
 #include "runtime/stream/event.h"
 #include "runtime/stream/host_callback.h"
 #include "tests/runtime/driver/fake_driver.h"
@@ -27,7 +27,7 @@ class CommandCaptureTest : public testing::Test {
     for (Block* block : blocks_) device().allocator().free(block);
   }
 
-  Device& device() { return stream_.device(); }
+  Device& device() { return fake_.device(); }
   void fill(graft_address to, uint32_t value) { stream_.fill(to, sizeof value, &value, 4); }
   uint32_t number(graft_address from) {
     uint32_t value = 0;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/driver/op_tag.h"
-#include "runtime/stream/device.h"
+#include "runtime/platform/device.h"
 #include "runtime/stream/recording.h"
 #include "tests/runtime/driver/fake_driver.h"
 #include "tests/runtime/driver/fake_graphs.h"
@@ -43,7 +43,7 @@ class CommandListTest : public testing::Test {
     for (Block* block : blocks_) device().allocator().free(block);
   }
 
-  Device& device() { return stream_->device(); }
+  Device& device() { return fake_.device(); }
   graft_address at(size_t block) { return blocks_[block]->address; }
   void fill(size_t block, uint32_t value) { stream_->fill(at(block), 4, &value, 4); }
   void copy(size_t to, size_t from) { stream_->copy(at(to), at(from), 4, GRAFT_DEVICE_TO_DEVICE); }
@@ -65,7 +65,7 @@ class CommandListTest : public testing::Test {
   }
   template <class Work>
   std::shared_ptr<Recording> record(Work work) {
-    auto recording = std::make_shared<Recording>(device(), 1);
+    auto recording = device().make_recording(1);
     stream_->begin_recording(recording);
     work();
     stream_->end_recording();

@@ -11,7 +11,7 @@
 
 #include "graft/extensions.h"
 #include "runtime/driver/op_tag.h"
-#include "runtime/stream/device.h"
+#include "runtime/platform/device.h"
 #include "runtime/stream/recording.h"
 #include "tests/runtime/driver/fake_driver.h"
 
@@ -166,7 +166,7 @@ TEST_F(CommandTraceTest, TheDriverTellsByTag) {
 TEST_F(CommandTraceTest, ReplaysAreTracedAndWhatTheyRunBelongsToThem) {
   Stream& stream = open_with_profiler();
   trace_commands();
-  const auto recording = std::make_shared<Recording>(stream.device(), 1);
+  const auto recording = fake_.device().make_recording(1);
   stream.begin_recording(recording);
   {
     const OpScope scope("aten::relu");

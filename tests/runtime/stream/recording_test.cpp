@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/memory/direct_allocator.h"
-#include "runtime/stream/device.h"
+#include "runtime/platform/device.h"
 #include "runtime/stream/event.h"
 #include "runtime/stream/host_callback.h"
 #include "tests/runtime/driver/fake_driver.h"
@@ -28,7 +28,7 @@ class RecordingTest : public testing::Test {
   }
   ~RecordingTest() override { device().allocator().free(block_); }
 
-  Device& device() { return stream_.device(); }
+  Device& device() { return fake_.device(); }
   void write(uint32_t value) { stream_.fill(block_->address, sizeof value, &value, sizeof value); }
   uint32_t number() {
     uint32_t value = 0;
@@ -37,7 +37,7 @@ class RecordingTest : public testing::Test {
   }
   template <class Work>
   std::shared_ptr<Recording> record(Work work, uint64_t pool = 1) {
-    auto recording = std::make_shared<Recording>(device(), pool);
+    auto recording = device().make_recording(pool);
     stream_.begin_recording(recording);
     work();
     stream_.end_recording();
@@ -70,7 +70,7 @@ TEST_F(RecordingTest, WaitingIsRefusedUntilTheEnd) {
     EXPECT_TRUE(has(error_of([&] { number(); }), "captures a graph"));
     EXPECT_TRUE(has(error_of([&] { host_callback(stream_, [] {}); }), "captures a graph"));
     EXPECT_TRUE(has(error_of([&] { device().synchronize(); }), "captures a graph"));
-    const auto another = std::make_shared<Recording>(device(), 2);
+    const auto another = device().make_recording(2);
     EXPECT_TRUE(has(error_of([&] { stream_.begin_recording(another); }), "another capture"));
     EXPECT_TRUE(has(error_of([&] { another->replay(stream_); }), "captures a graph"));
   });
@@ -225,7 +225,7 @@ TEST_F(RecordingTest, ItsEndWaitsForReplaysOnEveryStream) {
     write(0);
     controls().hold = true;
     recording->replay(other);
-    if (records) other.begin_recording(std::make_shared<Recording>(device(), 2));
+    if (records) other.begin_recording(device().make_recording(2));
     recording.reset();
     uint32_t value = 0;
     std::memcpy(&value, reinterpret_cast<const void*>(block_->address), sizeof value);
@@ -318,7 +318,7 @@ TEST_F(RecordingTest, AFreeInsideACaptureWaitsForEarlierWorkOfOtherStreams) {
   controls().hold = true;
   other.fill(block->address, 4, "abcd", 4);
   device().allocator().record_stream(block, other);
-  const auto recording = std::make_shared<Recording>(device(), 1);
+  const auto recording = device().make_recording(1);
   other.begin_recording(recording);
   device().allocator().free(block);
   EXPECT_EQ(other.handle()->done, other.handle()->enqueued);
@@ -361,8 +361,8 @@ TEST_F(RecordingTest, TheTextNamesOperators) {
 TEST_F(RecordingTest, StreamsRecordSideBySide) {
   Stream& other = device().stream_from_pool(0);
   Block* block = device().allocator().allocate(4, other);
-  const auto fill = [](Stream& stream, graft_address to, uint64_t pool) {
-    const auto recording = std::make_shared<Recording>(stream.device(), pool);
+  const auto fill = [this](Stream& stream, graft_address to, uint64_t pool) {
+    const auto recording = device().make_recording(pool);
     stream.begin_recording(recording);
     for (uint32_t i = 0; i < 200; ++i) stream.fill(to, sizeof i, &i, sizeof i);
     stream.end_recording();

@@ -26,7 +26,7 @@ TEST_F(StreamTest, CopiesAndFillsInOrder) {
   Stream& stream = fake_.open().default_stream();
   controls().hold = true;
   std::vector<uint16_t> host(4, 0);
-  Block* block = stream.device().allocator().allocate(8, stream);
+  Block* block = stream.allocator().allocate(8, stream);
   const uint16_t pattern = 0x1234;
   stream.fill(block->address, 8, &pattern, sizeof(pattern));
   stream.copy(reinterpret_cast<uintptr_t>(host.data()), block->address, 8, GRAFT_DEVICE_TO_HOST);
@@ -37,7 +37,7 @@ TEST_F(StreamTest, CopiesAndFillsInOrder) {
   EXPECT_EQ(host, std::vector<uint16_t>(4, 0x1234));
   EXPECT_EQ(stream.counts().copied_bytes, 8u);
   EXPECT_EQ(stream.counts().filled_bytes, 8u);
-  stream.device().allocator().free(block);
+  stream.allocator().free(block);
 }
 
 TEST_F(StreamTest, RefusedCommandThrowsWithEveryName) {
@@ -78,14 +78,14 @@ TEST_F(StreamTest, SettledErrorWaitsForTheNextQuestion) {
   stream.launch(nullptr, 1, {});
   stream.settle();
   char host = 0;
-  Block* block = stream.device().allocator().allocate(1, stream);
+  Block* block = stream.allocator().allocate(1, stream);
   const auto to_host = [&] {
     stream.copy(reinterpret_cast<uintptr_t>(&host), block->address, 1, GRAFT_DEVICE_TO_HOST);
   };
   EXPECT_TRUE(has(error_of(to_host), "LAUNCH_FAILED"));
   EXPECT_EQ(error_of(to_host), "");
   EXPECT_EQ(error_of([&] { stream.synchronize(); }), "");
-  stream.device().allocator().free(block);
+  stream.allocator().free(block);
 }
 
 TEST_F(StreamTest, OfSeveralErrorsTheFirstIsThrownAndTheOthersAreCounted) {
@@ -106,7 +106,7 @@ TEST_F(StreamTest, OfSeveralErrorsTheFirstIsThrownAndTheOthersAreCounted) {
 TEST_F(StreamTest, ReadCopiesAndWaits) {
   Stream& stream = fake_.open().default_stream();
   controls().hold = true;
-  Block* block = stream.device().allocator().allocate(8, stream);
+  Block* block = stream.allocator().allocate(8, stream);
   const uint16_t pattern = 0x1234;
   stream.fill(block->address, 8, &pattern, sizeof(pattern));
   std::vector<uint16_t> host(4, 0);
@@ -116,7 +116,7 @@ TEST_F(StreamTest, ReadCopiesAndWaits) {
   stream.launch(nullptr, 1, {});
   EXPECT_THROW(stream.read(host.data(), block->address, 8), Error);
   stream.read(host.data(), block->address, 8);
-  stream.device().allocator().free(block);
+  stream.allocator().free(block);
 }
 
 TEST_F(StreamTest, LostDeviceStaysLostWithOneText) {
@@ -203,21 +203,6 @@ TEST_F(StreamTest, WaitWithoutTheSlotWaitsOnTheHost) {
   event.record(first);
   second.wait(event);
   EXPECT_EQ(host, 'y');
-}
-
-TEST_F(StreamTest, PeerCopyGoesThroughTheHost) {
-  Device& to = fake_.open();
-  Device& from = fake_.open_second();
-  Block* source = from.allocator().allocate(40 << 20, from.default_stream());
-  Block* target = to.allocator().allocate(40 << 20, to.default_stream());
-  from.default_stream().fill(source->address, source->bytes, "graft", 4);
-  to.default_stream().peer_copy(target->address, from, source->address, source->bytes);
-  to.synchronize();
-  EXPECT_EQ(std::memcmp(reinterpret_cast<void*>(source->address),
-                        reinterpret_cast<void*>(target->address), source->bytes),
-            0);
-  from.allocator().free(source);
-  to.allocator().free(target);
 }
 
 TEST_F(StreamTest, ArmedCheckRunsOnceAndMayThrow) {

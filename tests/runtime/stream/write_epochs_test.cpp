@@ -9,7 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/stream/device.h"
+#include "runtime/platform/device.h"
+#include "runtime/platform/peer_copy.h"
 #include "runtime/stream/recording.h"
 #include "tests/runtime/driver/fake_driver.h"
 #include "tests/runtime/driver/fake_graphs.h"
@@ -31,7 +32,7 @@ class WriteEpochsTest : public testing::Test {
     device().allocator().free(ours_);
     device().allocator().free(other_);
   }
-  Device& device() { return stream_.device(); }
+  Device& device() { return fake_.device(); }
   void fill(graft_address to) { stream_.fill(to, 4, "abcd", 4); }
   void launch(graft_address address, uint32_t access) {
     const std::array arguments = {
@@ -74,11 +75,12 @@ TEST_F(WriteEpochsTest, CopiesAndFillsCountWhereTheyWrite) {
   EXPECT_FALSE(
       counts([&] { stream_.copy(other_->address, ours_->address, 4, GRAFT_DEVICE_TO_DEVICE); }));
   EXPECT_FALSE(counts([&] { stream_.copy(pointer, ours_->address, 4, GRAFT_DEVICE_TO_HOST); }));
-  EXPECT_TRUE(counts([&] { stream_.peer_copy(ours_->address, device(), other_->address, 4); }));
+  EXPECT_TRUE(
+      counts([&] { peer_copy(stream_, device(), ours_->address, device(), other_->address, 4); }));
 }
 
 TEST_F(WriteEpochsTest, ReplaysCountAndCapturesDoNot) {
-  const auto recording = std::make_shared<Recording>(device(), 1);
+  const auto recording = device().make_recording(1);
   EXPECT_FALSE(counts([&] {
     stream_.begin_recording(recording);
     fill(ours_->address);
@@ -94,7 +96,7 @@ TEST_F(WriteEpochsTest, ReplayOfALibrarysPlanWritesItsResult) {
   LibraryCommand command;
   command.run = [](graft_stream, graft_plan, const graft_execution*) { return GRAFT_OK; };
   const auto replayed = [&](graft_address written) {
-    const auto recording = std::make_shared<Recording>(device(), 1);
+    const auto recording = device().make_recording(1);
     stream_.begin_recording(recording);
     command.execution.tensors[2] = written;
     recording->add(command);

@@ -1,0 +1,157 @@
+// src/runtime/driver/open_device.cpp: a handle to an open device of a driver.
+#include "runtime/driver/open_device.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "runtime/driver/device_name.h"
+#include "runtime/driver/device_properties.h"
+#include "runtime/driver/fork.h"
+#include "runtime/driver/op_tag.h"
+
+namespace graft {
+namespace {
+
+const char* sensor_name(graft_sensor which) {
+  static constexpr const char* names[] = {"temperature", "power", "clock", "utilization"};
+  return which < std::size(names) ? names[which] : "kind";
+}
+
+}  // namespace
+
+OpenDevice::OpenDevice(Driver& driver, uint32_t ordinal, int index)
+    : driver_(driver),
+      ordinal_(ordinal),
+      index_(index),
+      name_(device_label(index)),
+      properties_(read_properties(driver, ordinal)) {
+  watch_forks();
+  SlotGate::open();
+  const graft_status status = Driver::call(driver.table().device_open, ordinal, &handle_);
+  if (status != GRAFT_OK) driver.fail(status, "device_open", name_, {});
+  if (handle_ == nullptr) {
+    throw Error(GRAFT_INTERNAL, label() + ": device_open returned OK but no device");
+  }
+}
+
+OpenDevice::~OpenDevice() {
+  if (closed_ || forked_child()) return;
+  close_owned();
+  close_handle();
+}
+
+void OpenDevice::close_owned() noexcept {
+  std::unordered_set<graft_event> events;
+  {
+    const std::lock_guard lock(owned_);
+    events.swap(events_);
+  }
+  for (const graft_event event : events) Driver::call(driver_.table().event_destroy, event);
+  for (const graft_address address : addresses_) {
+    Driver::call(driver_.table().memory_free, handle_, address);
+  }
+}
+
+void OpenDevice::close_handle() noexcept {
+  closed_ = true;
+  Driver::call(driver_.table().device_close, handle_);
+}
+
+void OpenDevice::own(graft_event event) {
+  const std::lock_guard lock(owned_);
+  events_.insert(event);
+}
+
+bool OpenDevice::disown(graft_event event) noexcept {
+  const std::lock_guard lock(owned_);
+  return events_.erase(event) != 0;
+}
+
+void OpenDevice::own(graft_address address) {
+  const std::lock_guard lock(owned_);
+  addresses_.push_back(address);
+}
+
+std::string OpenDevice::label() const { return name_ + " (driver '" + driver_.name() + "')"; }
+
+MemoryInfo OpenDevice::memory_info(uint64_t held) {
+  refuse_unusable();
+  MemoryInfo info;
+  if (driver_.table().memory_info != nullptr) {
+    const graft_status status =
+        Driver::call(driver_.table().memory_info, handle_, &info.free, &info.total);
+    if (status != GRAFT_UNSUPPORTED) {
+      check(status, "memory_info");
+      return info;
+    }
+  }
+  info.total = properties_.memory_bytes;
+  info.free = info.total - std::min(info.total, held);
+  return info;
+}
+
+int64_t OpenDevice::sensor(graft_sensor which) {
+  refuse_unusable();
+  int64_t value = 0;
+  const auto slot = driver_.table().device_sensor;
+  const graft_status status =
+      slot == nullptr ? GRAFT_NOT_FOUND : Driver::call(slot, handle_, uint32_t{which}, &value);
+  if (status == GRAFT_NOT_FOUND) {
+    throw Error(GRAFT_UNSUPPORTED,
+                label() + " gives no " + sensor_name(which) + ": its driver " +
+                    (slot == nullptr ? "reads no sensors" : "has no such sensor") +
+                    ". Use the vendor's own tools.");
+  }
+  check(status, "device_sensor");
+  return value;
+}
+
+void* OpenDevice::host_view(graft_address address, uint64_t bytes) {
+  refuse_unusable();
+  if (driver_.table().memory_host_view == nullptr) return nullptr;
+  void* pointer = nullptr;
+  const graft_status status =
+      Driver::call(driver_.table().memory_host_view, handle_, address, bytes, &pointer);
+  if (status == GRAFT_UNSUPPORTED) return nullptr;
+  check(status, "memory_host_view");
+  return pointer;
+}
+
+Error OpenDevice::unusable_error() const {
+  if (lost()) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return {GRAFT_DEVICE_LOST, loss_};
+  }
+  return {GRAFT_INVALID_ARGUMENT,
+          label() + " takes no more commands: Graft was shut down because the process exits."};
+}
+
+void OpenDevice::refuse_unusable() const {
+  refuse_forked_child();
+  if (!usable()) throw unusable_error();
+}
+
+void OpenDevice::lose(const std::string& message, std::string_view op) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!loss_.empty()) return;
+  loss_ = label() + " is lost" + (op.empty() ? "" : " (during " + std::string(op) + ")") + ": " +
+          message + ". Its memory is gone and every later call fails: restart the process.";
+  state_.store(State::kLost, std::memory_order_release);
+}
+
+void OpenDevice::fail(graft_status status, std::string_view what) {
+  if (!usable()) throw unusable_error();
+  const std::string op = op_name(current_tag());
+  if (status == GRAFT_DEVICE_LOST) {
+    lose(driver_.message(status), op.empty() ? what : std::string_view(op));
+    throw unusable_error();
+  }
+  driver_.fail(status, what, name_, op);
+}
+
+bool OpenDevice::refuse_commands() noexcept {
+  State open = State::kOpen;
+  return state_.compare_exchange_strong(open, State::kShutDown);
+}
+
+}  // namespace graft
