@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "compiler/kernels/group_kernel.h"
-#include "runtime/driver/open_device.h"
 
 namespace graft::compiler {
 

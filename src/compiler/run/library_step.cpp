@@ -5,7 +5,6 @@
 #include "kernels/launch/workspace.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/tensor/axes.h"
-#include "runtime/driver/open_device.h"
 
 namespace graft::compiler {
 

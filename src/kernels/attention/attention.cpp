@@ -78,8 +78,7 @@ void weights(Stream& stream, const TensorView& scores, const TensorView& logsume
   arguments.index(split.lines).index(split.per_item).index(block.rows).index(block.columns);
   arguments.index(call.causal ? block.row : -1).index(logsumexp.strides[0]);
   for (int d = 0; d < 3; ++d) arguments.index(kernel.biased ? bias.strides[d] : 0);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 // A contiguous mask of the block's shape.

@@ -4,7 +4,6 @@
 
 #include <limits>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/attention/operands.h"
 #include "kernels/matmul/row_exchange.h"
 #include "kernels/matmul/tile_launch.h"
@@ -170,8 +169,7 @@ bool tiled_attention(Stream& stream, const TensorView& output, const TensorView&
   AttentionOperands::append_tensor(arguments, output);
   const std::string key = kernel.key("attention_tiles");
   const auto make = [&] { return ForwardWriter(key, kernel).write(); };
-  launch_tiles(stream, get_kernel(stream.device(), key, make), tile->scores,
-               tiles_of(*tile, call.query), arguments);
+  launch_kernel(stream, key, tiles_of(*tile, call.query), arguments, make, tile->scores.group());
   return true;
 }
 

@@ -2,7 +2,6 @@
 // devices.
 #include "kernels/attention/tiled_attention_gradients.h"
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/attention/tiled_attention.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/matmul/tile_launch.h"
@@ -65,8 +64,8 @@ bool tiled_attention_backward(Stream& stream, const TensorView& grad_query,
   AttentionOperands::append(rows, call, whole);
   const std::string row_key = query.key("attention_query_gradient");
   const auto make_rows = [&] { return query_gradient_kernel(row_key, query); };
-  launch_tiles(stream, get_kernel(stream.device(), row_key, make_rows), query_tile->scores,
-               tiles_of(*query_tile, call.query), rows);
+  launch_kernel(stream, row_key, tiles_of(*query_tile, call.query), rows, make_rows,
+                query_tile->scores.group());
   Arguments columns;
   columns.write(grad_key).write(grad_value).read(slopes.view()).read(*call.logsumexp);
   columns.read(grad_output);
@@ -76,8 +75,8 @@ bool tiled_attention_backward(Stream& stream, const TensorView& grad_query,
   AttentionOperands::append(columns, call, whole);
   const std::string column_key = key.key("attention_key_gradient");
   const auto make_columns = [&] { return key_gradient_kernel(column_key, key); };
-  launch_tiles(stream, get_kernel(stream.device(), column_key, make_columns), key_tile->scores,
-               tiles_of(*key_tile, call.key), columns);
+  launch_kernel(stream, column_key, tiles_of(*key_tile, call.key), columns, make_columns,
+                key_tile->scores.group());
   return true;
 }
 

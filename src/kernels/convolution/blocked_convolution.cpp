@@ -14,7 +14,6 @@
 #include "kernels/tensor/axes.h"
 #include "kernels/tensor/image_views.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {

@@ -12,7 +12,6 @@
 #include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
-#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/convolution/blocked_convolution.h"
 #include "kernels/convolution/direct_convolution.h"
 #include "kernels/convolution/tiled_convolution.h"
@@ -237,8 +236,7 @@ void generated_convolution(Stream& stream, graft_convolution_kind kind,
   append_strides(arguments, views.weight);
   append_strides(arguments, views.output);
   const auto make = [&] { return ConvolutionWriter(key, kind, dtypes, biased).write(); };
-  stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
-                arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, make);
 }
 
 }  // namespace graft

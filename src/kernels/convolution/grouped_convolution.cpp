@@ -2,7 +2,6 @@
 // channels in small groups.
 #include "kernels/convolution/grouped_convolution.h"
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "runtime/driver/dtype.h"
@@ -239,8 +238,7 @@ void launch(Stream& stream, const PatchProduct& product, const SumKernel& kernel
   append(arguments, product.factor.strides, 5);
   append(arguments, product.output.strides, 5);
   const auto make = [&] { return SumWriter(kernel).write(); };
-  stream.launch(get_kernel(stream.device(), kernel.key(), make), static_cast<uint64_t>(split.grid),
-                arguments.span());
+  launch_kernel(stream, kernel.key(), split.grid, arguments, make);
 }
 
 SumKernel kernel_of(const PatchProduct& product, bool factor) {

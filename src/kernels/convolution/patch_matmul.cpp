@@ -7,7 +7,6 @@
 #include "kernels/matmul/panels.h"
 #include "kernels/move/staging.h"
 #include "kernels/tensor/image_views.h"
-#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/tensor/image_views.h"
@@ -202,8 +201,7 @@ void pack_patches(Stream& stream, graft_address panels, const TensorView& input,
   append(arguments, input.strides + 2, rank);
   const PatchKernel kernel{input.dtype, width, lines, rank};
   const auto make = [&] { return PatchWriter(kernel).write(); };
-  stream.launch(get_kernel(stream.device(), kernel.key(), make), static_cast<uint64_t>(split.grid),
-                arguments.span());
+  launch_kernel(stream, kernel.key(), split.grid, arguments, make);
 }
 
 }  // namespace graft

@@ -2,12 +2,10 @@
 // devices.
 #include "kernels/convolution/tiled_convolution.h"
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/matmul/tile_launch.h"
 #include "kernels/matmul/tile_product.h"
 #include "kernels/matmul/tuned_tiles.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {
@@ -268,8 +266,8 @@ bool tiled_convolution(Stream& stream, graft_convolution_kind kind, const Convol
   append_strides(arguments, views.weight);
   append_strides(arguments, views.output);
   const auto make = [&] { return TiledConvolutionWriter(kernel).write(); };
-  launch_tiles(stream, get_kernel(stream.device(), kernel.key(), make), shape,
-               parameters.groups * tiles_of(shape, size.m, size.n), arguments);
+  launch_kernel(stream, kernel.key(), parameters.groups * tiles_of(shape, size.m, size.n),
+                arguments, make, shape.group());
   return true;
 }
 

@@ -12,7 +12,6 @@
 #include "kernels/move/staging.h"
 #include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/convolution/winograd_tile.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
@@ -237,8 +236,7 @@ void winograd_weights(Stream& stream, const WinogradPanels& to, const TensorView
   const WorkSplit split = append_panels(arguments, to, weight, results, lanes);
   const std::string key = key_of("winograd_weights_", results, lanes, weight.dtype);
   const auto make = [&] { return WeightWriter(key, results, lanes, weight.dtype).write(); };
-  stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
-                arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, make);
 }
 
 void winograd_elements(Stream& stream, const WinogradPanels& to, const TensorView& input,
@@ -250,8 +248,7 @@ void winograd_elements(Stream& stream, const WinogradPanels& to, const TensorVie
   for (int d = 0; d < 2; ++d) append32(arguments, grid.padding[d]);
   const std::string key = key_of("winograd_elements_", grid.results, lanes, input.dtype);
   const auto make = [&] { return ElementWriter(key, grid.results, lanes, input.dtype).write(); };
-  stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
-                arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, make);
 }
 
 void winograd_sums(Stream& stream, const TensorView& output, const TensorView& products,
@@ -270,8 +267,7 @@ void winograd_sums(Stream& stream, const TensorView& output, const TensorView& p
   const std::string key =
       key_of(biased ? "winograd_sums_bias_" : "winograd_sums_", grid.results, kTiles, output.dtype);
   const auto make = [&] { return SumWriter(key, grid.results, output.dtype, biased).write(); };
-  stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
-                arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, make);
 }
 
 }  // namespace graft

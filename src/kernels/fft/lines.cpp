@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "codegen/cache/program_cache.h"
 #include "codegen/ops/op_table.h"
 #include "kernels/fft/plan.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
@@ -134,8 +134,7 @@ void FftLines::launch(FftLaunch lines) {
   Arguments arguments;
   uint64_t grid = 0;
   kernel_.append(arguments, lines, grid);
-  stream_.launch(get_kernel(stream_.device(), kernel_.key(), [&] { return kernel_.build(); }), grid,
-                 arguments.span());
+  launch_kernel(stream_, kernel_, grid, arguments);
 }
 
 // The line as a matrix of rows x columns: its columns first, times factors, then its rows, whose

@@ -180,8 +180,7 @@ void run(Stream& stream, IndexKernel::Mode mode, const TensorView& plain, const 
   for (size_t k = 0; k < indices.size(); ++k) arguments.index(sizes[k]).index(strides[k]);
   const int64_t together = adds && axes.rank > 0 ? separate(axes) : 1;
   const WorkSplit split = append_loops_as_given(arguments, axes, false, together);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 const PackEntry kPackedIndexing([](const PackEntry::Sink& add) {

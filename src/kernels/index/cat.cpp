@@ -89,8 +89,7 @@ void launch(Stream& stream, const TensorView& output, std::span<const Piece> pie
   const int64_t items = group.append(arguments);
   const graft_dtype data = raw_dtype(output.dtype);
   const std::string key = key_of(data);
-  stream.launch(get_kernel(stream.device(), key, [&] { return build(key, data); }),
-                static_cast<uint64_t>(items), arguments.span());
+  launch_kernel(stream, key, items, arguments, [&] { return build(key, data); });
 }
 
 void copy_each(Stream& stream, const TensorView& output, std::span<const Piece> pieces, int dim) {

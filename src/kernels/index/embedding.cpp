@@ -94,9 +94,7 @@ void embedding_dense_backward(Stream& stream, const TensorView& grad_weight,
     arguments.address(count_memory->address(), count_bytes, GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE);
     arguments.read(indices).index(rows).index(count);
     const std::string key = "embedding_counts" + suffix;
-    stream.launch(
-        get_kernel(stream.device(), key, [&] { return build_counts(key, indices.dtype); }), 1,
-        arguments.span());
+    launch_kernel(stream, key, 1, arguments, [&] { return build_counts(key, indices.dtype); });
   }
   const std::string key = std::string("embedding_sums_") + (scale_by_frequency ? "scaled_" : "") +
                           name_of(wide) + "_" + name_of(grad_output.dtype) + suffix;
@@ -109,12 +107,9 @@ void embedding_dense_backward(Stream& stream, const TensorView& grad_weight,
   const WorkSplit split = split_work((n + kBlock - 1) / kBlock, count * kBlock);
   arguments.index(split.lines).index(split.per_item).index(rows).index(n).index(count);
   arguments.index(padding_idx);
-  stream.launch(get_kernel(stream.device(), key,
-                           [&] {
-                             return build_sums(key, wide, grad_output.dtype, indices.dtype,
-                                               scale_by_frequency);
-                           }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, [&] {
+    return build_sums(key, wide, grad_output.dtype, indices.dtype, scale_by_frequency);
+  });
   if (memory) copy(stream, grad_weight, sums);
 }
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "codegen/cache/program_cache.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/work_split.h"
 #include "runtime/driver/dtype.h"
@@ -139,9 +139,8 @@ void embedding_bag(Stream& stream, const BagOutputs& outputs, const TensorView& 
   arguments.index(split.lines).index(split.per_item).index(n).index(table.sizes[0]);
   arguments.index(table.strides[0]).index(table.strides[1]).index(offsets.count());
   arguments.index(count).index(padding);
-  stream.launch(
-      get_kernel(stream.device(), kernel.key(), [&] { return BagWriter(kernel).write(); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel.key(), split.grid, arguments,
+                [&] { return BagWriter(kernel).write(); });
 }
 
 }  // namespace graft

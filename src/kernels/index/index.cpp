@@ -125,9 +125,8 @@ void index_select(Stream& stream, const TensorView& output, const TensorView& in
   arguments.index(indices.rank == 0 ? 0 : indices.strides[0]);
   arguments.index(input.rank == 0 ? 1 : input.sizes[dim]).index(inner);
   const std::string key = key_of("index_select", data, indices.dtype);
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return build_select(key, data, indices.dtype); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return build_select(key, data, indices.dtype); });
   to.finish();
 }
 
@@ -153,8 +152,7 @@ void gather(Stream& stream, const TensorView& output, const TensorView& input, i
     return inner == Along::kStrides ? build_gather(key, data, index.dtype, width)
                                     : build_dense_gather(key, data, index.dtype, inner);
   };
-  stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
-                arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, make);
 }
 
 }  // namespace graft

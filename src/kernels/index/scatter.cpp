@@ -167,11 +167,6 @@ int64_t cut_rows(Axes* axes, int rows, int64_t width) {
   return columns;
 }
 
-template <class Kernel>
-graft_kernel compiled(Stream& stream, const Kernel& kernel) {
-  return get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); });
-}
-
 const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (bool dense : {false, true}) {
     const ScatterKernel single{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_FLOAT32,
@@ -239,10 +234,9 @@ void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& in
   arguments.index(to.rank > 0 ? to.strides[dim] * width : 0);
   if (by_rows) arguments.index(cut_rows(&axes, rows, width));
   const WorkSplit split = append_loops_as_given(arguments, axes);
-  stream.launch(by_rows
-                    ? compiled(stream, RowKernel{mode, kernel.data, kernel.source, kernel.index})
-                    : compiled(stream, kernel),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  if (!by_rows) return launch_kernel(stream, kernel, split.grid, arguments);
+  const RowKernel by_row{mode, kernel.data, kernel.source, kernel.index};
+  launch_kernel(stream, by_row, split.grid, arguments);
 }
 
 }  // namespace graft

@@ -1,13 +1,15 @@
-// src/kernels/launch/arguments.h: the argument list of one kernel launch.
+// src/kernels/launch/arguments.h: the argument list of one kernel launch, and the launch.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 
+#include "codegen/cache/program_cache.h"
 #include "graft/driver.h"
 #include "kernels/tensor/axes.h"
 #include "kernels/tensor/view.h"
-#include "runtime/stream/command.h"
+#include "runtime/stream/stream.h"
 
 namespace graft {
 
@@ -64,5 +66,21 @@ class Arguments {
   graft_argument arguments_[kCapacity];
   int count_ = 0, state_ = LaunchArguments::kDrawsNothing;
 };
+
+// Launches the kernel of that key, as get_kernel gives it, over grid groups of group work-items.
+template <class Make>
+void launch_kernel(Stream& stream, const std::string& key, int64_t grid, const Arguments& arguments,
+                   const Make& make, int64_t group = 1) {
+  stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(grid),
+                arguments.span(), static_cast<uint32_t>(group));
+}
+
+// The same for what knows its key() and how to build() it.
+template <class Kernel>
+void launch_kernel(Stream& stream, const Kernel& kernel, int64_t grid, const Arguments& arguments,
+                   int64_t group = 1) {
+  launch_kernel(
+      stream, kernel.key(), grid, arguments, [&] { return kernel.build(); }, group);
+}
 
 }  // namespace graft

@@ -60,8 +60,7 @@ void require_within(Stream& stream, const TensorView& smallest, const TensorView
   arguments.read(smallest).read(largest);
   append_condition(arguments, stream, message);
   arguments.scalar(Scalar::of(low), sizeof(low)).scalar(Scalar::of(high), sizeof(high));
-  stream.launch(get_kernel(stream.device(), key, [&] { return build(key, smallest.dtype); }), 1,
-                arguments.span());
+  launch_kernel(stream, key, 1, arguments, [&] { return build(key, smallest.dtype); });
 }
 
 void require_nonzero(Stream& stream, const TensorView& integers, std::string_view message) {
@@ -75,8 +74,7 @@ void require_nonzero(Stream& stream, const TensorView& integers, std::string_vie
   arguments.read(each);
   append_condition(arguments, stream, message);
   const WorkSplit split = append_loops(arguments, Axes::of({&each}));
-  stream.launch(get_kernel(stream.device(), key, [&] { return build_nonzero(key, each.dtype); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, [&] { return build_nonzero(key, each.dtype); });
 }
 
 }  // namespace graft

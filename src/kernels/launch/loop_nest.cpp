@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "runtime/driver/open_device.h"
-
 namespace graft {
 
 using ir::Value;

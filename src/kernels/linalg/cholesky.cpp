@@ -1,7 +1,7 @@
 // src/kernels/linalg/cholesky.cpp: Cholesky factorisation, one work-item per matrix.
 #include "kernels/linalg/cholesky.h"
 
-#include "codegen/cache/program_cache.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/linalg/matrix_batch.h"
 #include "runtime/driver/error.h"
@@ -73,9 +73,8 @@ void cholesky_factor(Stream& stream, const TensorView& matrices, const TensorVie
   arguments.write(info);
   arguments.index(split.lines).index(split.per_item).index(n);
   const auto make = [&]<class Number>() { return build<Number>(key, matrices); };
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return for_numbers_of(matrices.dtype, make); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return for_numbers_of(matrices.dtype, make); });
 }
 
 }  // namespace graft

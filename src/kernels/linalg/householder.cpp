@@ -1,7 +1,7 @@
 // src/kernels/linalg/householder.cpp: QR factorisation by Householder reflections.
 #include "kernels/linalg/householder.h"
 
-#include "codegen/cache/program_cache.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/linalg/matrix_batch.h"
 #include "runtime/driver/error.h"
@@ -149,9 +149,8 @@ void householder_factor(Stream& stream, const TensorView& matrices, const Tensor
   arguments.write(factors).index(split.lines).index(split.per_item);
   arguments.index(rows).index(columns).index(count);
   const auto make = [&]<class Number>() { return factor_kernel<Number>(key, matrices); };
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return for_numbers_of(matrices.dtype, make); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return for_numbers_of(matrices.dtype, make); });
 }
 
 void apply_reflections(Stream& stream, const TensorView& matrices, const TensorView& reflections,
@@ -179,9 +178,8 @@ void apply_reflections(Stream& stream, const TensorView& matrices, const TensorV
   const auto make = [&]<class Number>() {
     return apply_kernel<Number>(key, matrices, reflections, adjoint, conjugated, to_identity);
   };
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return for_numbers_of(matrices.dtype, make); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return for_numbers_of(matrices.dtype, make); });
 }
 
 }  // namespace graft

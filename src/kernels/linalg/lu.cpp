@@ -1,7 +1,7 @@
 // src/kernels/linalg/lu.cpp: LU factorisation with partial pivoting, one work-item per matrix.
 #include "kernels/linalg/lu.h"
 
-#include "codegen/cache/program_cache.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/linalg/matrix_batch.h"
@@ -142,9 +142,8 @@ void lu_factor(Stream& stream, const TensorView& matrices, const TensorView& piv
   arguments.write(pivots).write(info);
   arguments.index(split.lines).index(split.per_item).index(rows).index(columns);
   const auto make = [&]<class Number>() { return factor_kernel<Number>(key, matrices); };
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return for_numbers_of(matrices.dtype, make); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return for_numbers_of(matrices.dtype, make); });
 }
 
 void exchange_rows(Stream& stream, const TensorView& matrices, const TensorView& pivots,
@@ -162,9 +161,8 @@ void exchange_rows(Stream& stream, const TensorView& matrices, const TensorView&
   const auto make = [&]<class Number>() {
     return exchange_kernel<Number>(key, matrices, backward);
   };
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return for_numbers_of(matrices.dtype, make); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return for_numbers_of(matrices.dtype, make); });
 }
 
 void permutation_of_pivots(Stream& stream, const TensorView& permutation,
@@ -177,8 +175,7 @@ void permutation_of_pivots(Stream& stream, const TensorView& permutation,
   arguments.update(permutation).read(pivots);
   append_checker(arguments, stream);
   arguments.index(split.lines).index(split.per_item).index(rows).index(count);
-  stream.launch(get_kernel(stream.device(), key, [&] { return permutation_kernel(key); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, [&] { return permutation_kernel(key); });
 }
 
 }  // namespace graft

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "codegen/cache/program_cache.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/linalg/matrix_batch.h"
 #include "kernels/linalg/plane_rotation.h"
@@ -170,8 +170,7 @@ void singular_values(Stream& stream, const TensorView& values, const TensorView*
     return b.finish();
   };
   const auto build = [&] { return for_numbers_of(matrices.dtype, make); };
-  stream.launch(get_kernel(stream.device(), kernel.key(), build), static_cast<uint64_t>(split.grid),
-                arguments.span());
+  launch_kernel(stream, kernel.key(), split.grid, arguments, build);
 }
 
 }  // namespace graft

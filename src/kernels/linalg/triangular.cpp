@@ -67,8 +67,7 @@ void triangular(Stream& stream, const TensorView& output, const TensorView& inpu
   Arguments arguments;
   arguments.write(to.view()).read(from.view());
   arguments.index(split.lines).index(split.per_item).index(rows).index(length).index(within);
-  stream.launch(get_kernel(stream.device(), key, [&] { return build(key, data, width, upper); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, [&] { return build(key, data, width, upper); });
   to.finish();
 }
 

@@ -2,7 +2,7 @@
 // column.
 #include "kernels/linalg/triangular_solve.h"
 
-#include "codegen/cache/program_cache.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/linalg/matrix_batch.h"
 #include "kernels/move/staging.h"
@@ -104,9 +104,8 @@ void triangular_solve(Stream& stream, const TensorView& right, const TensorView&
   append_strides(arguments, a);
   arguments.index(split.lines).index(split.per_item).index(n).index(columns);
   const auto make = [&]<class Number>() { return kernel.build<Number>(); };
-  stream.launch(
-      get_kernel(stream.device(), kernel.key(), [&] { return for_numbers_of(right.dtype, make); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel.key(), split.grid, arguments,
+                [&] { return for_numbers_of(right.dtype, make); });
 }
 
 }  // namespace graft

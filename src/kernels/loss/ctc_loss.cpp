@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "codegen/cache/program_cache.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/launch/workspace.h"
@@ -232,8 +232,7 @@ void ctc_loss(Stream& stream, const CtcSequences& sequences, const TensorView& l
   arguments.write(losses).update(log_alpha);
   append(arguments, stream, sequences, labels, states, split);
   arguments.index(losses.strides[0]);
-  stream.launch(get_kernel(stream.device(), key, [&] { return build_forward(key, sequences); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, [&] { return build_forward(key, sequences); });
 }
 
 void ctc_loss_backward(Stream& stream, const CtcSequences& sequences, const TensorView& grad_input,
@@ -257,8 +256,7 @@ void ctc_loss_backward(Stream& stream, const CtcSequences& sequences, const Tens
   arguments.index(grad.strides[0]).index(losses.strides[0]);
   for (int i = 0; i < 3; ++i) arguments.index(grad_input.strides[i]);
   const auto build = [&] { return build_backward(key, sequences, zero_infinity); };
-  stream.launch(get_kernel(stream.device(), key, build), static_cast<uint64_t>(split.grid),
-                arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, build);
 }
 
 }  // namespace graft

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/work_split.h"
@@ -103,8 +102,7 @@ void launch(Stream& stream, const MarginKernel& kernel, Arguments& arguments,
   const WorkSplit split = split_work(samples, classes * 8);
   append_checker(arguments, stream);
   arguments.index(split.lines).index(split.per_item).index(classes);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 }  // namespace

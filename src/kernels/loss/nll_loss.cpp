@@ -207,8 +207,7 @@ void append_elements(Arguments& arguments, Stream& stream, const Shape& shape,
 }
 
 void launch(Stream& stream, const NllKernel& kernel, const Arguments& arguments, int64_t grid) {
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(grid), arguments.span());
+  launch_kernel(stream, kernel, grid, arguments);
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {

@@ -2,7 +2,7 @@
 // devices.
 #include "kernels/matmul/blocked_matmul.h"
 
-#include "codegen/cache/program_cache.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/matmul/kernel.h"
 #include "kernels/matmul/panels.h"
@@ -207,8 +207,7 @@ void blocked_matmul(Stream& stream, const TensorView& output, const PackedFactor
                           std::to_string(held.rows) + "_" + std::to_string(held.lanes) + "_" +
                           name_of(output.dtype);
   const auto make = [&] { return TileWriter(key, held, output.dtype, adds).write(); };
-  stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
-                arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, make);
 }
 
 }  // namespace graft

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "codegen/cache/program_cache.h"
 #include "codegen/ops/complex_value.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
@@ -163,9 +162,8 @@ void generated_complex_matmul(Stream& stream, const TensorView& output, const Co
   const bool scales = epilogue.alpha != 1.0 || (adds && epilogue.beta != 1.0);
   const std::string key = std::string("matmul_") + (adds ? "add_" : "") +
                           (scales ? "scaled_" : "") + name_of(output.dtype);
-  stream.launch(get_kernel(stream.device(), key,
-                           [&] { return ComplexMatmulWriter(key, part, adds, scales).write(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return ComplexMatmulWriter(key, part, adds, scales).write(); });
 }
 
 }  // namespace graft

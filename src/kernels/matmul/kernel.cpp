@@ -1,7 +1,6 @@
 // src/kernels/matmul/kernel.cpp: the generated matrix product, for devices without a library.
 #include "kernels/matmul/kernel.h"
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/matmul/blocked_matmul.h"
@@ -165,8 +164,7 @@ void generated_matmul(Stream& stream, const TensorView& output, const TensorView
   arguments.scalar(Scalar::of(epilogue.beta), sizeof(double));
   const std::string key = key_of(dtype, a.dtype, b.dtype, adds);
   const auto make = [&] { return MatmulWriter(key, dtype, a.dtype, b.dtype, adds).write(); };
-  stream.launch(get_kernel(stream.device(), key, make), static_cast<uint64_t>(split.grid),
-                arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, make);
 }
 
 }  // namespace graft

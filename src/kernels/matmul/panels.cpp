@@ -1,7 +1,6 @@
 // src/kernels/matmul/panels.cpp: matrices laid out for register-blocked products, in float32.
 #include "kernels/matmul/panels.h"
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "runtime/driver/dtype.h"
@@ -92,8 +91,7 @@ Panels::Panels(Stream& stream, const TensorView& matrix, int depth, int64_t widt
                       : matrix.strides[depth] == 1 ? Dense::kDepths
                                                    : Dense::kNone;
   const PanelsKernel kernel{matrix.dtype, dense, width};
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
   if (count == 1) batch_stride_ = 0;
 }
 

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/matmul/kernel.h"
@@ -108,8 +107,7 @@ void run(Stream& stream, const TensorView& output, const TensorView& a, const Te
   arguments.scalar(Scalar::of(epilogue.alpha), sizeof(double));
   arguments.scalar(Scalar::of(epilogue.beta), sizeof(double));
   const ThinKernel kernel{output.dtype, a.dtype, b.dtype, adds, m};
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 }  // namespace

@@ -4,20 +4,12 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/matmul/tile_shape.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/stream/stream.h"
 
 namespace graft {
 
 // Of a product of m x n sums.
 inline int64_t tiles_of(const TileShape& shape, int64_t m, int64_t n) {
   return ((m + shape.rows - 1) / shape.rows) * ((n + shape.columns - 1) / shape.columns);
-}
-
-// One group per tile.
-inline void launch_tiles(Stream& stream, graft_kernel kernel, const TileShape& shape, int64_t tiles,
-                         const Arguments& arguments) {
-  stream.launch(kernel, static_cast<uint64_t>(tiles), arguments.span(),
-                static_cast<uint32_t>(shape.group()));
 }
 
 // What a product's factors alpha and beta travel as: float64 only where the product needs it, since

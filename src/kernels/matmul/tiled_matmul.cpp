@@ -2,13 +2,11 @@
 // devices.
 #include "kernels/matmul/tiled_matmul.h"
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/matmul/kernel.h"
 #include "kernels/matmul/tile_launch.h"
 #include "kernels/matmul/tile_product.h"
 #include "kernels/matmul/tuned_tiles.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/driver/open_device.h"
 
 namespace graft {
 namespace {
@@ -130,8 +128,8 @@ void tiled_matmul(Stream& stream, const TensorView& output, const TensorView& a,
   append_scale(arguments, output.dtype, epilogue.alpha);
   append_scale(arguments, output.dtype, epilogue.beta);
   const auto make = [&] { return TiledWriter(kernel).write(); };
-  launch_tiles(stream, get_kernel(stream.device(), kernel.key(), make), shape,
-               batch * tiles_of(shape, m, n), arguments);
+  launch_kernel(stream, kernel.key(), batch * tiles_of(shape, m, n), arguments, make,
+                shape.group());
 }
 
 }  // namespace graft

@@ -1,7 +1,7 @@
 // src/kernels/move/masked.cpp: moving elements that a mask or counts choose.
 #include "kernels/move/masked.h"
 
-#include "codegen/cache/program_cache.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/condition.h"
 #include "kernels/launch/strided_loop.h"
@@ -80,8 +80,8 @@ void masked_scatter(Stream& stream, const TensorView& to, const TensorView& mask
   append_checker(arguments, stream);
   arguments.index(source.count());
   const WorkSplit split = append_loops(arguments, Axes::of({&to, &mask, &ordinals}));
-  stream.launch(get_kernel(stream.device(), key, [&] { return build_scatter(key, data, width); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return build_scatter(key, data, width); });
 }
 
 bool overlaps_itself(const TensorView& view) {
@@ -111,8 +111,7 @@ void masked_fill(Stream& stream, const TensorView& to, const TensorView& mask,
   Arguments arguments;
   arguments.update(to).read(mask).read(single);
   const WorkSplit split = append_loops(arguments, Axes::of({&to, &mask}));
-  stream.launch(get_kernel(stream.device(), key, [&] { return build_fill(key, data, width); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, [&] { return build_fill(key, data, width); });
 }
 
 void repeat_positions(Stream& stream, const TensorView& output, const TensorView& repeats,
@@ -126,8 +125,8 @@ void repeat_positions(Stream& stream, const TensorView& output, const TensorView
   append_condition(arguments, stream, "allocated size does not match required size");
   append_condition(arguments, stream, "repeats can not be negative");
   arguments.index(split.lines).index(split.per_item).index(output.count());
-  stream.launch(get_kernel(stream.device(), key, [&] { return build_repeat(key, output.dtype); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return build_repeat(key, output.dtype); });
 }
 
 }  // namespace graft

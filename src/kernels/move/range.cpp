@@ -46,9 +46,8 @@ void run(Stream& stream, const TensorView& output, std::initializer_list<Scalar>
   Arguments arguments;
   arguments.write(to.view()).index(split.lines).index(split.per_item);
   for (const Scalar& scalar : scalars) arguments.scalar(scalar, sizeof(uint64_t));
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return build(key, output.dtype, two_ended); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return build(key, output.dtype, two_ended); });
   to.finish();
 }
 

@@ -140,15 +140,11 @@ bool transpose(Stream& stream, const TensorView& to, const TensorView& from, con
   }
   const int64_t grid = row_blocks * outer[0].size * outer[1].size;
   if (group == 0) {
-    stream.launch(
-        get_kernel(stream.device(), key_of(dtype), [&] { return transpose_kernel(dtype); }),
-        static_cast<uint64_t>(grid), arguments.span());
+    launch_kernel(stream, key_of(dtype), grid, arguments, [&] { return transpose_kernel(dtype); });
   } else {
     const int64_t column_blocks = (columns.size + kTurnSide - 1) / kTurnSide;
-    stream.launch(get_kernel(stream.device(), turn_key(dtype, group),
-                             [&] { return turn_kernel(dtype, group); }),
-                  static_cast<uint64_t>(grid * column_blocks), arguments.span(),
-                  static_cast<uint32_t>(group));
+    const auto make = [&] { return turn_kernel(dtype, group); };
+    launch_kernel(stream, turn_key(dtype, group), grid * column_blocks, arguments, make, group);
   }
   return true;
 }

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "codegen/ir/ir.h"
-#include "runtime/driver/open_device.h"
 
 namespace graft {
 

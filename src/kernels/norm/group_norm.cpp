@@ -218,8 +218,7 @@ void launch(Stream& stream, const GroupKernel& kernel, ir::Kernel (*build)(const
   const WorkSplit split = split_work(lines, work);
   arguments.index(split.lines).index(split.per_item).index(shape.channels).index(shape.length);
   arguments.index(shape.groups).index(shape.channels / shape.groups);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return build(kernel); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel.key(), split.grid, arguments, [&] { return build(kernel); });
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {

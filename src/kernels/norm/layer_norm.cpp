@@ -20,11 +20,9 @@ constexpr int64_t kRowsPerChunk = 64;
 // grid: work-items, or groups where these take rows.
 void launch(Stream& stream, const LayerNormKernel& kernel, const Arguments& arguments,
             int64_t grid) {
-  const graft_kernel made =
-      get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); });
   const bool rows =
       kernel.deal != WorkMapping::kSpans && kernel.step != LayerNormKernel::kParameters;
-  stream.launch(made, static_cast<uint64_t>(grid), arguments.span(), rows ? kLanes : 1);
+  launch_kernel(stream, kernel, grid, arguments, rows ? kLanes : 1);
 }
 
 WorkSplit split_rows(const LayerNormKernel& kernel, int64_t rows, int64_t elements) {

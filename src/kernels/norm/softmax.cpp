@@ -38,13 +38,8 @@ void run(Stream& stream, const TensorView& output, const TensorView& input, cons
   if (saved != nullptr) arguments.read(result.view());
   arguments.index(split.lines).index(split.per_item).index(n);
   if (kernel.columns) arguments.index(inner);
-  const graft_kernel made =
-      get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); });
-  if (!kernel.columns && deal != WorkMapping::kSpans) {
-    stream.launch(made, static_cast<uint64_t>(outer), arguments.span(), kLanes);
-  } else {
-    stream.launch(made, static_cast<uint64_t>(split.grid), arguments.span());
-  }
+  const bool lanes = !kernel.columns && deal != WorkMapping::kSpans;
+  launch_kernel(stream, kernel, lanes ? outer : split.grid, arguments, lanes ? kLanes : 1);
   to.finish();
 }
 

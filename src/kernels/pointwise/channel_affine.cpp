@@ -89,8 +89,7 @@ void channel_affine(Stream& stream, const ImageLayout& layout, const TensorView&
   arguments.read(d);
   if (center != nullptr) arguments.read(*center);
   arguments.index(split.lines).index(split.per_item).index(length).index(layout.channels);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 }  // namespace graft

@@ -250,8 +250,7 @@ void pointwise_list(Stream& stream, const Op& op, graft_dtype compute,
         const ListKernel kernel =
             kernel_of(op, working, outputs, operands, static_cast<size_t>(group.members()[0]),
                       group.slots(), lanes);
-        stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                      static_cast<uint64_t>(items), arguments.span());
+        launch_kernel(stream, kernel, items, arguments);
       },
       slots_of(stream.device(), operands));
 }

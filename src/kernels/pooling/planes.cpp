@@ -89,8 +89,7 @@ void PlanePool::launch(Stream& stream, PlanePoolKernel kernel, const TensorView&
     index32(pair[1]);
   }
   index32(count_padding_ ? 1 : 0);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(rows.grid), arguments.span());
+  launch_kernel(stream, kernel, rows.grid, arguments);
 }
 
 bool PlanePool::max(Stream& stream, const TensorView& output, const TensorView& indices,
@@ -183,8 +182,7 @@ bool PlanePool::max_backward(Stream& stream, const TensorView& grad_input,
   arguments.update(target).read(from.view()).read(at.view());
   append_checker(arguments, stream);
   arguments.index(split.lines).index(split.per_item).index(large).index(small);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
   if (!direct) copy(stream, grad_input, target);
   return true;
 }

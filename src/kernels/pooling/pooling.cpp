@@ -55,8 +55,7 @@ void launch(Stream& stream, const PoolKernel& kernel, Arguments& arguments, cons
   for (int d = 0; d < 4; ++d) arguments.index(large.strides[d]);
   for (int d = 0; d < 4; ++d) arguments.index(small.strides[d]);
   arguments.index(divisor).index(count_padding ? 1 : 0);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }

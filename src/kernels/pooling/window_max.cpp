@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "codegen/cache/program_cache.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/strided_loop.h"
 #include "kernels/pooling/kernel.h"
@@ -165,9 +165,8 @@ void window_max(Stream& stream, const TensorView& output, const TensorView& indi
     return std::max<int64_t>(at, 0) % samples->sizes[2] * samples->strides[2];
   });
   const WorkSplit split = append_loops(arguments, axes_of(output, indices, input, samples));
-  stream.launch(get_kernel(stream.device(), key,
-                           [&] { return WindowWriter(key, input.dtype, windows.kind).write(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return WindowWriter(key, input.dtype, windows.kind).write(); });
 }
 
 }  // namespace graft

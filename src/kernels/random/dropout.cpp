@@ -120,9 +120,8 @@ void dropout(Stream& stream, const TensorView& output, const TensorView& mask,
   const auto threshold = static_cast<uint32_t>(dropout_threshold(p));
   arguments.scalar(Scalar::of(static_cast<int32_t>(threshold)), sizeof(threshold));
   arguments.scalar(Scalar::of(scale), sizeof(scale));
-  stream.launch(get_kernel(stream.device(), key,
-                           [&] { return build_forward(key, output.dtype, mask.dtype); }),
-                static_cast<uint64_t>(grid), arguments.span());
+  launch_kernel(stream, key, grid, arguments,
+                [&] { return build_forward(key, output.dtype, mask.dtype); });
   to.finish();
   kept.finish();
 }
@@ -139,9 +138,8 @@ void dropout_backward(Stream& stream, const TensorView& grad_input, const Tensor
   Arguments arguments;
   arguments.write(to.view()).read(from.view()).read(kept.view());
   arguments.index(split.lines).index(split.per_item).scalar(Scalar::of(scale), sizeof(scale));
-  stream.launch(get_kernel(stream.device(), key,
-                           [&] { return build_backward(key, grad_input.dtype, mask.dtype); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return build_backward(key, grad_input.dtype, mask.dtype); });
   to.finish();
 }
 
@@ -158,8 +156,7 @@ void random_permutation(Stream& stream, const TensorView& output, Philox philox)
   append_philox(arguments, philox, count, 2);
   const bool narrow = count <= int64_t{1} << 32;
   const std::string key = narrow ? "random_permutation" : "random_permutation_wide";
-  stream.launch(get_kernel(stream.device(), key, [&] { return build_permutation(key, narrow); }), 1,
-                arguments.span());
+  launch_kernel(stream, key, 1, arguments, [&] { return build_permutation(key, narrow); });
   if (!direct) copy(stream, output, wide);
 }
 

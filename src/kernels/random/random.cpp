@@ -225,8 +225,7 @@ void draw(Stream& stream, const RandomKernel& kernel, const TensorView& output,
   if (probabilities != nullptr) arguments.read(each.view());
   const int64_t grid = append_philox(arguments, philox, count, kernel.per_block());
   append(arguments);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(grid), arguments.span());
+  launch_kernel(stream, kernel, grid, arguments);
   to.finish();
 }
 

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <string>
 
-#include "codegen/cache/program_cache.h"
+#include "kernels/launch/arguments.h"
 #include "kernels/move/staging.h"
 #include "kernels/random/philox.h"
 #include "runtime/driver/dtype.h"
@@ -219,8 +219,7 @@ void draw(Stream& stream, Sampler sampler, const TensorView& output, Philox phil
   Arguments arguments;
   arguments.write(to.view()).read(one.view()).read(two.view());
   const int64_t grid = append_philox(arguments, philox, count, 1);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(grid), arguments.span());
+  launch_kernel(stream, kernel, grid, arguments);
   to.finish();
 }
 

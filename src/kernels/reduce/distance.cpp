@@ -4,7 +4,6 @@
 #include <cmath>
 #include <string>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "runtime/driver/dtype.h"
@@ -143,8 +142,7 @@ void launch(Stream& stream, const DistanceKernel& kernel, Arguments& arguments,
             const WorkSplit& split, int64_t n, int64_t k, int64_t m, double p) {
   arguments.index(split.lines).index(split.per_item).index(n).index(k).index(m);
   arguments.scalar(Scalar::of(p), sizeof(p));
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 }  // namespace

@@ -132,8 +132,7 @@ struct ListReductionCall {
   void launch(Stage stage, int64_t items, const Arguments& arguments) {
     kernel.stage = stage;
     const ListReductionKernel& made = kernel;
-    stream.launch(get_kernel(stream.device(), made.key(), [&] { return made.build(); }),
-                  static_cast<uint64_t>(items), arguments.span());
+    launch_kernel(stream, made, items, arguments);
   }
   void write_outputs(Arguments& arguments, const TensorGroup& group) const {
     for (int member : group.members()) arguments.write(outputs[static_cast<size_t>(member)]);

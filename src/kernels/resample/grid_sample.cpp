@@ -6,7 +6,6 @@
 #include <functional>
 #include <optional>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/launch/workspace.h"
@@ -208,8 +207,7 @@ class Sampler {
     const WorkSplit split = split_work(image.sizes[0] * blocks_, 32 * GridTaps::kBlock);
     arguments.index(split.lines).index(split.per_item).index(points_).index(blocks_);
     for (int a = 0; a < taps_.axes; ++a) arguments.index(image.sizes[image.rank - 1 - a]);
-    stream_.launch(get_kernel(stream.device(), taps_.key(), [&] { return taps_.build(); }),
-                   static_cast<uint64_t>(split.grid), arguments.span());
+    launch_kernel(stream_, taps_, split.grid, arguments);
   }
 
   // arguments hold what comes before the tables; image says sizes and strides.
@@ -223,9 +221,8 @@ class Sampler {
     arguments.index(split.lines).index(split.per_item).index(points_).index(blocks_);
     arguments.index(channels).index(image.strides[0]).index(image.strides[1]);
     for (int a = 0; a < taps_.axes; ++a) arguments.index(image.strides[image.rank - 1 - a]);
-    stream_.launch(
-        get_kernel(stream_.device(), kernel.key(), [&] { return SampleWriter(kernel).write(); }),
-        static_cast<uint64_t>(split.grid), arguments.span());
+    launch_kernel(stream_, kernel.key(), split.grid, arguments,
+                  [&] { return SampleWriter(kernel).write(); });
   }
   graft_dtype wide() const { return taps_.wide(); }
 

@@ -123,8 +123,7 @@ void pass(Stream& stream, const Dense& to, const Dense& from, size_t at, const L
   for (size_t part = 0; part < parts; ++part) upload.read(arguments, part);
   arguments.index(split.lines).index(split.per_item).index(map.to).index(map.from).index(inner);
   arguments.index(blocks).index(bits);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 // The dimensions with long strides first.

@@ -3,7 +3,6 @@
 
 #include <limits>
 
-#include "codegen/cache/program_cache.h"
 #include "codegen/ops/complex_functions.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
@@ -68,9 +67,8 @@ void complex_scan(Stream& stream, ComplexScan scan, const TensorView& output,
   const std::string key =
       std::string(scan == ComplexScan::kProduct ? "scan_product_" : "running_log_sum_exp_") +
       name_of(input.dtype);
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return build(key, scan, part_of(input.dtype)); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return build(key, scan, part_of(input.dtype)); });
   to.finish();
 }
 

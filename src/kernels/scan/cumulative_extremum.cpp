@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/move/staging.h"
@@ -125,8 +124,7 @@ void run(Stream& stream, const Running& running, const std::vector<TensorView>& 
   arguments.read(from.view());
   for (const StagedOutput& output : to) arguments.write(output.view());
   arguments.index(split.lines).index(split.per_item).index(n).index(inner);
-  stream.launch(get_kernel(stream.device(), running.key, [&] { return build(running); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, running.key, split.grid, arguments, [&] { return build(running); });
   for (StagedOutput& output : to) output.finish();
 }
 

@@ -162,8 +162,7 @@ void scan(Stream& stream, bool product, const TensorView& output, const TensorVi
   Arguments arguments;
   arguments.write(to.view()).read(from.view());
   arguments.index(split.lines).index(split.per_item).index(n).index(inner).index(outer);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
   to.finish();
 }
 

@@ -130,8 +130,7 @@ ir::Kernel build_runs(const std::string& name, graft_dtype dtype) {
 template <class Make>
 void launch(Stream& stream, const std::string& key, int64_t grid, const Arguments& arguments,
             Make make) {
-  stream.launch(get_kernel(stream.device(), key, [&] { return make(key); }),
-                static_cast<uint64_t>(grid), arguments.span());
+  launch_kernel(stream, key, grid, arguments, [&] { return make(key); });
 }
 
 const PackEntry kPackedCompaction([](const PackEntry::Sink& add) {

@@ -5,7 +5,6 @@
 // digit moves nothing: state[p], which half the entries lie in before pass p, then stays.
 #include <algorithm>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/sort/key.h"
@@ -181,8 +180,7 @@ class LongSort {
   template <class Make>
   void launch(const std::string& what, int64_t grid, const Arguments& arguments, Make make) {
     const std::string key = what + "_" + name_of(dtype_) + (wide_ ? "_wide" : "");
-    stream_.launch(get_kernel(stream_.device(), key, [&] { return make(key); }),
-                   static_cast<uint64_t>(grid), arguments.span());
+    launch_kernel(stream_, key, grid, arguments, [&] { return make(key); });
   }
 
   Stream& stream_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/sort/key.h"
@@ -57,8 +56,7 @@ void is_among(Stream& stream, const TensorView& output, const TensorView& elemen
   arguments.write(output).read(elements).read(tests);
   arguments.index(split.lines).index(split.per_item).index(n).index(count).index(invert ? 1 : 0);
   const std::string key = std::string("is_among_") + name_of(elements.dtype);
-  stream.launch(get_kernel(stream.device(), key, [&] { return build(key, elements.dtype); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, [&] { return build(key, elements.dtype); });
 }
 
 }  // namespace graft

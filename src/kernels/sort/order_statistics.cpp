@@ -1,7 +1,6 @@
 // src/kernels/sort/order_statistics.cpp: one element of each line by its place in the sorted line.
 #include <string>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/launch/workspace.h"
@@ -94,8 +93,7 @@ void pick_from_sorted(Stream& stream, Pick which, const TensorView& values,
   arguments.write(values).write(indices).read(all).read(all_places);
   arguments.index(split.lines).index(split.per_item).index(length).index(n);
   const std::string key = std::string("pick_") + text_of(which) + "_" + name_of(lines.dtype);
-  stream.launch(get_kernel(stream.device(), key, [&] { return build(key, which, lines.dtype); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments, [&] { return build(key, which, lines.dtype); });
 }
 
 }  // namespace

@@ -178,9 +178,8 @@ void sort_rows_by_rank(Stream& stream, const SortRows& rows) {
   arguments.write(rows.values).write(rows.indices).read(rows.input);
   arguments.index(split.lines).index(split.per_item).index(rows.n);
   const std::string key = key_of("sort_ranked", dtype, rows.descending);
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return build_ranked(key, dtype, rows.descending); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return build_ranked(key, dtype, rows.descending); });
 }
 
 void sort_rows_by_digits(Stream& stream, const SortRows& rows) {
@@ -196,9 +195,8 @@ void sort_rows_by_digits(Stream& stream, const SortRows& rows) {
   arguments.address(scratch.address(), bytes, GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE);
   arguments.index(split.lines).index(split.per_item).index(rows.n);
   const std::string key = key_of("sort_digits", dtype, rows.descending);
-  stream.launch(
-      get_kernel(stream.device(), key, [&] { return build_digits(key, dtype, rows.descending); }),
-      static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return build_digits(key, dtype, rows.descending); });
 }
 
 }  // namespace graft

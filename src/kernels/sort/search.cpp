@@ -4,7 +4,6 @@
 #include <bit>
 #include <string>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/sort/key.h"
@@ -85,8 +84,7 @@ void search_sorted(Stream& stream, const TensorView& output, const TensorView& s
   if (sorter != nullptr) arguments.read(*sorter);
   arguments.index(split.lines).index(split.per_item).index(n).index(m);
   arguments.index(one_row ? 0 : n).index(steps);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 }  // namespace graft

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <string>
 
-#include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/sort/key.h"
@@ -202,8 +201,7 @@ class LongSelect {
   template <class Make>
   void launch(const std::string& what, int64_t grid, const Arguments& arguments, Make make) {
     const std::string key = what + "_" + name_of(dtype_);
-    stream_.launch(get_kernel(stream_.device(), key, [&] { return make(key); }),
-                   static_cast<uint64_t>(grid), arguments.span());
+    launch_kernel(stream_, key, grid, arguments, [&] { return make(key); });
   }
 
   Stream& stream_;

@@ -125,8 +125,8 @@ void filter(Stream& stream, const TensorView& values, const TensorView& indices,
   arguments.write(values).write(indices).read(input);
   arguments.index(split.lines).index(split.per_item).index(n).index(k);
   const std::string key = key_of(input.dtype, largest);
-  stream.launch(get_kernel(stream.device(), key, [&] { return build(key, input.dtype, largest); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return build(key, input.dtype, largest); });
 }
 
 // Sorts whole lines and copies their beginnings.

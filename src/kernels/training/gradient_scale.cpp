@@ -83,8 +83,7 @@ void unscale_gradients(Stream& stream, std::span<const TensorView> gradients,
         const int64_t items = group.append(arguments);
         const graft_dtype dtype = gradients[static_cast<size_t>(group.members()[0])].dtype;
         const std::string key = unscale_key(dtype);
-        stream.launch(get_kernel(stream.device(), key, [&] { return unscale_kernel(key, dtype); }),
-                      static_cast<uint64_t>(items), arguments.span());
+        launch_kernel(stream, key, items, arguments, [&] { return unscale_kernel(key, dtype); });
       });
 }
 
@@ -95,8 +94,7 @@ void update_scale(Stream& stream, const TensorView& scale, const TensorView& tra
   arguments.update(scale).update(tracker).read(found_inf);
   arguments.scalar(Scalar::of(growth), 8).scalar(Scalar::of(backoff), 8).index(growth_interval);
   const std::string key = "update_scale";
-  stream.launch(get_kernel(stream.device(), key, [&] { return update_kernel(key); }), 1,
-                arguments.span());
+  launch_kernel(stream, key, 1, arguments, [&] { return update_kernel(key); });
 }
 
 }  // namespace graft

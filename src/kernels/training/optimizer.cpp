@@ -49,8 +49,7 @@ void launch(Stream& stream, std::span<const OptimizerTensors> parameters,
     arguments.scalar(Scalar::of(number), sizeof(number));
   }
   const int64_t items = group.append(arguments, kernel.lanes);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(items), arguments.span());
+  launch_kernel(stream, kernel, items, arguments);
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {

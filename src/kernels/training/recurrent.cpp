@@ -31,8 +31,7 @@ void launch(Stream& stream, RecurrentKernel kernel, const TensorView& state, Lis
   const WorkSplit split = split_work(state.sizes[0], 16 * state.sizes[1]);
   if (split.grid == 0 || state.sizes[1] == 0) return;
   arguments.index(split.lines).index(split.per_item).index(state.sizes[1]);
-  stream.launch(get_kernel(stream.device(), kernel.key(), [&] { return kernel.build(); }),
-                static_cast<uint64_t>(split.grid), arguments.span());
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
