@@ -17,11 +17,11 @@ namespace graft::compiler {
 // memory of its own.
 class GRAFT_EXPORT Executor {
  public:
-  // graph: verified, after the passes. Compiles its kernels. Products and plain convolutions of floats run
-  // without the host, through the driver's library where it takes them. Groups that no kernel or
-  // call computes, or whose kernel the device lacks, are taken apart. Throws Error: UNSUPPORTED,
-  // naming node and source line, for views whose place is not known, symbols that nodes make and
-  // complex constants; what get_kernel throws.
+  // graph: verified, after the passes. Compiles its kernels. Products and plain convolutions of
+  // floats run without the host, through the driver's library where it takes them. Groups that no
+  // kernel or call computes, or whose kernel the device lacks, are taken apart. Throws Error:
+  // UNSUPPORTED, naming node and source line, for views whose place is not known, symbols that
+  // nodes make and complex constants; what get_kernel throws.
   Executor(const Graph& graph, ExecutionHost& host, Stream& stream);
   ~Executor();
   Executor(const Executor&) = delete;
