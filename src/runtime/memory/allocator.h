@@ -16,10 +16,9 @@ class Stream;
 // A piece of device memory. Made and owned by the allocator; the holder gives it back by free.
 struct Block {
   graft_address address = 0;
-  uint64_t bytes = 0;     // as asked for
-  uint64_t capacity = 0;  // usable, at least bytes
-  Stream* stream =
-      nullptr;  // whose order decides when it may be reused; stream->allocator() made it
+  uint64_t bytes = 0;        // as asked for
+  uint64_t capacity = 0;     // usable, at least bytes
+  Stream* stream = nullptr;  // whose order decides when it may be reused, and whose allocator it is
 };
 
 // Device memory in stream order: a block may be used by commands of its stream from the call on,
