@@ -24,7 +24,7 @@ set(core_batches
   "kernels fft/kernel reduce/histogram reduce/moments loss/multilabel_margin training/optimizer_kernel matmul/panels convolution/patch_matmul convolution/blocked_convolution"
   "kernels training/gradient_scale linalg/householder sort/membership convolution/patch_pack convolution/patch_geometry resample/patches random/philox launch/plan_cache"
   "kernels norm/group_norm linalg/lu sort/order_statistics pointwise/pointwise pointwise/kernel launch/loop_nest pointwise/pack pooling/kernel"
-  "kernels index/index convolution/grouped_convolution training/recurrent_kernel reduce/geometry resample/kernel scan/cumulative_extremum random/sampling sort/select_rows"
+  "kernels index/index convolution/grouped_convolution training/recurrent_kernel reduce/geometry resample/kernel scan/cumulative_extremum random/sampling sort/radix_select"
   "kernels norm/layer_norm matmul/kernel pooling/plane_kernel sort/search linalg/singular_values sort/sort sort/key"
   "kernels loss/nll_loss reduce/programs sort/long move/staging launch/strided_loop resample/linear_map tensor/view matmul/thin_matmul"
   "kernels training/optimizer scan/scan matmul/tile_product matmul/tile_shape matmul/vendor_tiles tuning/tile_tuning attention/tiled_attention attention/tiled_attention_gradients convolution/tiled_convolution"

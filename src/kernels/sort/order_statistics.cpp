@@ -6,8 +6,8 @@
 #include "kernels/launch/workspace.h"
 #include "kernels/move/staging.h"
 #include "kernels/sort/key.h"
+#include "kernels/sort/radix_select.h"
 #include "kernels/sort/rows.h"
-#include "kernels/sort/select_rows.h"
 #include "kernels/sort/sort.h"
 #include "kernels/tensor/line_view.h"
 

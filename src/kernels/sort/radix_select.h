@@ -1,4 +1,4 @@
-// src/kernels/sort/select_rows.h: picks from long rows without sorting them.
+// src/kernels/sort/radix_select.h: picks from long rows without sorting them.
 #pragma once
 
 #include "kernels/sort/sort.h"

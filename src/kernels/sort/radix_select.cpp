@@ -1,9 +1,9 @@
-// src/kernels/sort/select_rows.cpp: picks from long rows without sorting them.
+// src/kernels/sort/radix_select.cpp: picks from long rows without sorting them.
 //
 // The key of the wanted element is found 8 bits at a time, from the top: each pass counts the next
 // digit of the keys that begin as the wanted one does. state: how many of the keys that still match
 // come before the wanted one, and the bits found so far.
-#include "kernels/sort/select_rows.h"
+#include "kernels/sort/radix_select.h"
 
 #include <algorithm>
 #include <string>
