@@ -7,6 +7,8 @@
 
 namespace graft {
 
+class OpenDevice;
+
 // Side of the square that a group turns in local memory, whose lines are read and written by
 // neighbouring work-items. Lines in local memory are one element longer, so that a column, too,
 // falls into different banks (Ruetsch and Micikevicius: "Optimizing Matrix Transpose in CUDA",

@@ -2,7 +2,6 @@
 #include "runtime/driver/open_device.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "runtime/driver/device_name.h"
 #include "runtime/driver/device_properties.h"
@@ -13,8 +12,17 @@ namespace graft {
 namespace {
 
 const char* sensor_name(graft_sensor which) {
-  static constexpr const char* names[] = {"temperature", "power", "clock", "utilization"};
-  return which < std::size(names) ? names[which] : "kind";
+  switch (which) {
+    case GRAFT_SENSOR_TEMPERATURE:
+      return "temperature";
+    case GRAFT_SENSOR_POWER:
+      return "power";
+    case GRAFT_SENSOR_CLOCK:
+      return "clock";
+    case GRAFT_SENSOR_UTILIZATION:
+      return "utilization";
+  }
+  return "kind";
 }
 
 }  // namespace

@@ -6,10 +6,23 @@
 namespace graft {
 
 const char* action_name(MemoryAction action) noexcept {
-  static constexpr const char* names[] = {"alloc",         "free_requested", "free_completed",
-                                          "segment_alloc", "segment_free",   "oom",
-                                          "snapshot"};
-  return names[static_cast<size_t>(action)];
+  switch (action) {
+    case MemoryAction::kAllocate:
+      return "alloc";
+    case MemoryAction::kFreeRequested:
+      return "free_requested";
+    case MemoryAction::kFreeCompleted:
+      return "free_completed";
+    case MemoryAction::kSegmentAllocate:
+      return "segment_alloc";
+    case MemoryAction::kSegmentFree:
+      return "segment_free";
+    case MemoryAction::kOutOfMemory:
+      return "oom";
+    case MemoryAction::kSnapshot:
+      return "snapshot";
+  }
+  return "unknown";
 }
 
 void MemoryHistory::record(size_t entries, MemoryContextSource source) {
