@@ -48,8 +48,10 @@ std::shared_ptr<const CachedPlan> plan_of(OpenDevice& device, const Descriptor& 
         Driver::call(library.table->*slot, device.handle(), &call, &needs, &made);
     if (status == GRAFT_UNSUPPORTED) return cached;
     device.driver().check(status, what);
-    *cached = {made, needs.workspace_bytes, library.table->plan_execute,
-               library.table->plan_destroy};
+    cached->plan = made;
+    cached->workspace_bytes = needs.workspace_bytes;
+    cached->execute = library.table->plan_execute;
+    cached->destroy = library.table->plan_destroy;
     return cached;
   });
   return plan->plan == nullptr ? nullptr : plan;

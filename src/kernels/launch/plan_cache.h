@@ -15,6 +15,10 @@ namespace graft {
 
 // A plan and what it needs. Destroyed through its driver when the last user lets go.
 struct CachedPlan {
+  CachedPlan() = default;
+  CachedPlan(const CachedPlan&) = delete;
+  CachedPlan& operator=(const CachedPlan&) = delete;
+
   graft_plan plan = nullptr;  // null: the library does not support the descriptor
   uint64_t workspace_bytes = 0;
   graft_status (*execute)(graft_stream, graft_plan, const graft_execution*) = nullptr;
