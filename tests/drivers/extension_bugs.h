@@ -108,7 +108,7 @@ graft_status end_with_results(graft_plan plan) {
   return base_blas.plan_destroy(plan);
 }
 
-graft_status lost_plan(const char* name, uint32_t version, const void** out_table) {
+graft_status blas_lost_plan(const char* name, uint32_t version, const void** out_table) {
   return changed(
       &base_blas, "graft.blas", {name, version, out_table}, +[](graft_blas_table& mine) {
         mine.plan_execute = execute_noted;

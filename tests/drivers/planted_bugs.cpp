@@ -34,7 +34,7 @@ namespace {
   BUG(throwing, host_callback, "stream: host_callback runs once, in order")                        \
   BUG(greatest_sum, extension, "graft.collectives: reductions of two ranks")                       \
   BUG(blas_ceiling, extension, "graft.blas: each epilogue is as PyTorch computes it")              \
-  BUG(lost_plan, extension, "graft.blas: a plan ends and its executions go on")                    \
+  BUG(blas_lost_plan, extension, "graft.blas: a plan ends and its executions go on")               \
   BUG(first_bases, extension,                                                                      \
       "graft.graphs: commands run in order, at the addresses of each launch")                      \
   BUG(short_graphs, extension, "graft.graphs: the table has every required slot")                  \
