@@ -47,11 +47,12 @@ class ExecutionHost {
 
   // The numbers of a random node, in the order of the calls: seed and first block, of the generator
   // that the node names or the device's default one, which then stands count blocks further. For
-  // nodes that Graft's kernels compute.
+  // nodes whose kernel the executor calls itself.
   virtual Philox draw(const Node& node, uint64_t count) = 0;
 
-  // Queues a node for which Graft has no kernel: reads the operands, writes every element of the
-  // results. Random nodes take their own numbers of the generator, in the order of the calls.
+  // Queues a node whose kernel the executor does not call itself: reads the operands, writes every
+  // element of the results. Random nodes take their own numbers of the generator, in the order of
+  // the calls.
   virtual void run(const ExternalCall& call, Stream& stream) = 0;
 
   // The device has no kernel for a group, whose nodes run one by one. why: lacks_kernel() holds.
