@@ -120,6 +120,16 @@ std::string key_of(graft_dtype output, graft_dtype left, graft_dtype right, bool
   return key;
 }
 
+// What eager takes for tiny products beside a library, too.
+const PackEntry kPackedProducts([](const PackEntry::Sink& add) {
+  for (const bool adds : {false, true}) {
+    const std::string key = key_of(GRAFT_FLOAT32, GRAFT_FLOAT32, GRAFT_FLOAT32, adds);
+    add(key, [=] {
+      return MatmulWriter(key, GRAFT_FLOAT32, GRAFT_FLOAT32, GRAFT_FLOAT32, adds).write();
+    });
+  }
+});
+
 }  // namespace
 
 void append_matrix_strides(Arguments& arguments, const TensorView& view) {

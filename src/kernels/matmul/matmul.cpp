@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "kernels/launch/lanes.h"
 #include "kernels/launch/library.h"
 #include "kernels/matmul/kernel.h"
 #include "kernels/move/copy.h"
@@ -48,6 +49,30 @@ bool for_library(const TensorView& output, const TensorView& a, const TensorView
 
 bool lie_apart(const TensorView& a, const TensorView& b) {
   return a.address + extent_bytes(a) <= b.address || b.address + extent_bytes(b) <= a.address;
+}
+
+// Whether making a library's call costs more than the product: up to 16 x 16 x 16, of rows that lie
+// as the generated kernel reads them, on a processor.
+bool is_tiny(const OpenDevice& device, const TensorView& output, const TensorView& a,
+             const TensorView& b) {
+  constexpr int64_t kTiny = 16;
+  const auto tiny = [](const TensorView& matrix) {
+    return matrix.sizes[0] <= kTiny && matrix.sizes[1] <= kTiny;
+  };
+  return output.rank == 2 && output.dtype == GRAFT_FLOAT32 && tiny(a) && tiny(b) &&
+         (b.strides[1] == 1 || b.sizes[1] == 1) && !is_gpu_like(device);
+}
+
+// False when the device lacks the kernel.
+bool kernel_matmul(Stream& stream, const TensorView& output, const TensorView& a,
+                   const TensorView& b, const MatmulEpilogue& epilogue) {
+  try {
+    generated_matmul(stream, output, a, b, epilogue);
+    return true;
+  } catch (const Error& error) {
+    if (!error.lacks_kernel()) throw;
+    return false;
+  }
 }
 
 // False when the driver has no library that takes the case.
@@ -138,6 +163,8 @@ void matmul(Stream& stream, const TensorView& output, const TensorView& a, const
   MatmulEpilogue epilogue = given;
   if (epilogue.addend == nullptr) epilogue.beta = 0.0;
   if (for_library(output, a, b, epilogue)) {
+    const bool tiny = is_tiny(stream.device(), output, a, b);
+    if (tiny && kernel_matmul(stream, output, a, b, epilogue)) return;
     StagedInput left(stream, a, !plain_matrix(a));
     StagedInput right(stream, b, !plain_matrix(b));
     StagedOutput result(stream, output, !plain_result(output));

@@ -2,11 +2,15 @@
 // loops.
 #include "kernels/matmul/matmul.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "kernels/launch/lanes.h"
+#include "kernels/launch/library.h"
 #include "kernels/matmul/kernel.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
+#include "runtime/stream/command_trace.h"
 #include "tests/kernels/tensor/device_tensor.h"
 
 namespace {
@@ -174,6 +178,27 @@ TEST(MatmulArguments, AreChecked) {
   EXPECT_THROW(matmul(stream(), c, a, b), Error);
   DeviceTensor d({3, 3}, GRAFT_FLOAT64);
   EXPECT_THROW(matmul(stream(), c, a, d), Error);
+}
+
+// Whether a product of n x n matrices runs as the generated kernel of rows.
+bool runs_as_rows(int64_t n) {
+  DeviceTensor a({n, n}, GRAFT_FLOAT32), b({n, n}, GRAFT_FLOAT32), c({n, n}, GRAFT_FLOAT32);
+  a.set(numbers(n * n, 1, -3, 3, GRAFT_FLOAT32));
+  b.set(numbers(n * n, 2, -3, 3, GRAFT_FLOAT32));
+  trace_commands();
+  matmul(stream(), c, a, b);
+  const std::vector<TracedCommand> found = take_traced_commands();
+  return std::ranges::any_of(found,
+                             [](const TracedCommand& one) { return one.name == "matmul_float32"; });
+}
+
+TEST(MatmulLibrary, TinyProductsSkipIt) {
+  const bool processor = !is_gpu_like(device());
+  EXPECT_EQ(runs_as_rows(2), processor);
+  EXPECT_EQ(runs_as_rows(16), processor);
+  if (has_blas(device())) {
+    EXPECT_FALSE(runs_as_rows(17));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(LibraryOrKernel, Matmul, ::testing::Values(&matmul, &generated_matmul));
