@@ -30,13 +30,13 @@ void KeptMemory::release_done(const PendingOps& ops, std::mutex& lock) noexcept 
   any_.store(!entries_.empty(), std::memory_order_relaxed);
 }
 
-LandingMemory::LandingMemory(uint64_t bytes) : small_(bytes <= kSmall) {
-  if (small_) bytes_.swap(small);
+LandingMemory::LandingMemory(uint64_t bytes) : home_(bytes <= kSmall ? &small : nullptr) {
+  if (home_ != nullptr) bytes_.swap(*home_);
   if (bytes_ == nullptr) bytes_.reset(new std::byte[std::max(bytes, kSmall)]);
 }
 
 LandingMemory::~LandingMemory() {
-  if (small_ && bytes_ != nullptr) bytes_.swap(small);
+  if (home_ != nullptr && bytes_ != nullptr) bytes_.swap(*home_);
 }
 
 }  // namespace graft

@@ -35,7 +35,7 @@ class KeptMemory {
 };
 
 // Where the bytes of a read arrive: a copy whose wait ended early may still write there, so it is
-// never the reader's own memory. A thread keeps a small one for its next read.
+// never the reader's own memory. A thread keeps a small one for its next read. Dies on its thread.
 class LandingMemory {
  public:
   explicit LandingMemory(uint64_t bytes);
@@ -51,8 +51,8 @@ class LandingMemory {
   }
 
  private:
+  std::unique_ptr<std::byte[]>* const home_;  // the thread's small one; null for many bytes
   std::unique_ptr<std::byte[]> bytes_;
-  const bool small_;
 };
 
 }  // namespace graft
