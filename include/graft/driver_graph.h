@@ -55,8 +55,10 @@ struct KeptCommand {
   std::array<unsigned char, 16> pattern{};
   // LAUNCH: has the command's tag, not the caller's launch's.
   graft_launch launch{};
-  // LAUNCH: their addresses have no meaning.
+  // LAUNCH: with the addresses of places without a base; the others have no meaning.
   std::vector<graft_argument> arguments;
+  // Whether a place names a base.
+  bool moves = false;
 
   // The address of place i for a launch's bases: a device address, or 0 for none. The driver checks
   // that the address is inside an allocation, as its slots do. Any thread.
@@ -66,16 +68,19 @@ struct KeptCommand {
     return place.base == GRAFT_NO_BASE ? place.offset : bases[place.base] + place.offset;
   }
 
-  // The launch at its addresses. Its arguments are in *room, which the caller owns, keeps while it
-  // reads the launch, and may use again for the next launch. Any thread, each with another room.
+  // The launch at its addresses. Its arguments are the command's own, if it does not move, or in
+  // *room, which the caller owns, keeps while it reads the launch, and may use again for the next
+  // launch. Any thread, each with another room.
   // REQUIRES: the command is a LAUNCH, and as for address().
   graft_launch launch_at(const graft_address* bases, std::vector<graft_argument>* room) const {
+    graft_launch made = launch;
+    made.arguments = arguments.data();
+    if (!moves) return made;
     *room = arguments;
     size_t next = 0;
     for (graft_argument& argument : *room) {
       if (argument.kind == GRAFT_ARGUMENT_ADDRESS) argument.value = address(next++, bases);
     }
-    graft_launch made = launch;
     made.arguments = room->data();
     return made;
   }
@@ -137,7 +142,8 @@ inline graft_status check_command(uint32_t index, const graft_command& one) {
 // Any thread.
 // REQUIRES: check_command passed it.
 inline KeptCommand keep_command(const graft_command& one) {
-  KeptCommand kept{one, {one.places, one.places + one.place_count}, {}, {}, {}};
+  KeptCommand kept{one, {one.places, one.places + one.place_count}, {}, {}, {}, false};
+  for (const graft_place& place : kept.places) kept.moves |= place.base != GRAFT_NO_BASE;
   if (one.kind == GRAFT_COMMAND_FILL) {
     std::memcpy(kept.pattern.data(), one.pattern, one.pattern_bytes);
   }
@@ -146,6 +152,10 @@ inline KeptCommand keep_command(const graft_command& one) {
     kept.launch.tag = one.tag;
     kept.arguments.assign(one.launch->arguments,
                           one.launch->arguments + one.launch->argument_count);
+    size_t next = 0;
+    for (graft_argument& argument : kept.arguments) {
+      if (argument.kind == GRAFT_ARGUMENT_ADDRESS) argument.value = kept.places[next++].offset;
+    }
   }
   return kept;
 }

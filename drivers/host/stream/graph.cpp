@@ -19,7 +19,8 @@ struct graft_graph_s {
 namespace graft::host {
 namespace {
 
-graft_status give(graft_stream stream, const KeptCommand& kept, const graft_address* bases) {
+graft_status give(graft_stream stream, const KeptCommand& kept, const graft_address* bases,
+                  std::vector<graft_argument>* room) {
   const graft_command& one = kept.command;
   const auto address = [&](size_t i) { return kept.address(i, bases); };
   if (one.kind == GRAFT_COMMAND_COPY) {
@@ -31,8 +32,7 @@ graft_status give(graft_stream stream, const KeptCommand& kept, const graft_addr
                                static_cast<uint32_t>(one.pattern_bytes), one.tag);
   }
   if (one.kind == GRAFT_COMMAND_LAUNCH) {
-    thread_local std::vector<graft_argument> arguments;
-    const graft_launch launch = kept.launch_at(bases, &arguments);
+    const graft_launch launch = kept.launch_at(bases, room);
     return KernelSlots::kernel_launch(stream, one.kernel, &launch);
   }
   size_t next = 0;
@@ -67,8 +67,10 @@ graft_status GraphSlots::graph_launch(graft_stream stream, graft_graph graph,
   if (stream->device != graph->device) {
     return fail(GRAFT_INVALID_ARGUMENT, "graph_launch: the stream belongs to another device");
   }
+  thread_local std::vector<graft_argument> arguments;
+  std::vector<graft_argument>* const room = &arguments;
   for (const KeptCommand& kept : graph->commands) {
-    if (status = give(stream, kept, bases); status != GRAFT_OK) return status;
+    if (status = give(stream, kept, bases, room); status != GRAFT_OK) return status;
   }
   return GRAFT_OK;
 }
