@@ -57,6 +57,7 @@ TORCH: dict[str, Place] = {
     "module_forward_pre_hooks": "torch.nn:Module()._forward_pre_hooks",
     "OpOverload": "torch._ops:OpOverload",
     "operator_schema": "torch._ops:OpOverload()._schema",
+    "library_impls": "torch.library:_impls",
     "out_dtype": "torch._higher_order_ops.out_dtype:out_dtype",
     "out_dtype_dense": "torch._higher_order_ops.out_dtype:out_dtype_dense",
     "graphsafe_run_with_rng_state": "torch._prims.rng_prims:graphsafe_run_with_rng_state",
@@ -73,6 +74,10 @@ TORCH: dict[str, Place] = {
     "register_device_context_manager": (
         "torch._dynamo.variables.ctx_manager:register_device_context_manager"
     ),
+    "AttrSource": "torch._dynamo.source:AttrSource",
+    "GuardBuilder": "torch._dynamo.guards:GuardBuilder",
+    "ImportSource": "torch._dynamo.source:ImportSource",
+    "install_guard": "torch._dynamo.guards:install_guard",
     "assume_constant_result": "torch._dynamo.decorators:assume_constant_result",
     "default_backend": "torch._dynamo.backends.registry:get_default_backend",
     "set_default_backend": "torch._dynamo.backends.registry:set_default_backend",
@@ -114,6 +119,8 @@ MEMBERS: dict[str, tuple[str, ...]] = {
         "accumulated_recompile_limit", "allow_rnn", "patch", "recompile_limit",
         "skip_nnmodule_hook_guards", "specialize_float", "specialize_int",
     ),
+    "torch._dynamo.guards:GuardBuilder": ("EQUALS_MATCH",),
+    "torch._dynamo.source:AttrSource": ("make_guard",),
     "torch._functorch.config": ("force_non_lazy_backward_lowering", "patch"),
     "torch._guards:TracingContext": ("fw_metadata", "get", "output_strides", "try_get"),
     "torch._ops:OpOverload": ("py_impl", "py_kernels", "tags"),

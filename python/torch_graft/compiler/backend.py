@@ -8,12 +8,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
 from torch import fx
 
 from torch_graft import private_names as inside
 from torch_graft.compiler.assembling import boxed, compiled
-from torch_graft.compiler.placing import of_graft
+from torch_graft.compiler.placing import device_among
 from torch_graft.compiler.tracing import Runnable, Traced, backend
 
 _log = logging.getLogger("torch_graft.compiler")
@@ -24,18 +23,12 @@ def graft(
     options: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
     """What torch.compile calls with each graph. mode and options are Inductor's."""
-    if _on_device(module, examples):
+    if device_among(module, examples) is not None:
         return backend(build)(module, examples)
     _log.debug("a graph without a tensor of the device goes to Inductor")
     inductor = inside.InductorWrapper(mode, options, None)
     compiled: Callable[..., Any] = inductor(module, examples)
     return compiled
-
-
-def _on_device(module: fx.GraphModule, examples: Sequence[Any]) -> bool:
-    tensors = [*examples, *module.parameters(), *module.buffers()]
-    tensors += [node.meta.get("example_value") for node in module.graph.nodes]
-    return any(isinstance(one, torch.Tensor) and of_graft(one.device) for one in tensors)
 
 
 def build(traced: Traced) -> Runnable:

@@ -11,6 +11,7 @@ import torch
 
 from torch_graft import _C
 from torch_graft import private_names as inside
+from torch_graft.compiler.user_kernels import users_among
 
 _KERNEL = "one kernel of the library with its own order of summation; parts would read memory twice"
 _LIBRARY = "one call of the device's library, with the addition or scaling as its epilogue"
@@ -61,9 +62,10 @@ KEPT: dict[str, str] = {
 }
 
 
-def table() -> dict[Any, Callable[..., Any]]:
+def table(device: torch.device | None = None) -> dict[Any, Callable[..., Any]]:
     """What AOTAutograd decomposes. Convolution, addmm, mm, bmm, attention, softmax, layer norm and
-    batch norm forward are no core decompositions: they arrive whole by themselves."""
+    batch norm forward are no core decompositions: they arrive whole by themselves. So do operators
+    that a kernel of the user's computes on the device."""
     rows = {
         f"aten.{one.split('(')[0]}"
         for row in json.loads(_C.op_table_json())
@@ -72,6 +74,8 @@ def table() -> dict[Any, Callable[..., Any]]:
     made = {operator: function for operator, function in inside.core_aten_decompositions().items()
             if str(operator) not in rows | KEPT.keys()}  # fmt: skip
     made[torch.ops.aten.clamp.Tensor] = _clamp_to_numbers
+    for operator in users_among(made, device):
+        del made[operator]
     return made
 
 

@@ -10,12 +10,15 @@ from torch import fx
 
 from torch_graft import private_names as inside
 from torch_graft.compiler.marks import marks_of
+from torch_graft.compiler.user_kernels import keep_results, kernels_of
+from torch_graft.compiler.writer import device_of
 
 
 def partition(
     joint: fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **options: Any
 ) -> tuple[fx.GraphModule, fx.GraphModule]:
     """The forward and the backward graph."""
+    keep_results(kernels_of(joint.graph, device_of(joint.graph)))
     forward, backward = inside.min_cut_partition(
         joint, inputs, num_fwd_outputs=num_fwd_outputs, **options
     )

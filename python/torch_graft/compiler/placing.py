@@ -4,6 +4,7 @@ and ended. So the number is written into them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -18,6 +19,14 @@ _EXCHANGES = ("_exchange_device", "_accelerator_exchangeDevice", "_accelerator_m
 def of_graft(device: torch.device) -> bool:
     """Whether graphs on the device are the graph compiler's."""
     return device.type in (attached_name(), SLOT)
+
+
+def device_among(module: fx.GraphModule, examples: Sequence[Any]) -> torch.device | None:
+    """The first device of Graft's among the tensors of Dynamo's graph; None without one."""
+    tensors = [*examples, *module.parameters(), *module.buffers()]
+    tensors += [node.meta.get("example_value") for node in module.graph.nodes]
+    devices = (one.device for one in tensors if isinstance(one, torch.Tensor))
+    return next(filter(of_graft, devices), None)
 
 
 def carrier(device: torch.device) -> torch.device:

@@ -15,9 +15,10 @@ from torch_graft.attaching import attached_name
 from torch_graft.compiler import decompositions
 from torch_graft.compiler.host_part import split
 from torch_graft.compiler.partitioning import partition
-from torch_graft.compiler.placing import name_devices, name_traced_devices
+from torch_graft.compiler.placing import device_among, name_devices, name_traced_devices
 from torch_graft.compiler.refusal import Refusal
 from torch_graft.compiler.size_numbers import compute_on_device
+from torch_graft.compiler.user_kernels import compile_again_after_registrations, noting
 from torch_graft.compiler.writer import Boundary, GraphText, write
 from torch_graft.ve import NAME as SLOT
 
@@ -58,13 +59,15 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
         def compiler(part: str) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]:
             return lambda graph, given: _built(build, part, graph, given, parameters)
 
+        device = device_among(module, examples)
+        compile_again_after_registrations()
         make = inside.aot_autograd(
             fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
-            inference_compiler=compiler("inference"), decompositions=decompositions.table(),
+            inference_compiler=compiler("inference"), decompositions=decompositions.table(device),
             partition_fn=partition, keep_inference_input_mutations=True,
         )  # fmt: skip
         # Fake tensors of the slot have no key for autocast, unlike the slot's own tensors.
-        with inside.including_key(inside.DispatchKey.AutocastPrivateUse1):
+        with inside.including_key(inside.DispatchKey.AutocastPrivateUse1), noting(device):
             compiled: Runnable = make(module, examples)
         return compiled
 

@@ -15,6 +15,7 @@ from torch_graft.compiler.literals import literal_text, quoted, type_text
 from torch_graft.compiler.marks import Marks, marks_of
 from torch_graft.compiler.refusal import Refusal, refuse
 from torch_graft.compiler.sizes import Inexpressible, Sizes
+from torch_graft.compiler.user_kernels import UserCall, kernels_of
 from torch_graft.compiler.user_line import user_line, user_module
 
 _NUMBERS = (int, torch.SymInt)
@@ -58,6 +59,7 @@ class _Writer:
         self.sizes = Sizes()
         self.constants = Constants(self.sizes)
         self.device = device_of(module.graph)
+        self.kernels = kernels_of(module.graph, self.device)
         self.names: dict[fx.Node, str] = {}  # of the value of a node with one result
         self.generators: dict[fx.Node, int] = {}  # inputs: which of the call's generators
         self.several: dict[fx.Node, list[str | None]] = {}  # of a node with a list of results
@@ -138,11 +140,19 @@ class _Writer:
             marks = marks_of(node)
         else:
             raise refuse(node, "a higher order operator or a Python function")
+        if (users := self.kernels.get(node)) is not None and marks.views is None:
+            marks = marks._replace(opaque=True)
+            note += self.users_note(users)
         results = self.results(node, value, marks)
         arguments = [self.argument(node, one) for one in given]
         arguments += [f"{key}={self.argument(node, one)}" for key, one in named.items()]
         line = f"node {results}{' ' if results else ''}= {target}({', '.join(arguments)})"
         self.lines.append(line + self.tail(node, marks) + note)
+
+    def users_note(self, users: UserCall) -> str:
+        called = "" if users.called is None else f" note called={quoted(users.called)}"
+        slot = ' note slot="ve"' * users.kernel.slots
+        return f" note kernel={quoted(users.kernel.place)}{called}{slot}"
 
     def results(self, node: fx.Node, value: Any, marks: Marks) -> str:
         base = self.root[self.names[marks.views]] if marks.views else None

@@ -148,6 +148,9 @@ class Verifier {
     require(cls != OpClass::kRandom || node.random, what, "a random operator needs \"random\"");
     require(cls != OpClass::kPointwise || (!node.random && node.writes.empty()), what,
             "an elementwise operator has no effect");
+    require(!node.op->users || node.opaque, what, "a kernel of the user's needs \"opaque\"");
+    require(node.op->users == (node.note("kernel") != nullptr), what,
+            "a node has the note \"kernel\" if its kernel is the user's");
   }
 
   // Sizes that differ as texts may still be equal: only plain contradictions are refused.

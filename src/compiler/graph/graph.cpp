@@ -120,6 +120,13 @@ void Graph::compact() {
   for (Symbol& symbol : symbols) move_value(symbol.value);
 }
 
+const std::string* Node::note(std::string_view key) const {
+  for (const auto& [name, text] : notes) {
+    if (name == key) return &text;
+  }
+  return nullptr;
+}
+
 ValueId Graph::find(std::string_view value) const {
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].name == value) return static_cast<ValueId>(i);

@@ -50,6 +50,7 @@ struct Node {
   std::vector<std::pair<std::string, std::string>> notes;
 
   bool has_effect() const { return !writes.empty() || random || opaque; }
+  const std::string* note(std::string_view key) const;  // null where the node has none of that key
   template <class... Ids>
   bool is(Ids... ids) const {
     return ((op->id == ids) || ...);

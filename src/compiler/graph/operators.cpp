@@ -95,6 +95,18 @@ class Registry {
     return &get(name);
   }
 
+  const Operator* find_users(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = users_.find(name);
+    if (found != users_.end()) return found->second;
+    Operator& made = operators_.emplace_back();
+    made.name = name;
+    made.in_place = is_in_place(name);
+    made.users = true;
+    users_.emplace(made.name, &made);
+    return &made;
+  }
+
  private:
   Operator& get(std::string_view name) {
     if (const auto found = by_name_.find(name); found != by_name_.end()) return *found->second;
@@ -131,7 +143,7 @@ class Registry {
   }
 
   std::deque<Operator> operators_;  // the named ones at their enumerators
-  std::unordered_map<std::string_view, Operator*> by_name_;
+  std::unordered_map<std::string_view, Operator*> by_name_, users_;
   std::mutex mutex_;
 };
 
@@ -149,5 +161,6 @@ const SchemaArgument* Operator::parameter(std::string_view wanted) const {
 
 const Operator* find_operator(std::string_view name) { return registry().find(name); }
 const Operator* find_operator(OperatorId id) { return registry().at(id); }
+const Operator* find_user_operator(std::string_view name) { return registry().find_users(name); }
 
 }  // namespace graft::compiler

@@ -140,6 +140,7 @@ struct Operator {
   OperatorId id = OperatorId::kUnnamed;
   OpClass cls = OpClass::kOther;
   bool in_place = false;                   // by its name
+  bool users = false;                      // its kernel is one that the user registered
   std::vector<SchemaArgument> parameters;  // as far as they are known
   std::vector<RowCandidate> rows;          // those with fewer operands first
 
@@ -150,5 +151,9 @@ struct Operator {
 // the process. Any thread.
 GRAFT_EXPORT const Operator* find_operator(std::string_view name);
 GRAFT_EXPORT const Operator* find_operator(OperatorId id);
+
+// The one object of that name whose kernel is the user's. The compiler knows nothing of what it
+// computes: it has no class and no row, so that the host runs its nodes. Any thread.
+GRAFT_EXPORT const Operator* find_user_operator(std::string_view name);
 
 }  // namespace graft::compiler

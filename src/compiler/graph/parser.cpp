@@ -291,6 +291,7 @@ class Parser {
       c.expect(")", "after the arguments");
     }
     marks(c, &node);
+    if (node.note("kernel") != nullptr) node.op = find_user_operator(node.op->name);
     for (auto& [name, type] : results) {
       node.results.push_back(name.empty() ? kNone : static_cast<ValueId>(graph_.values.size()));
       if (name.empty()) continue;

@@ -9,8 +9,10 @@
 #include "compiler/graph/graph.h"
 #include "runtime/driver/error.h"
 #include "torch/device/type.h"
+#include "torch/dispatch/user_kernels.h"
 #include "torch/tensor/memory.h"
 #include "torch/tensor/view.h"
+#include "torch/ve/call.h"
 #include "torch/version/factories.h"
 
 namespace graft::binding {
@@ -30,10 +32,12 @@ c10::OperatorName operator_name(const std::string& op) {
 }
 
 c10::OperatorHandle find(const Graph& graph, const Node& node) {
-  auto found = c10::Dispatcher::singleton().findSchema(operator_name(node.op->name));
+  const std::string* const called = node.note("called");
+  const std::string& name = called == nullptr ? node.op->name : *called;
+  auto found = c10::Dispatcher::singleton().findSchema(operator_name(name));
   if (found.has_value()) return *found;
   throw Error(GRAFT_UNSUPPORTED,
-              fmt::format("graph {}: PyTorch has no operator {}", graph.name, node.op->name));
+              fmt::format("graph {}: PyTorch has no operator {}", graph.name, name));
 }
 
 bool on_device(const c10::OperatorHandle& op) {
@@ -62,13 +66,14 @@ std::optional<c10::OperatorHandle> out_form(const c10::OperatorHandle& op, const
   for (const c10::Argument& result : op.schema().returns()) {
     if (result.type()->kind() != c10::TypeKind::TensorType) return std::nullopt;
   }
+  if (node.op->users) return std::nullopt;
   const bool undefined = std::count(node.results.begin(), node.results.end(), compiler::kNone) > 0;
   if (undefined || !node.writes.empty() || node.views != compiler::kNone) return std::nullopt;
   const c10::OperatorName& name = op.operator_name();
   for (const std::string& overload : {name.overload_name + "_out", std::string("out")}) {
     auto found = c10::Dispatcher::singleton().findSchema({name.name, overload});
     if (found.has_value() && is_out_form(op.schema(), found->schema()) &&
-        found->hasKernelForDispatchKey(kDispatchKey)) {
+        found->hasKernelForDispatchKey(kDispatchKey) && !user_kernel(*found, false)) {
       return found;
     }
   }
@@ -179,6 +184,51 @@ class Boxing {
   size_t next_ = 0;
 };
 
+std::string text_of(const at::Tensor& tensor) {
+  if (!tensor.defined()) return "no tensor";
+  return c10::str(tensor.scalar_type(), tensor.sizes(), " on ", tensor.device());
+}
+
+// What a user's kernel returned has to be what its operator's meta kernel says.
+void check_users(const Node& node, size_t place, const at::Tensor& result,
+                 const at::Tensor& expected) {
+  const bool writes = node.note("called") != nullptr;  // into a tensor that the caller made
+  const bool same = result.defined() && result.sizes() == expected.sizes() &&
+                    (writes || (result.scalar_type() == expected.scalar_type() &&
+                                result.device() == expected.device()));
+  if (same) return;
+  throw Error(GRAFT_INVALID_ARGUMENT,
+              fmt::format("the kernel of {} that was registered at {} returned {} as result {}, but "
+                          "the graph was compiled for {}. Return what PyTorch's own kernel returns, "
+                          "or do not compile this call",
+                          node.op->name, *node.note("kernel"), text_of(result), place,
+                          text_of(expected)));
+}
+
+// The arguments of a call that writes into some of them, in the place of a call that returns new
+// tensors: copies of the operands, or the memory of the results. Returns what is written.
+torch::jit::Stack write_elsewhere(const c10::FunctionSchema& schema, const ExternalCall& call,
+                                  c10::DeviceIndex device, torch::jit::Stack* stack) {
+  torch::jit::Stack written;
+  size_t next = 0;
+  for (size_t i = 0; i < stack->size(); ++i) {
+    const c10::Argument& argument = schema.arguments()[i];
+    if (argument.alias_info() == nullptr || !argument.alias_info()->isWrite()) continue;
+    c10::IValue& value = (*stack)[i];
+    if (argument.is_out()) {
+      value = tensor_over(call.results[next++], device);
+    } else if (value.isTensorList()) {
+      c10::List<at::Tensor> copies;
+      for (const at::Tensor& one : value.toTensorVector()) copies.push_back(one.clone());
+      value = copies;
+    } else {
+      value = value.toTensor().clone();
+    }
+    written.push_back(value);
+  }
+  return written;
+}
+
 size_t position_of(const c10::FunctionSchema& schema, const std::string& name) {
   const auto found = schema.argumentIndexWithName(name);
   if (found.has_value()) return static_cast<size_t>(*found);
@@ -213,8 +263,31 @@ void ExternalNode::run(const ExternalCall& call, c10::DeviceIndex device) const 
     out_->callBoxed(&stack);
     return;
   }
-  op_.callBoxed(&stack);
+  if (call.node.op->users) {
+    run_users(call, device, &stack);
+  } else {
+    op_.callBoxed(&stack);
+  }
   if (call.node.writes.empty()) keep_results(call, device, stack);
+}
+
+// Below autograd, as an operator's kernel is called: what autograd does with it was traced.
+void ExternalNode::run_users(const ExternalCall& call, c10::DeviceIndex device,
+                             torch::jit::Stack* stack) const {
+  const at::AutoDispatchBelowADInplaceOrView below;
+  const bool elsewhere = call.node.note("called") != nullptr;
+  torch::jit::Stack written;
+  if (elsewhere) written = write_elsewhere(op_.schema(), call, device, stack);
+  if (call.node.note("slot") == nullptr) {
+    op_.callBoxed(stack);
+  } else {
+    ve::Call faces(op_.schema().name());
+    faces.place(ve::outer(device_of(device)));
+    for (c10::IValue& value : *stack) value = faces.outer(value);
+    op_.callBoxed(stack);
+    for (c10::IValue& value : *stack) value = faces.inner(std::move(value), false);
+  }
+  if (elsewhere) *stack = std::move(written);
 }
 
 void ExternalNode::push_arguments(const ExternalCall& call, c10::DeviceIndex device,
@@ -251,10 +324,13 @@ void ExternalNode::keep_results(const ExternalCall& call, c10::DeviceIndex devic
                             results.size(), call.results.size()));
   }
   for (size_t i = 0; i < results.size(); ++i) {
-    if (call.node.results[i] == compiler::kNone || !results[i].defined()) continue;
+    if (call.node.results[i] == compiler::kNone) continue;
     const at::Tensor kept = tensor_over(call.results[i], device);
     // Norms that do not train give no statistics, where the graph has room for some.
-    if (results[i].numel() == 0 && kept.numel() != 0) continue;
+    const bool empty = results[i].defined() && results[i].numel() == 0 && kept.numel() != 0;
+    if (empty && i > 0) continue;
+    if (call.node.op->users) check_users(call.node, i, results[i], kept);
+    if (empty || !results[i].defined()) continue;
     kept.copy_(results[i]);
   }
 }

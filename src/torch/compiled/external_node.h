@@ -18,7 +18,8 @@ class ExternalNode {
   ExternalNode(const compiler::Graph& graph, const compiler::Node& node);
 
   // Enqueues the node on the current stream. Its results go to the places that call names: without
-  // a copy where the operator has an out= form on the device. Throws what the operator throws.
+  // a copy where the operator has an out= form on the device. Throws what the operator throws, and
+  // Error INVALID_ARGUMENT where a user's kernel returns other results than the graph has.
   void run(const compiler::ExternalCall& call, c10::DeviceIndex device) const;
 
   // Whether the device has a kernel for it; without one PyTorch goes to the CPU.
@@ -27,6 +28,8 @@ class ExternalNode {
  private:
   void push_arguments(const compiler::ExternalCall& call, c10::DeviceIndex device,
                       torch::jit::Stack* stack) const;
+  void run_users(const compiler::ExternalCall& call, c10::DeviceIndex device,
+                 torch::jit::Stack* stack) const;
   void keep_results(const compiler::ExternalCall& call, c10::DeviceIndex device,
                     const torch::jit::Stack& stack) const;
 

@@ -77,10 +77,9 @@ TensorView GraphHost::constant(const compiler::GraphValue& value) {
 }
 
 std::optional<at::Generator> GraphHost::generator_of(const compiler::Node& node) const {
-  const auto note = std::ranges::find(
-      node.notes, "generator", [](const auto& one) -> auto& { return one.first; });
-  if (note == node.notes.end()) return std::nullopt;
-  const size_t index = std::stoul(note->second);
+  const std::string* const note = node.note("generator");
+  if (note == nullptr) return std::nullopt;
+  const size_t index = std::stoul(*note);
   if (index < generators_->size()) return (*generators_)[index];
   throw Error(GRAFT_INVALID_ARGUMENT, fmt::format("a compiled graph needs {} generators, got {}",
                                                   index + 1, generators_->size()));

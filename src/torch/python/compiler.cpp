@@ -1,4 +1,6 @@
 // src/torch/python/compiler.cpp: the graph compiler's text form, passes and drawing for Python.
+#include <link.h>
+
 #include <string>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "compiler/graph/text.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/memory_plan.h"
+#include "torch/dispatch/user_kernels.h"
 #include "torch/python/python.h"
 
 namespace graft::binding {
@@ -54,6 +57,18 @@ std::string optimize(const std::string& text, const std::vector<std::string>& na
   return compiler::print(graph);
 }
 
+// How many shared libraries the process has opened so far.
+uint64_t loaded_libraries() {
+  uint64_t count = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* out) {
+        *static_cast<uint64_t*>(out) = info->dlpi_adds;
+        return 1;
+      },
+      &count);
+  return count;
+}
+
 }  // namespace
 
 void bind_compiler(pybind11::module& module) {
@@ -64,6 +79,12 @@ void bind_compiler(pybind11::module& module) {
       module, "compiler_is_view", +[](const std::string& name) {
         return compiler::find_operator(name)->cls == compiler::OpClass::kView;
       });
+  pybind11::class_<UserKernel>(module, "UserKernel", "A kernel that a user registered.")
+      .def_readonly("place", &UserKernel::place)
+      .def_readonly("slots", &UserKernel::slots);
+  define(module, "user_kernels", &user_kernels);
+  define(module, "all_user_kernels", &all_user_kernels);
+  define(module, "loaded_libraries", &loaded_libraries);
   define(module, "compiler_passes", &names_of);
   define(module, "compiler_optimize", &optimize);
   define(

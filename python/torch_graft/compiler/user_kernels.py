@@ -1,0 +1,155 @@
+# python/torch_graft/compiler/user_kernels.py: nodes of a graph that a kernel of the user's computes.
+"""A user may register kernels for PyTorch's operators on the device. Eager calls reach them through
+the dispatcher; here compiled graphs learn of them. See docs/use/compile.md."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import torch
+from torch import fx
+from torch.fx.traceback import annotate
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import CheckpointPolicy
+
+from torch_graft import _C
+from torch_graft import private_names as inside
+from torch_graft.compiler.placing import of_graft
+from torch_graft.ve import NAME as SLOT
+
+_CALLED = "graft_called"  # in a node's custom notes: the overload that the model called
+
+
+class UserCall(NamedTuple):
+    """kernel: what computes a node. called: the overload that it is for, where the node has another."""
+
+    kernel: _C.UserKernel
+    called: str | None
+
+
+def kernels_of(graph: fx.Graph, device: torch.device) -> dict[fx.Node, UserCall]:
+    """The nodes that a user's kernel computes for tensors on the device."""
+    if not of_graft(device):
+        return {}
+    nodes = {node: _called(node) for node in graph.nodes if node.op == "call_function"}
+    names = {name for name, _ in nodes.values() if name}
+    found = _C.user_kernels(sorted(names), device.type == SLOT)
+    return {node: UserCall(found[name], called)
+            for node, (name, called) in nodes.items() if name in found}  # fmt: skip
+
+
+def _called(node: fx.Node) -> tuple[str, str | None]:
+    """The overload that the model called ("aten::relu_"; "" for what is no operator), and the same as
+    texts of graphs have it, where the node has another."""
+    target: Any = node.target
+    if target is inside.graphsafe_run_with_rng_state:
+        target = node.args[0]
+    if not isinstance(target, inside.OpOverload):
+        return "", None
+    name: str = target.name()
+    noted: str | None = node.meta.get("custom", {}).get(_CALLED)
+    # Other nodes beside the functional one have the note, too: casts, and gradients.
+    if noted is None or _base(noted) != _base(name).removesuffix("_functional"):
+        return name, None
+    plain, _, overload = noted.replace("::", ".").removeprefix("aten.").partition(".")
+    return noted, f"aten.{plain}.{overload or 'default'}"
+
+
+def _base(name: str) -> str:
+    """What the overloads of an operator and of its form in place have in common."""
+    return name.partition(".")[0].removesuffix("_")
+
+
+def users_among(operators: Iterable[Any], device: torch.device | None) -> list[Any]:
+    """The operators of which one of the forms has a user's kernel for tensors on the device."""
+    if device is None or not of_graft(device):
+        return []
+    bases = {_base(name) for name in registrations.names(device.type == SLOT)}
+    return [one for one in operators
+            if isinstance(one, inside.OpOverload) and _base(one.name()) in bases]  # fmt: skip
+
+
+def keep_results(kernels: dict[fx.Node, UserCall]) -> None:
+    """Of a joint graph: the backward part takes what a user's kernel computed from the forward part,
+    and does not call the kernel again."""
+    for node in kernels:
+        node.meta["recompute"] = CheckpointPolicy.MUST_SAVE
+        for item in node.users:
+            if item.target is operator.getitem:
+                item.meta["recompute"] = CheckpointPolicy.MUST_SAVE
+
+
+class _Noting(TorchDispatchMode):
+    """PyTorch writes x.relu_() as relu and a copy, but eager calls another kernel for it: nodes are
+    given the overload that the model called."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if not _replaces(func):
+            return func(*args, **(kwargs or {}))
+        with annotate({_CALLED: func.name()}):
+            return func(*args, **(kwargs or {}))
+
+
+def _replaces(operator: Any) -> bool:
+    """Whether all that the operator returns is what it wrote."""
+    schema = inside.operator_schema(operator)
+    returned = [one.alias_info is not None and one.alias_info.is_write for one in schema.returns]
+    return bool(schema.is_mutable) and all(returned)
+
+
+def noting(device: torch.device | None) -> contextlib.AbstractContextManager[Any]:
+    """While a graph is traced in it, the nodes are given what kernels_of asks for."""
+    if device is None or not registrations.names(device.type == SLOT):
+        return contextlib.nullcontext()
+    return _Noting()
+
+
+def compile_again_after_registrations() -> None:
+    """Dynamo calls the code that it is compiling only as long as the registrations stay."""
+    source = inside.ImportSource("torch_graft")
+    for member in ("compiler", "user_kernels", "registrations", "epoch"):
+        source = inside.AttrSource(source, member)
+    inside.install_guard(source.make_guard(inside.GuardBuilder.EQUALS_MATCH))
+
+
+class _Registrations:
+    """The kernels that users registered. One thread at a time, as Dynamo compiles."""
+
+    def __init__(self) -> None:
+        self._known: dict[bool, tuple[Any, frozenset[str]]] = {}
+        self._size = len(inside.library_impls)
+        self._impls = self._of_aten()
+        self._epoch = 0
+
+    def names(self, slot: bool) -> frozenset[str]:
+        """The operators that have one. A library that was opened since may have brought some."""
+        now = hash(frozenset(inside.library_impls)), _C.loaded_libraries()
+        known, found = self._known.get(slot, (None, frozenset()))
+        if known != now:
+            found = frozenset(_C.all_user_kernels(slot))
+            self._known[slot] = now, found
+        return found
+
+    @property
+    def epoch(self) -> int:
+        """Another number each time that torch.library's kernels for PyTorch's operators have changed.
+        Graphs are compiled again then: Dynamo asks at each call, so this compares two sizes."""
+        size = len(inside.library_impls)
+        if size != self._size:
+            self._size = size
+            impls = self._of_aten()
+            self._epoch += impls != self._impls
+            self._impls = impls
+        return self._epoch
+
+    @staticmethod
+    def _of_aten() -> frozenset[str]:
+        return frozenset(one for one in inside.library_impls if one.startswith("aten/"))
+
+
+registrations = _Registrations()
