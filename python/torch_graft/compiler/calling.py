@@ -109,7 +109,7 @@ class _Compiled:
             call, backend=build_backend(_watching), fullgraph=True, dynamic=self.options.dynamic
         )
         # Calls that run eagerly are known by what would be known of compiled ones.
-        self.eager = _C.TracedCalls(64, not self.options.training)
+        self.eager = _C.TracedCalls(64, not self.options.training, inside.library_impls)
         self.told: set[str] = set()
 
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -69,7 +69,8 @@ def _class_of(kind: type[torch.nn.Module]) -> type:
 def rebuilt(kind: type[torch.nn.Module], options: Options) -> torch.nn.Module:
     """An optimized module without its model's state: what pickle and deepcopy begin with."""
     made: Any = object.__new__(_class_of(kind))
-    own = (options, _C.TracedCalls(64, not options.training), None)
+    calls = _C.TracedCalls(64, not options.training, inside.library_impls)
+    own = (options, calls, None)
     for name, value in zip(_OWN, own, strict=True):
         object.__setattr__(made, name, value)
     return made

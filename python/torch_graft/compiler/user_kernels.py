@@ -20,6 +20,12 @@ from torch_graft import private_names as inside
 from torch_graft.compiler.placing import of_graft
 from torch_graft.ve import NAME as SLOT
 
+# Operators that graphs have, and those that PyTorch's kernels for these call on the device.
+_BEHIND = {
+    "aten::convolution": "aten::convolution_overrideable",
+    "aten::convolution_backward": "aten::convolution_backward_overrideable",
+}
+
 _CALLED = "graft_called"  # in a node's custom notes: the overload that the model called
 
 
@@ -36,9 +42,11 @@ def kernels_of(graph: fx.Graph, device: torch.device) -> dict[fx.Node, UserCall]
         return {}
     nodes = {node: _called(node) for node in graph.nodes if node.op == "call_function"}
     names = {name for name, _ in nodes.values() if name}
-    found = _C.user_kernels(sorted(names), device.type == SLOT)
-    return {node: UserCall(found[name], called)
-            for node, (name, called) in nodes.items() if name in found}  # fmt: skip
+    behind = {_BEHIND[name] for name in names & _BEHIND.keys()}
+    found = _C.user_kernels(sorted(names | behind), device.type == SLOT)
+    calls = {node: (found.get(name) or found.get(_BEHIND.get(name, "")), called)
+             for node, (name, called) in nodes.items()}  # fmt: skip
+    return {node: UserCall(kernel, called) for node, (kernel, called) in calls.items() if kernel}
 
 
 def _called(node: fx.Node) -> tuple[str, str | None]:
@@ -104,9 +112,21 @@ def _replaces(operator: Any) -> bool:
 
 def noting(device: torch.device | None) -> contextlib.AbstractContextManager[Any]:
     """While a graph is traced in it, the nodes are given what kernels_of asks for."""
-    if device is None or not registrations.names(device.type == SLOT):
-        return contextlib.nullcontext()
-    return _Noting()
+    names = frozenset() if device is None else registrations.names(device.type == SLOT)
+    for name in names:
+        _keep_whole(name)
+    return _Noting() if names else contextlib.nullcontext()
+
+
+def _keep_whole(name: str) -> None:
+    """Where tracing asks the operator for autograd's kernel, it gets the dispatcher's, and not one
+    that PyTorch composes in Python for every device, or that it remembers of the time before."""
+    plain, _, overload = name.removeprefix("aten::").partition(".")
+    overloads = getattr(torch.ops.aten, plain)
+    operator = getattr(overloads, overload or "default")
+    key = inside.DispatchKey.AutogradPrivateUse1
+    if key not in operator.py_kernels:
+        operator.py_impl(key)(key)
 
 
 def compile_again_after_registrations() -> None:

@@ -50,7 +50,8 @@ struct Node {
   std::vector<std::pair<std::string, std::string>> notes;
 
   bool has_effect() const { return !writes.empty() || random || opaque; }
-  const std::string* note(std::string_view key) const;  // null where the node has none of that key
+  // Null where the node has none of that key.
+  GRAFT_EXPORT const std::string* note(std::string_view key) const;
   template <class... Ids>
   bool is(Ids... ids) const {
     return ((op->id == ids) || ...);

@@ -27,8 +27,10 @@ py::object checked(PyObject* made) {
 
 }  // namespace
 
-TracedCalls::TracedCalls(size_t most, bool without_gradients)
-    : most_(most), without_gradients_(without_gradients) {}
+TracedCalls::TracedCalls(size_t most, bool without_gradients, py::set registrations)
+    : most_(most),
+      without_gradients_(without_gradients),
+      registrations_(std::move(registrations)) {}
 
 Modes TracedCalls::modes() const {
   Modes now = Modes::now();
@@ -43,7 +45,7 @@ py::object TracedCalls::call(py::handle model, py::handle arguments, py::handle 
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
       // Whatever clears the entries while the function runs leaves this one.
       const std::shared_ptr<Entry> known = *entry;
-      if (known->modes != now) continue;
+      if (known->modes != now || known->registrations != registrations()) continue;
       if (!known->arguments.match(arguments.ptr(), keywords.ptr(), tensors)) continue;
       if (!known->state.holds(model.ptr()) || !hold(known->inputs)) continue;
       entries_.splice(entries_.begin(), entries_, entry);
@@ -183,6 +185,7 @@ void TracedCalls::add(py::handle model, py::handle arguments, py::handle keyword
     sources.push_back(std::move(source));
   }
   entries_.push_front(std::make_shared<Entry>(Entry{modes(),
+                                                    registrations(),
                                                     std::move(*facts),
                                                     ModelState(model.ptr()),
                                                     std::move(function),

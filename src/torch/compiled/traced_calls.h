@@ -20,8 +20,10 @@ namespace graft::binding {
 class TracedCalls {
  public:
   // most: entries; the least recently used ones make room. without_gradients: calls run, and are
-  // looked up, as under torch.no_grad().
-  TracedCalls(size_t most, bool without_gradients);
+  // looked up, as under torch.no_grad(). registrations: a set that grows or shrinks with the kernels
+  // that torch.library registers; an entry holds while it has the size of the time of its call. A
+  // set of equal size that registers other kernels is not noticed.
+  TracedCalls(size_t most, bool without_gradients, pybind11::set registrations);
 
   // The result of the call, or NotImplemented where no entry is known to hold for it.
   pybind11::object call(pybind11::handle model, pybind11::handle arguments,
@@ -57,6 +59,7 @@ class TracedCalls {
   };
   struct Entry {
     Modes modes;
+    Py_ssize_t registrations;
     CallArguments arguments;
     ModelState state;
     pybind11::object function;
@@ -73,9 +76,11 @@ class TracedCalls {
   static pybind11::object built(const Result& result, PyObject* results,
                                 const std::vector<PyObject*>& tensors);
   Modes modes() const;
+  Py_ssize_t registrations() const { return PySet_GET_SIZE(registrations_.ptr()); }
 
   size_t most_;
   bool without_gradients_;
+  pybind11::set registrations_;
   std::list<std::shared_ptr<Entry>> entries_;  // the last used first
   std::vector<PyObject*> tensors_;
   uint64_t hits_ = 0;

@@ -85,7 +85,8 @@ void bind_optimize(py::module& module) {
       .def("wait_for_writers",
            [](const TensorWatch& watch) { translate([&] { watch.wait_for_writers(); }); });
   py::class_<TracedCalls>(module, "TracedCalls")
-      .def(py::init<size_t, bool>(), py::arg("most"), py::arg("without_gradients"))
+      .def(py::init<size_t, bool, py::set>(), py::arg("most"), py::arg("without_gradients"),
+           py::arg("registrations"))
       .def("call", torch::wrap_pybind_function(&TracedCalls::call))
       .def("add", torch::wrap_pybind_function(&TracedCalls::add))
       .def("clear", &TracedCalls::clear)
