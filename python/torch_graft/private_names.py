@@ -57,6 +57,8 @@ TORCH: dict[str, Place] = {
     "module_forward_pre_hooks": "torch.nn:Module()._forward_pre_hooks",
     "OpOverload": "torch._ops:OpOverload",
     "operator_schema": "torch._ops:OpOverload()._schema",
+    "dispatch_cache": "torch._ops:OpOverload()._dispatch_cache",
+    "has_kernel_for_key": "torch._C:_dispatch_has_kernel_for_dispatch_key",
     "library_impls": "torch.library:_impls",
     "out_dtype": "torch._higher_order_ops.out_dtype:out_dtype",
     "out_dtype_dense": "torch._higher_order_ops.out_dtype:out_dtype_dense",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -110,23 +110,41 @@ def _replaces(operator: Any) -> bool:
     return bool(schema.is_mutable) and all(returned)
 
 
-def noting(device: torch.device | None) -> contextlib.AbstractContextManager[Any]:
-    """While a graph is traced in it, the nodes are given what kernels_of asks for."""
+@contextlib.contextmanager
+def noting(device: torch.device | None) -> Iterator[None]:
+    """While a graph is traced in it, its nodes are given what kernels_of asks for, and operators that
+    have a user's kernel stay whole."""
     names = frozenset() if device is None else registrations.names(device.type == SLOT)
-    for name in names:
-        _keep_whole(name)
-    return _Noting() if names else contextlib.nullcontext()
+    with contextlib.ExitStack() as stack:
+        if names:
+            stack.enter_context(_Noting())
+        for name in names:
+            stack.enter_context(_whole(name))
+        yield
 
 
-def _keep_whole(name: str) -> None:
+@contextlib.contextmanager
+def _whole(name: str) -> Iterator[None]:
     """Where tracing asks the operator for autograd's kernel, it gets the dispatcher's, and not one
     that PyTorch composes in Python for every device, or that it remembers of the time before."""
     plain, _, overload = name.removeprefix("aten::").partition(".")
-    overloads = getattr(torch.ops.aten, plain)
-    operator = getattr(overloads, overload or "default")
-    key = inside.DispatchKey.AutogradPrivateUse1
-    if key not in operator.py_kernels:
-        operator.py_impl(key)(key)
+    operator = getattr(getattr(torch.ops.aten, plain), overload or "default")
+    keys = inside.DispatchKey
+    key, known = keys.AutogradPrivateUse1, inside.dispatch_cache(operator)
+    known.clear()
+    composed = operator.py_kernels.keys() & {keys.Autograd, keys.CompositeImplicitAutograd}
+    if not composed or key in operator.py_kernels:
+        yield
+        return
+    registered = inside.has_kernel_for_key(name, key)
+    operator.py_kernels[key] = key if registered else keys.Autograd
+    if not registered and not inside.has_kernel_for_key(name, keys.Autograd):
+        operator.py_kernels[key] = key  # PyTorch's fallback, as eager takes it
+    try:
+        yield
+    finally:
+        del operator.py_kernels[key]
+        known.clear()
 
 
 def compile_again_after_registrations() -> None:
