@@ -57,6 +57,7 @@ TORCH: dict[str, Place] = {
     "module_forward_pre_hooks": "torch.nn:Module()._forward_pre_hooks",
     "OpOverload": "torch._ops:OpOverload",
     "operator_schema": "torch._ops:OpOverload()._schema",
+    "TorchDispatchMode": "torch.utils._python_dispatch:TorchDispatchMode",
     "dispatch_cache": "torch._ops:OpOverload()._dispatch_cache",
     "has_kernel_for_key": "torch._C:_dispatch_has_kernel_for_dispatch_key",
     "library_impls": "torch.library:_impls",

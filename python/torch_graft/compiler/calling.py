@@ -18,6 +18,7 @@ from torch_graft import _C
 from torch_graft import private_names as inside
 from torch_graft.compiler.building import Built, build_backend
 from torch_graft.compiler.placing import of_graft
+from torch_graft.compiler.user_kernels import registrations
 
 _log = logging.getLogger("torch_graft.optimize")
 _logged: weakref.WeakKeyDictionary[torch.nn.Module, set[str]] = weakref.WeakKeyDictionary()
@@ -111,8 +112,13 @@ class _Compiled:
         # Calls that run eagerly are known by what would be known of compiled ones.
         self.eager = _C.TracedCalls(64, not self.options.training, inside.library_impls)
         self.told: set[str] = set()
+        self.registrations = registrations.epoch
 
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if registrations.epoch != self.registrations:
+            self.registrations = registrations.epoch
+            model._graft_calls.clear()
+            self.eager.clear()
         if self.eager.call(model, args, kwargs) is not NotImplemented:
             return self._eagerly(model, args, kwargs)
         state = _C.ModelState(model)

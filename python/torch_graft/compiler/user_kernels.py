@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import fx
 from torch.fx.traceback import annotate
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import CheckpointPolicy
 
 from torch_graft import _C
@@ -90,7 +89,7 @@ def keep_results(kernels: dict[fx.Node, UserCall]) -> None:
                 item.meta["recompute"] = CheckpointPolicy.MUST_SAVE
 
 
-class _Noting(TorchDispatchMode):
+class _Noting(inside.TorchDispatchMode):  # type: ignore[misc]
     """PyTorch writes x.relu_() as relu and a copy, but eager calls another kernel for it: nodes are
     given the overload that the model called."""
 
@@ -118,33 +117,43 @@ def noting(device: torch.device | None) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if names:
             stack.enter_context(_Noting())
-        for name in names:
-            stack.enter_context(_whole(name))
+        for base in {name.partition(".")[0] for name in names}:
+            overloads = getattr(torch.ops.aten, base.removeprefix("aten::"))
+            for overload in overloads.overloads():
+                stack.enter_context(_whole(getattr(overloads, overload), names))
         yield
 
 
 @contextlib.contextmanager
-def _whole(name: str) -> Iterator[None]:
+def _whole(operator: Any, names: frozenset[str]) -> Iterator[None]:
     """Where tracing asks the operator for autograd's kernel, it gets the dispatcher's, and not one
     that PyTorch composes in Python for every device, or that it remembers of the time before."""
-    plain, _, overload = name.removeprefix("aten::").partition(".")
-    operator = getattr(getattr(torch.ops.aten, plain), overload or "default")
-    keys = inside.DispatchKey
-    key, known = keys.AutogradPrivateUse1, inside.dispatch_cache(operator)
+    keys, kernels, known = inside.DispatchKey, operator.py_kernels, inside.dispatch_cache(operator)
+    key, composite = keys.AutogradPrivateUse1, keys.CompositeImplicitAutograd
     known.clear()
-    composed = operator.py_kernels.keys() & {keys.Autograd, keys.CompositeImplicitAutograd}
-    if not composed or key in operator.py_kernels:
-        yield
-        return
-    registered = inside.has_kernel_for_key(name, key)
-    operator.py_kernels[key] = key if registered else keys.Autograd
-    if not registered and not inside.has_kernel_for_key(name, keys.Autograd):
-        operator.py_kernels[key] = key  # PyTorch's fallback, as eager takes it
+    before = dict(kernels)
+    if kernels.keys() & {keys.Autograd, composite} and key not in kernels:
+        kernels[key] = _autograd_of(operator.name())
+        if operator.name() in names and not inside.has_kernel_for_key(operator.name(), composite):
+            kernels.pop(composite, None)
     try:
         yield
     finally:
-        del operator.py_kernels[key]
+        kernels.clear()
+        kernels.update(before)
         known.clear()
+
+
+def _autograd_of(name: str) -> Any:
+    """The key of the kernel that eager calls reach first on a device."""
+    keys, has = inside.DispatchKey, inside.has_kernel_for_key
+    key = keys.AutogradPrivateUse1
+    if not has(name, key) and has(name, keys.Autograd):
+        return keys.Autograd
+    backend = has(name, keys.PrivateUse1) or has(name, keys.CompositeExplicitAutograd)
+    if not has(name, key) and not backend and has(name, keys.CompositeImplicitAutograd):
+        return keys.CompositeImplicitAutograd
+    return key  # its own, or PyTorch's fallback
 
 
 def compile_again_after_registrations() -> None:

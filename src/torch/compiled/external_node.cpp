@@ -197,12 +197,12 @@ void check_users(const Node& node, size_t place, const at::Tensor& result,
                     (writes || (result.scalar_type() == expected.scalar_type() &&
                                 result.device() == expected.device()));
   if (same) return;
-  throw Error(GRAFT_INVALID_ARGUMENT,
-              fmt::format("the kernel of {} that was registered at {} returned {} as result {}, but "
-                          "the graph was compiled for {}. Return what PyTorch's own kernel returns, "
-                          "or do not compile this call",
-                          node.op->name, *node.note("kernel"), text_of(result), place,
-                          text_of(expected)));
+  throw Error(
+      GRAFT_INVALID_ARGUMENT,
+      fmt::format("the kernel of {} that was registered at {} returned {} as result {}, but "
+                  "the graph was compiled for {}. Return what PyTorch's own kernel returns, "
+                  "or do not compile this call",
+                  node.op->name, *node.note("kernel"), text_of(result), place, text_of(expected)));
 }
 
 // The arguments of a call that writes into some of them, in the place of a call that returns new

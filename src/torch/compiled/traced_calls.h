@@ -20,9 +20,9 @@ namespace graft::binding {
 class TracedCalls {
  public:
   // most: entries; the least recently used ones make room. without_gradients: calls run, and are
-  // looked up, as under torch.no_grad(). registrations: a set that grows or shrinks with the kernels
-  // that torch.library registers; an entry holds while it has the size of the time of its call. A
-  // set of equal size that registers other kernels is not noticed.
+  // looked up, as under torch.no_grad(). registrations: a set that grows or shrinks with the
+  // kernels that torch.library registers; an entry holds while it has the size of the time of its
+  // call. A set of equal size that registers other kernels is not noticed.
   TracedCalls(size_t most, bool without_gradients, pybind11::set registrations);
 
   // The result of the call, or NotImplemented where no entry is known to hold for it.

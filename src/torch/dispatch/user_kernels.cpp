@@ -79,7 +79,8 @@ std::map<std::string, UserKernel> all_user_kernels(bool slot) {
     if (!name.name.starts_with("aten::")) continue;
     const auto op = c10::Dispatcher::singleton().findSchema(name);
     if (!op.has_value()) continue;
-    if (auto kernel = user_kernel(*op, slot)) found.emplace(c10::toString(name), *std::move(kernel));
+    if (auto kernel = user_kernel(*op, slot))
+      found.emplace(c10::toString(name), *std::move(kernel));
   }
   return found;
 }

@@ -13,15 +13,15 @@
 namespace graft::binding {
 
 struct UserKernel {
-  std::string place;  // where it was registered: "model.py:12"
+  std::string place;   // where it was registered: "model.py:12"
   bool slots = false;  // for tensors of torch.device("ve") rather than of the device behind them
 };
 
 // The kernel that calls on dense tensors of the device reach, if neither PyTorch nor Graft
-// registered it: through torch.library or TORCH_LIBRARY_IMPL, for the device's key or for a key that
-// stands for several devices. Of several the last that is still registered. Empty for operators
-// outside of "aten", which are all their authors' own. slot: calls on tensors of torch.device("ve").
-// Any thread; about a microsecond.
+// registered it: through torch.library or TORCH_LIBRARY_IMPL, for the device's key or for a key
+// that stands for several devices. Of several the last that is still registered. Empty for
+// operators outside of "aten", which are all their authors' own. slot: calls on tensors of
+// torch.device("ve"). Any thread; about a microsecond.
 std::optional<UserKernel> user_kernel(const c10::OperatorHandle& op, bool slot);
 
 // The same by name ("aten::add.Tensor"), for those of the names that have one. Names that PyTorch
