@@ -89,7 +89,7 @@ def keep_results(kernels: dict[fx.Node, UserCall]) -> None:
                 item.meta["recompute"] = CheckpointPolicy.MUST_SAVE
 
 
-class _Noting(inside.TorchDispatchMode):  # type: ignore[misc]
+class _Noting(inside.TorchDispatchMode):
     """PyTorch writes x.relu_() as relu and a copy, but eager calls another kernel for it: nodes are
     given the overload that the model called."""
 
