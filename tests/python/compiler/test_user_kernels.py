@@ -282,3 +282,32 @@ def test_nobodys_kernels_are_not_found() -> None:
     assert _C.all_user_kernels(False) == {}
     assert _C.all_user_kernels(True) == {}
     assert _C.user_kernels(["aten::gelu", "aten::no_such", "none"], False) == {}
+
+
+def test_kernels_of_the_slot(python: Callable[..., Any]) -> None:
+    """Those registered for VE take the slot's tensors, those for PrivateUse1 the device's behind it."""
+    ran = python(
+        """
+        import warnings
+        import torch.nn.functional as F
+
+        warnings.simplefilter("ignore")
+        seen = set()
+
+        def note(name, x, moved):
+            seen.add((name, x.device.type))
+            return x + moved
+
+        library = torch.library.Library("aten", "IMPL")
+        library.impl("gelu", lambda x, *, approximate="none": note("gelu", x, 1000), "VE")
+        library.impl("silu", lambda x: note("silu", x, 3000), "PrivateUse1")
+        call = lambda x: F.gelu(x) * 2 + F.silu(x)
+        x = torch.zeros(4, device="ve")
+        expected, eager = call(x).cpu(), set(seen)
+        seen.clear()
+        assert torch.compile(call, fullgraph=True)(x).cpu().equal(expected)
+        assert expected.eq(5000).all() and seen == eager, (seen, eager)
+        """,
+        GRAFT_VE_DEVICES="host",
+    )
+    assert ran.code == 0, ran.err
