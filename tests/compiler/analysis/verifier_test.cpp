@@ -89,6 +89,12 @@ const Rule kRules[] = {
        node(g, "w").arguments[0].value = node(g, "w").writes[0] = node(g, "w").views = g.find("c");
      }},
     {"not marked \"mutated\"", [](Graph& g) { value(g, "m").mutated = false; }},
+    {"a kernel of the user's needs \"opaque\"",
+     [](Graph& g) { node(g, "z").op = find_user_operator("aten.relu.default"); }},
+    {"a node has the note \"kernel\" if its kernel is the user's",
+     [](Graph& g) {
+       node(g, "z").notes = {{"kernel", "model.py:3"}};
+     }},
     {"another group has its name",
      [](Graph& g) {
        g.groups.push_back({"g0", {}, {}});

@@ -32,6 +32,31 @@ TEST(Operators, OthersAreOneObjectForOneName) {
   EXPECT_FALSE(find_operator("aten.__and__.Tensor")->in_place);
 }
 
+TEST(Operators, ThoseOfUsersAreUnknownToTheCompiler) {
+  const Operator* users = find_user_operator("aten.relu.default");
+  EXPECT_EQ(find_user_operator("aten.relu.default"), users);
+  EXPECT_NE(find_operator("aten.relu.default"), users);
+  EXPECT_EQ(users->id, OperatorId::kUnnamed);
+  EXPECT_EQ(users->cls, OpClass::kOther);
+  EXPECT_TRUE(users->rows.empty());
+  EXPECT_TRUE(find_user_operator("aten.relu_.default")->in_place);
+}
+
+TEST(Operators, PassesLeaveNodesOfUsersAsTheyAre) {
+  const std::string node =
+      "node %b: float32[4] = aten.relu.default(%a) opaque note kernel=\"model.py:12\"\n";
+  Graph graph = graph_of(
+      "input %x: float32[4] activation\n"
+      "node %a: float32[4] = aten.neg.default(%x)\n" +
+      node +
+      "node %c: float32[4] = aten.exp.default(%b)\n"
+      "output %c\n");
+  run_passes(graph, inference_passes());
+  const std::string text = test::body_of(graph);
+  EXPECT_TRUE(test::has(text, node)) << text;
+  EXPECT_TRUE(test::has(text, "group g0 pointwise %a\ngroup g1 pointwise %c\n")) << text;
+}
+
 TEST(Operators, ArgumentsAreFoundAtTheirPlaceAndAsKeywords) {
   const Graph graph = graph_of(
       "input %x: float32[4] activation\n"
