@@ -304,15 +304,63 @@ typedef enum graft_reduction {
   /* Ends the batch. Counts as a call on that stream (rule 4). */                                 \
   SLOT(REQUIRED, batch_end, (graft_group group))
 
+/* A compiled graph, ready to run on its device. */
+typedef struct graft_executable_s* graft_executable;
+
+/* One run of an executable: device addresses in the order of the text's inputs and outputs, values
+ * in the order of its symbols. An address is 0 if the tensor has no elements. Outputs and workspace
+ * overlap nothing else of the run; inputs may overlap one another and are not written. */
+typedef struct graft_graph_run {
+  uint32_t struct_size;
+  uint32_t tag;
+  const graft_address* inputs;
+  const graft_address* outputs;
+  const int64_t* symbols;
+  graft_address workspace; /* 0 if the executable needs none */
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t symbol_count;
+  uint32_t unused;
+} graft_graph_run;
+
+/* Extension graft.graph_compiler: a vendor's compiler takes whole graphs, or connected parts, of
+ * torch.compile. Texts have the form graft-graph 1 (docs/drivers/graph-text-1.md), of `bytes`
+ * bytes. Without it Graft compiles kernels and runs the other nodes one by one. */
+#define GRAFT_GRAPH_COMPILER_SLOTS(SLOT)                                                           \
+  /* Writes which nodes of the graph the compiler takes: a node's first result's name a line, with \
+   * or without its %, or * for all; nothing for none. Any thread, as the next slot. */            \
+  SLOT(REQUIRED, graph_offer,                                                                      \
+       (graft_device device, const char* text, size_t bytes, graft_sink answer))                   \
+  /* Compiles a graph to a blob for executable_load, also in another process with the same         \
+   * toolchain_fingerprint. Slow. UNSUPPORTED: the compiler does not take it after all. For that   \
+   * and for every other failure its nodes run as without the compiler. */                         \
+  SLOT(REQUIRED, graph_compile,                                                                    \
+       (graft_device device, const char* text, size_t bytes, graft_sink blob))                     \
+  /* Loads a blob, of which the driver keeps a copy. INVALID_ARGUMENT if the blob is damaged or    \
+   * from another build: Graft then compiles the text again. */                                    \
+  SLOT(REQUIRED, executable_load,                                                                  \
+       (graft_device device, const void* blob, size_t bytes, graft_executable* out_executable))    \
+  /* The needs of runs with these values of the symbols. */                                        \
+  SLOT(REQUIRED, executable_needs,                                                                 \
+       (graft_executable executable, const int64_t* symbols, uint32_t symbol_count,                \
+        graft_plan_needs* out_needs))                                                              \
+  /* Queues a run and allocates nothing. Reads run and its arrays during the call. Several runs of \
+   * one executable may be under way at once, on one stream or several. */                         \
+  SLOT(REQUIRED, executable_run,                                                                   \
+       (graft_stream stream, graft_executable executable, const graft_graph_run* run))             \
+  /* Ends an executable. Earlier runs still run to their end. */                                   \
+  SLOT(REQUIRED, executable_destroy, (graft_executable executable))
+
 /* The extensions. EXTENSION(name, version, slots): Graft asks for "graft.name" of that version and
  * gets a graft_name_table. A list grows at its end, by OPTIONAL slots. */
-#define GRAFT_EXTENSIONS(EXTENSION)            \
-  EXTENSION(blas, 1, GRAFT_BLAS_SLOTS)         \
-  EXTENSION(dnn, 1, GRAFT_DNN_SLOTS)           \
-  EXTENSION(profiler, 1, GRAFT_PROFILER_SLOTS) \
-  EXTENSION(programs, 1, GRAFT_PROGRAMS_SLOTS) \
-  EXTENSION(graphs, 1, GRAFT_GRAPHS_SLOTS)     \
-  EXTENSION(collectives, 1, GRAFT_COLLECTIVES_SLOTS)
+#define GRAFT_EXTENSIONS(EXTENSION)                  \
+  EXTENSION(blas, 1, GRAFT_BLAS_SLOTS)               \
+  EXTENSION(dnn, 1, GRAFT_DNN_SLOTS)                 \
+  EXTENSION(profiler, 1, GRAFT_PROFILER_SLOTS)       \
+  EXTENSION(programs, 1, GRAFT_PROGRAMS_SLOTS)       \
+  EXTENSION(graphs, 1, GRAFT_GRAPHS_SLOTS)           \
+  EXTENSION(collectives, 1, GRAFT_COLLECTIVES_SLOTS) \
+  EXTENSION(graph_compiler, 1, GRAFT_GRAPH_COMPILER_SLOTS)
 
 /* The tables. slot_count: the slots that the driver's header has. */
 #define GRAFT_DECLARE_TABLE(name, version, SLOTS)                                       \
@@ -344,6 +392,7 @@ GRAFT_STATIC_ASSERT(sizeof(graft_execution) == 72, "the execution's layout is fr
 GRAFT_STATIC_ASSERT(sizeof(graft_trace_event) == 40, "the trace event's layout is frozen");
 GRAFT_STATIC_ASSERT(sizeof(graft_place) == 16, "the place's layout is frozen");
 GRAFT_STATIC_ASSERT(sizeof(graft_command) == 80, "the command's layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_graph_run) == 56, "the graph run's layout is frozen");
 
 #ifdef __cplusplus
 }

@@ -192,6 +192,8 @@ class GraphCounts:
     fused: int
     kernels: int
     library: int
+    vendor: int
+    vendor_graphs: int
     eager: dict[str, int]
     arena_bytes: int
 

@@ -3,7 +3,6 @@
 #include "codegen/cache/program_cache.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "codegen/cache/blob_store.h"
 #include "codegen/cache/compile_progress.h"
 #include "codegen/cache/source_dump.h"
+#include "codegen/cache/toolchain.h"
 #include "codegen/ir/device_limits.h"
 #include "codegen/math/without_float64.h"
 #include "codegen/print/printer.h"
@@ -24,35 +24,6 @@
 namespace graft {
 
 namespace {
-
-void append_to_string(void* context, const void* data, size_t bytes) {
-  static_cast<std::string*>(context)->append(static_cast<const char*>(data), bytes);
-}
-
-// Everything that a blob depends on besides its source; empty when blobs must not be kept.
-std::string fingerprint(OpenDevice& device) {
-  const auto slot = device.driver().table().toolchain_fingerprint;
-  std::string text;
-  const graft_sink sink = {&text, append_to_string};
-  if (slot == nullptr || Driver::call(slot, device.handle(), sink) != GRAFT_OK) return "";
-  return device.driver().name() + "\n" + text;
-}
-
-std::string hash_text(const std::string& text) {
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
-
-// A compiler's log may hold the whole source, line by line.
-std::string first_lines(const std::string& text) {
-  size_t end = 0;
-  for (int line = 0; line < 8 && end != std::string::npos; ++line) {
-    end = text.find('\n', end == 0 ? 0 : end + 1);
-  }
-  end = std::min({end, text.size(), size_t{1500}});
-  if (end == text.size()) return text;
-  return text.substr(0, end) + "\n... (GRAFT_DUMP_KERNELS=<folder> writes the source)";
-}
 
 // The kernel as the device can run it.
 ir::Kernel fit(ir::Kernel kernel, const OpenDevice& device, const std::string& key) {
@@ -111,7 +82,7 @@ class Entry {
                   fmt::format("{} has no compiler, and the driver's pack lacks {}", device.label(),
                               program.name));
     }
-    const std::string toolchain = fingerprint(device);
+    const std::string toolchain = toolchain_of(device);
     const std::string file = hash_text(toolchain + "\n" + program.source);
     const bool keeps = !toolchain.empty() && blob_store().keeps();
     if (keeps) {
@@ -133,7 +104,8 @@ class Entry {
     try {
       device.check(status, "compiling " + program.name);
     } catch (const Error& error) {
-      throw Error(error.status(), first_lines(error.what()));
+      throw Error(error.status(),
+                  first_lines(error.what(), "GRAFT_DUMP_KERNELS=<folder> writes the source"));
     }
   }
 
@@ -151,8 +123,7 @@ class Entry {
     std::string blob;
     check_compiled(device,
                    Driver::call(device.driver().table().program_compile, device.handle(),
-                                program.source.data(), program.source.size(), "",
-                                graft_sink{&blob, append_to_string}),
+                                program.source.data(), program.source.size(), "", sink_into(&blob)),
                    program);
     return blob;
   }

@@ -32,6 +32,12 @@ constexpr Pass kInference[] = {
 
 constexpr Pass kLayout[] = {{"choose_layouts", choose_layouts}};
 
+constexpr Pass kCleaning[] = {
+    {"fold_constants", fold_constants},     {"simplify_algebra", simplify_algebra},
+    {"remove_copies", remove_copies},       {"number_values", number_values},
+    {"remove_dead_code", remove_dead_code},
+};
+
 // The last ones, which write groups and the order.
 constexpr auto kGrouping = std::span(kInference).last<3>();
 
@@ -53,6 +59,7 @@ std::span<const Pass> training_passes() {
   return *passes;
 }
 std::span<const Pass> layout_passes() { return kLayout; }
+std::span<const Pass> cleaning_passes() { return kCleaning; }
 std::span<const Pass> grouping_passes() { return kGrouping; }
 
 int run_passes(Graph& graph, std::span<const Pass> passes, const StageHook& hook) {

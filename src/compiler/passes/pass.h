@@ -26,6 +26,8 @@ GRAFT_EXPORT std::span<const Pass> training_passes();
 // What comes before inference_passes() on a device whose library prefers channels-last
 // (prefers_channels_last() of kernels/convolution/convolution.h).
 GRAFT_EXPORT std::span<const Pass> layout_passes();
+// Of both, those that make a graph smaller and keep its operators: what a vendor's compiler gets.
+GRAFT_EXPORT std::span<const Pass> cleaning_passes();
 // The last ones of both: those that write groups and the order.
 GRAFT_EXPORT std::span<const Pass> grouping_passes();
 

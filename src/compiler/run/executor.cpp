@@ -110,6 +110,9 @@ class Executor::Frame {
       step.library.emplace(graph_, effects, nodes, *std::move(library));
     } else if (grouped) {
       step.kernel.emplace(graph_, *group_kernel(graph_, effects, nodes), stream_.device());
+    } else if (VendorStep::runs(node)) {
+      each_value(node.arguments, [&](ValueId value) { outside_[value] = true; });
+      step.vendor.emplace(node, stream_.device());
     } else {
       const bool view = node.views != kNone && node.writes.empty() && !node.has_effect();
       for (ValueId result : node.results) {
@@ -378,6 +381,8 @@ size_t Executor::launches() const { return frame_->counts().launches; }
 size_t Executor::compiled() const { return frame_->counts().compiled; }
 size_t Executor::libraries() const { return frame_->counts().libraries; }
 size_t Executor::externals() const { return frame_->counts().externals; }
+size_t Executor::vendor_graphs() const { return frame_->counts().vendor_graphs; }
+size_t Executor::in_vendor_graphs() const { return frame_->counts().in_vendor_graphs; }
 uint64_t Executor::arena_bytes() const { return frame_->arena_bytes(); }
 
 }  // namespace graft::compiler

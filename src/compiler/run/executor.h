@@ -36,11 +36,13 @@ class GRAFT_EXPORT Executor {
   // An output that is an integer, of the last run.
   int64_t integer(size_t output) const;
 
-  size_t launches() const;       // generated kernels per run
-  size_t libraries() const;      // products and convolutions, most with an epilogue
-  size_t compiled() const;       // nodes in both of these
-  size_t externals() const;      // external nodes per run
-  uint64_t arena_bytes() const;  // of the last run
+  size_t launches() const;          // generated kernels per run
+  size_t libraries() const;         // products and convolutions, most with an epilogue
+  size_t compiled() const;          // nodes in both of these
+  size_t externals() const;         // external nodes per run
+  size_t vendor_graphs() const;     // parts that the vendor's compiler compiled
+  size_t in_vendor_graphs() const;  // nodes in these
+  uint64_t arena_bytes() const;     // of the last run
 
  private:
   class Frame;

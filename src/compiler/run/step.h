@@ -1,4 +1,5 @@
-// src/compiler/run/step.h: what an executor queues at once: a kernel, a library call or a node.
+// src/compiler/run/step.h: what an executor queues at once: a kernel, a library call, a vendor's
+// graph or a node.
 #pragma once
 
 #include <functional>
@@ -11,15 +12,17 @@
 #include "compiler/run/kernel_launch.h"
 #include "compiler/run/library_step.h"
 #include "compiler/run/ungrouping.h"
+#include "compiler/run/vendor_step.h"
 
 namespace graft::compiler {
 
-// One of the three.
+// One of the four.
 struct Step {
   std::vector<NodeId> nodes;
   uint32_t unit = 0;  // its position in the order
   std::optional<KernelLaunch> kernel;
   std::optional<LibraryStep> library;
+  std::optional<VendorStep> vendor;
   std::optional<ExternalStep> external;
 
   // For the sizes of the runs that come. size: gives the value of a Size. Throws LackingGroup where
@@ -30,6 +33,8 @@ struct Step {
       kernel->arrange(size);
     else if (library)
       prepare_library(graph, views, stream, size);
+    else if (vendor)
+      vendor->prepare(size);
     else
       external->prepare(size);
   }
@@ -41,6 +46,8 @@ struct Step {
       kernel->launch(stream, views, numbers);
     else if (library)
       library->run(host, stream, views, numbers);
+    else if (vendor)
+      vendor->run(stream, views);
     else
       external->run(host, stream, views, numbers);
   }
@@ -48,6 +55,7 @@ struct Step {
   // Whether a run's commands may be given again in the next one.
   bool repeats() const {
     if (external) return external->repeats();
+    if (vendor) return false;
     return kernel ? !kernel->takes_numbers() : !library->takes_numbers();
   }
 
@@ -68,6 +76,7 @@ struct Step {
 // What Executor says of itself, by the same names.
 struct StepCounts {
   size_t launches = 0, libraries = 0, compiled = 0, externals = 0;
+  size_t vendor_graphs = 0, in_vendor_graphs = 0;
 };
 
 inline StepCounts count_steps(std::span<const Step> steps) {
@@ -76,7 +85,9 @@ inline StepCounts count_steps(std::span<const Step> steps) {
     counts.launches += step.launches();
     counts.libraries += step.library.has_value();
     counts.externals += step.external.has_value();
-    counts.compiled += step.external ? 0 : step.nodes.size();
+    counts.compiled += step.external || step.vendor ? 0 : step.nodes.size();
+    counts.vendor_graphs += step.vendor.has_value();
+    counts.in_vendor_graphs += step.vendor ? step.vendor->nodes() : 0;
   }
   return counts;
 }

@@ -26,6 +26,16 @@ void LaunchCommand::keep() {
   launch.arguments = kept.get();
 }
 
+void ExecutableCommand::keep() {
+  kept = std::make_unique<uint64_t[]>(size_t{call.input_count} + call.output_count +
+                                      call.symbol_count);
+  uint64_t* const outputs = std::copy_n(call.inputs, call.input_count, kept.get());
+  uint64_t* const symbols = std::copy_n(call.outputs, call.output_count, outputs);
+  std::copy_n(call.symbols, call.symbol_count, symbols);
+  call.inputs = kept.get(), call.outputs = outputs;
+  call.symbols = reinterpret_cast<const int64_t*>(symbols);
+}
+
 std::string CopyCommand::text() const {
   return "copy of " + std::to_string(bytes) + " bytes " + kind_text(kind);
 }
@@ -34,5 +44,6 @@ std::string LaunchCommand::text() const {
   return "launch over " + std::to_string(launch.grid[0]) + " items";
 }
 std::string LibraryCommand::text() const { return "plan_execute"; }
+std::string ExecutableCommand::text() const { return "executable_run"; }
 
 }  // namespace graft

@@ -44,7 +44,8 @@ struct LaunchArguments {
 //                    writes there; v changes addresses of commands that are kept only
 // and those that a list keeps (Command):
 //   keep()           copies what it points to
-//   fixed()          whether it does the same each time it is given, on the device alone
+//   fixed()          whether it does the same each time it is given, on the device alone, and
+//                    graft.graphs takes it
 //   describe()       as graft.graphs takes it, but for its tag and places. REQUIRES: kept
 //   text()           for reading, in no stable form
 
@@ -168,7 +169,37 @@ struct LibraryCommand {
   std::string text() const;
 };
 
-using Command = std::variant<CopyCommand, FillCommand, LaunchCommand, LibraryCommand>;
+// A run of an executable of graft.graph_compiler. No graph of graft.graphs holds one.
+struct ExecutableCommand {
+  graft_status (*run)(graft_stream, graft_executable, const graft_graph_run*) = nullptr;
+  graft_executable executable = nullptr;
+  graft_graph_run call{};
+  std::shared_ptr<const void> owner;  // keeps the executable
+  std::unique_ptr<uint64_t[]> kept = nullptr;
+
+  uint32_t& tag() { return call.tag; }
+  std::string_view slot() const { return "executable_run"; }
+  TracedCall::What traced() const { return {}; }
+  graft_status give(const graft_driver_table&, graft_stream stream) const {
+    return Driver::call_locked(run, stream, executable, &call);
+  }
+  void count(auto& counts) const { counts.add_launch(); }
+  void keep();
+  bool fixed() const { return false; }
+  void each_address(auto&& visit) {
+    const auto each = [&](const graft_address* list, uint32_t count, bool written) {
+      for (uint32_t i = 0; i < count; ++i) visit(const_cast<graft_address*>(list + i), written);
+    };
+    each(call.inputs, call.input_count, false);
+    each(call.outputs, call.output_count, true);
+    visit(&call.workspace, true);
+  }
+  void describe(graft_command*) const {}
+  std::string text() const;
+};
+
+using Command =
+    std::variant<CopyCommand, FillCommand, LaunchCommand, LibraryCommand, ExecutableCommand>;
 
 // Another slot that takes a stream, of the driver's table or an extension's. No list keeps it.
 struct SlotCall {

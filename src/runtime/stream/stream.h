@@ -77,6 +77,9 @@ class GRAFT_EXPORT Stream {
   // Queues a call of a plan.
   void execute(LibraryCommand command);
 
+  // Queues a run of an executable. Its arrays are read during the call.
+  void execute(ExecutableCommand command);
+
   // Queues what slot(tag) does: a call of another slot that takes a stream, under the stream's
   // lock. Throws Error with what unless it returns OK, and while the stream records.
   template <class Slot>

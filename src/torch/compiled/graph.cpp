@@ -214,7 +214,9 @@ GraphCounts CompiledGraph::counts() {
   counts.eager = own.host.foreign();
   counts.fused = number(own.executor.compiled());
   counts.kernels = number(own.executor.launches());
-  counts.nodes = counts.fused + number(own.executor.externals());
+  counts.vendor = number(own.executor.in_vendor_graphs());
+  counts.vendor_graphs = number(own.executor.vendor_graphs());
+  counts.nodes = counts.fused + counts.vendor + number(own.executor.externals());
   counts.library = number(own.executor.libraries() + own.executor.externals());
   for (const auto& [op, count] : counts.eager) counts.library -= count;
   counts.arena_bytes = own.executor.arena_bytes();

@@ -25,6 +25,8 @@ struct GraphCounts {
   int64_t fused = 0;    // of them in kernels that the compiler made, and in calls with an epilogue
   int64_t kernels = 0;  // that it made
   int64_t library = 0;  // calls of the kernel library
+  int64_t vendor = 0;   // nodes in graphs that the driver's own compiler compiled
+  int64_t vendor_graphs = 0;
   std::map<std::string, int64_t> eager;  // nodes without a kernel on the device, by operator
   uint64_t arena_bytes = 0;              // of the last run
 };

@@ -86,6 +86,8 @@ void bind_compiled_graphs(py::module& module) {
       .def_readonly("fused", &GraphCounts::fused, "Nodes in kernels that the compiler made.")
       .def_readonly("kernels", &GraphCounts::kernels, "Kernels that the compiler made.")
       .def_readonly("library", &GraphCounts::library, "Nodes that the kernel library computes.")
+      .def_readonly("vendor", &GraphCounts::vendor, "Nodes in graphs of the driver's compiler.")
+      .def_readonly("vendor_graphs", &GraphCounts::vendor_graphs, "The number of these graphs.")
       .def_readonly("eager", &GraphCounts::eager, "Nodes without a kernel, by operator.")
       .def_readonly("arena_bytes", &GraphCounts::arena_bytes);
   py::class_<CompiledGraph, std::shared_ptr<CompiledGraph>>(module, "CompiledGraph")

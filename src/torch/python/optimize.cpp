@@ -9,6 +9,7 @@
 
 #include "compiler/graph/text.h"
 #include "compiler/passes/lowering.h"
+#include "compiler/passes/vendor_graph.h"
 #include "kernels/convolution/convolution.h"
 #include "torch/compiled/graph.h"
 #include "torch/compiled/prepared_graph.h"
@@ -62,8 +63,12 @@ std::tuple<Compiled, Compiled, std::vector<size_t>, std::vector<Strides>> compil
   const auto on = static_cast<c10::DeviceIndex>(device);
   const bool channels_last =
       may_lay_out && prefers_channels_last(current_stream(on).device(), GRAFT_FLOAT32);
+  compiler::Graph graph = compiler::parse(text);
+  const compiler::VendorGraphs vendor =
+      compiler::take_vendor_graphs(&graph, current_stream(on).device());
+  for (const std::string& problem : vendor.problems) TORCH_WARN(problem);
   compiler::Lowered lowered = compiler::lower(
-      compiler::parse(text), training ? compiler::Mode::kTraining : compiler::Mode::kInference,
+      std::move(graph), training ? compiler::Mode::kTraining : compiler::Mode::kInference,
       channels_last);
   std::vector<Strides> strides = output_strides(lowered.main);
   const auto made = [&](compiler::Graph& graph) {

@@ -1,0 +1,117 @@
+// src/compiler/analysis/region.cpp: parts of a graph that can each run as one.
+#include "compiler/analysis/region.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+
+namespace graft::compiler {
+
+namespace {
+
+// Taken nodes have levels: what follows one through a node outside is at least one level higher.
+// So regions within a level never need one another, and no circle leaves a level and comes back.
+class Levels {
+ public:
+  Levels(const Graph& graph, const Effects& effects, const std::vector<bool>& taken)
+      : graph_(graph),
+        effects_(effects),
+        taken_(taken),
+        inside_(graph.nodes.size(), 0),
+        outside_(graph.nodes.size(), -1) {
+    for (NodeId id : graph.order) rise(id);
+    std::vector<int64_t> most(graph.nodes.size(), std::numeric_limits<int64_t>::max());
+    for (size_t i = graph.order.size(); i-- > 0;) delay(graph.order[i], &most);
+  }
+
+  int64_t of(NodeId taken) const { return inside_[taken]; }
+
+  std::vector<int64_t> moments() const {
+    std::vector<int64_t> moments(graph_.nodes.size(), -1);
+    for (NodeId id : graph_.order) {
+      if (is_view(id)) {
+        for (NodeId earlier : effects_.before[id]) {
+          moments[id] = std::max(moments[id], moments[earlier]);
+        }
+      } else {
+        moments[id] = taken_[id] ? 2 * inside_[id] : 2 * outside_[id] + 1;
+      }
+    }
+    return moments;
+  }
+
+ private:
+  bool is_view(NodeId id) const { return taken_[id] && graph_.nodes[id].views != kNone; }
+
+  void rise(NodeId id) {
+    for (NodeId earlier : effects_.before[id]) {
+      inside_[id] = std::max(inside_[id], inside_[earlier]);
+      outside_[id] = std::max(outside_[id], outside_[earlier]);
+    }
+    if (is_view(id)) return;
+    if (taken_[id])
+      outside_[id] = inside_[id];
+    else
+      inside_[id] = outside_[id] + 1;
+  }
+
+  // To the level of what needs it.
+  void delay(NodeId id, std::vector<int64_t>* most) {
+    constexpr int64_t kFree = std::numeric_limits<int64_t>::max();
+    int64_t& limit = (*most)[id];
+    for (NodeId later : effects_.after[id]) {
+      if (is_view(later))
+        limit = std::min(limit, (*most)[later]);
+      else
+        limit = std::min(limit, taken_[later] ? inside_[later] : outside_[later]);
+    }
+    if (!is_view(id) && taken_[id] && limit != kFree) inside_[id] = limit;
+  }
+
+  const Graph& graph_;
+  const Effects& effects_;
+  const std::vector<bool>& taken_;
+  std::vector<int64_t> inside_, outside_;  // the level at or behind which a user of either kind is
+};
+
+NodeId top(std::vector<NodeId>* above, NodeId id) {
+  while ((*above)[id] != id) id = (*above)[id] = (*above)[(*above)[id]];
+  return id;
+}
+
+}  // namespace
+
+Regions find_regions(const Graph& graph, const Effects& effects, const std::vector<bool>& taken) {
+  const Levels levels(graph, effects, taken);
+  std::vector<NodeId> above(graph.nodes.size());
+  std::iota(above.begin(), above.end(), 0);
+  std::vector<NodeId> computing;
+  bool whole = true;
+  for (NodeId id : graph.order) {
+    if (graph.nodes[id].views != kNone && !graph.nodes[id].has_effect()) continue;
+    whole = whole && taken[id];
+    if (!taken[id]) continue;
+    computing.push_back(id);
+    each_base(graph, taken, graph.nodes[id], [&](ValueId value) {
+      const NodeId maker = graph.values[value].node;
+      if (maker == kNone || !taken[maker] || levels.of(maker) != levels.of(id)) return;
+      above[top(&above, maker)] = top(&above, id);
+    });
+  }
+  Regions found;
+  found.moments = levels.moments();
+  const bool one_level = computing.empty() || std::ranges::all_of(computing, [&](NodeId id) {
+                           return levels.of(id) == levels.of(computing[0]);
+                         });
+  std::map<NodeId, size_t> region_of;
+  for (NodeId id : computing) {
+    const NodeId key = whole && one_level ? 0 : top(&above, id);
+    const auto [at, fresh] = region_of.emplace(key, found.regions.size());
+    if (fresh) found.regions.emplace_back();
+    found.regions[at->second].push_back(id);
+  }
+  return found;
+}
+
+}  // namespace graft::compiler
