@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <utility>
 
 namespace graft::compiler {
 
 namespace {
 
 // Taken nodes have levels: what follows one through a node outside is at least one level higher.
-// So regions within a level never need one another, and no circle leaves a level and comes back.
+// So no way out of a level leads back to it, and no two levels need one another.
 class Levels {
  public:
   Levels(const Graph& graph, const Effects& effects, const std::vector<bool>& taken)
@@ -75,42 +75,17 @@ class Levels {
   std::vector<int64_t> inside_, outside_;  // the level at or behind which a user of either kind is
 };
 
-NodeId top(std::vector<NodeId>* above, NodeId id) {
-  while ((*above)[id] != id) id = (*above)[id] = (*above)[(*above)[id]];
-  return id;
-}
-
 }  // namespace
 
 Regions find_regions(const Graph& graph, const Effects& effects, const std::vector<bool>& taken) {
   const Levels levels(graph, effects, taken);
-  std::vector<NodeId> above(graph.nodes.size());
-  std::iota(above.begin(), above.end(), 0);
-  std::vector<NodeId> computing;
-  bool whole = true;
+  std::map<int64_t, std::vector<NodeId>> by_level;
   for (NodeId id : graph.order) {
-    if (graph.nodes[id].views != kNone && !graph.nodes[id].has_effect()) continue;
-    whole = whole && taken[id];
-    if (!taken[id]) continue;
-    computing.push_back(id);
-    each_base(graph, taken, graph.nodes[id], [&](ValueId value) {
-      const NodeId maker = graph.values[value].node;
-      if (maker == kNone || !taken[maker] || levels.of(maker) != levels.of(id)) return;
-      above[top(&above, maker)] = top(&above, id);
-    });
+    if (taken[id] && graph.nodes[id].views == kNone) by_level[levels.of(id)].push_back(id);
   }
   Regions found;
   found.moments = levels.moments();
-  const bool one_level = computing.empty() || std::ranges::all_of(computing, [&](NodeId id) {
-                           return levels.of(id) == levels.of(computing[0]);
-                         });
-  std::map<NodeId, size_t> region_of;
-  for (NodeId id : computing) {
-    const NodeId key = whole && one_level ? 0 : top(&above, id);
-    const auto [at, fresh] = region_of.emplace(key, found.regions.size());
-    if (fresh) found.regions.emplace_back();
-    found.regions[at->second].push_back(id);
-  }
+  for (auto& [level, nodes] : by_level) found.regions.push_back(std::move(nodes));
   return found;
 }
 

@@ -18,9 +18,9 @@ struct Regions {
   std::vector<int64_t> moments;
 };
 
-// Parts the taken nodes into connected regions, as large as one pass finds them, that do not need
-// one another in a circle, directly or through nodes outside. If every node that is no view is
-// taken, one region has all of them. taken: by node; none that is has an effect.
+// Parts the taken nodes into regions, few and large: no way leads out of a region and back, and no
+// two need one another. If nothing outside lies between taken nodes, one region has all of them;
+// its nodes need not be connected. taken: by node; none that is has an effect.
 Regions find_regions(const Graph& graph, const Effects& effects, const std::vector<bool>& taken);
 
 // Calls visit(ValueId) for each value that the node reads, past taken views to what these show.
