@@ -28,6 +28,7 @@ class DeviceProperties:
     shuffles: bool
     kernels: bool
     compiler: bool
+    graph_compiler: bool
     major: int
     minor: int
     simulated: bool

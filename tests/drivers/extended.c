@@ -40,15 +40,17 @@ static const struct words kProfiler = {COUNT(2, GRAFT_PROFILER_SLOTS), 0, ALL_SL
 static const struct words kPrograms = {COUNT(2, GRAFT_PROGRAMS_SLOTS), 0, ALL_SLOTS};
 static const struct words kGraphs = {COUNT(3, GRAFT_GRAPHS_SLOTS), 0, ALL_SLOTS};
 static const struct words kCollectives = {COUNT(13, GRAFT_COLLECTIVES_SLOTS), 0, ALL_SLOTS};
+static const struct words kGraphCompiler = {COUNT(6, GRAFT_GRAPH_COMPILER_SLOTS), 0, ALL_SLOTS};
 
 static graft_status extension(const char* name, uint32_t version, const void** out_table) {
-  const struct words* found = strcmp(name, "graft.blas") == 0          ? &kBlas
-                              : strcmp(name, "graft.dnn") == 0         ? &kDnn
-                              : strcmp(name, "graft.profiler") == 0    ? &kProfiler
-                              : strcmp(name, "graft.programs") == 0    ? &kPrograms
-                              : strcmp(name, "graft.graphs") == 0      ? &kGraphs
-                              : strcmp(name, "graft.collectives") == 0 ? &kCollectives
-                                                                       : NULL;
+  const struct words* found = strcmp(name, "graft.blas") == 0             ? &kBlas
+                              : strcmp(name, "graft.dnn") == 0            ? &kDnn
+                              : strcmp(name, "graft.profiler") == 0       ? &kProfiler
+                              : strcmp(name, "graft.programs") == 0       ? &kPrograms
+                              : strcmp(name, "graft.graphs") == 0         ? &kGraphs
+                              : strcmp(name, "graft.collectives") == 0    ? &kCollectives
+                              : strcmp(name, "graft.graph_compiler") == 0 ? &kGraphCompiler
+                                                                          : NULL;
   if (found == NULL || version != 1) return GRAFT_NOT_FOUND;
   *out_table = found;
   return GRAFT_OK;

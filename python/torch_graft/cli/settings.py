@@ -54,6 +54,8 @@ ROWS = (
      "`1` prints a line while kernels are compiled for more than two seconds", "logging.md"),
     ("GRAFT_DUMP_KERNELS", "core", "a folder", "none",
      "writes every kernel that is asked for, in each dialect that can express it", "../develop/kernels.md"),
+    ("GRAFT_GRAPH_COMPILER", "core", "`1` or `0`", "`1`",
+     "`0` gives no graph to the compiler that the device's driver brings", "../drivers/graph-compiler.md"),
 
     ("GRAFT_DEVICE_NAME", "binding", "lower-case letters and underscores",
      "what a driver's package asks for, else `graft`", "names the device type", "naming.md"),

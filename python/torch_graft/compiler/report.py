@@ -47,7 +47,8 @@ class Report:
         if counts is None:
             return f"Report({self.part}, gone)"
         eager = sum(counts.eager.values())
-        return (f"Report({self.part}, {counts.nodes} nodes: {counts.fused} fused into "
+        vendor = f"{counts.vendor} in the vendor's graphs, " if counts.vendor else ""
+        return (f"Report({self.part}, {counts.nodes} nodes: {vendor}{counts.fused} fused into "
                 f"{counts.kernels} kernels, {counts.library} by the library, {eager} eager)")  # fmt: skip
 
 

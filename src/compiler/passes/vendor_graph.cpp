@@ -10,7 +10,7 @@
 
 #include "codegen/cache/toolchain.h"
 #include "compiler/analysis/effects.h"
-#include "compiler/analysis/region.h"
+#include "compiler/passes/region.h"
 #include "compiler/analysis/verifier.h"
 #include "compiler/graph/subgraph.h"
 #include "compiler/graph/text.h"

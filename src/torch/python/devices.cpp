@@ -2,6 +2,7 @@
 #include <map>
 #include <tuple>
 
+#include "graft/extensions.h"
 #include "kernels/tuning/tile_tuning.h"
 #include "runtime/driver/device_properties.h"
 #include "runtime/driver/fork.h"
@@ -27,7 +28,7 @@ struct DeviceProperties {
   std::string driver;
   uint32_t ordinal;
   graft_device_properties facts;
-  bool kernels, compiler;
+  bool kernels, compiler, graph_compiler;
 
   bool has(uint32_t feature) const { return (facts.features & feature) != 0; }
 };
@@ -37,8 +38,12 @@ DeviceProperties properties_of(int64_t index) {
   const DeviceDescription one = platform().description(static_cast<int>(index));
   const graft_driver_table& table = one.driver->table();
   const bool prints = one.properties.dialect[0] != '\0';
-  return {one.driver->name(), one.ordinal, one.properties, prints && table.kernel_launch != nullptr,
-          prints && table.program_compile != nullptr};
+  return {one.driver->name(),
+          one.ordinal,
+          one.properties,
+          prints && table.kernel_launch != nullptr,
+          prints && table.program_compile != nullptr,
+          one.driver->extension<graft_graph_compiler_table>() != nullptr};
 }
 
 std::string text_of(const DeviceProperties& properties) {
@@ -93,7 +98,9 @@ void bind_abilities(py::class_<Properties>& properties) {
                                return p.facts.device_class == GRAFT_GPU_LIKE ? "gpu" : "cpu";
                              })
       .def_readonly("kernels", &Properties::kernels, "Whether the device runs Graft's kernels.")
-      .def_readonly("compiler", &Properties::compiler, "Whether the driver compiles kernels.");
+      .def_readonly("compiler", &Properties::compiler, "Whether the driver compiles kernels.")
+      .def_readonly("graph_compiler", &Properties::graph_compiler,
+                    "Whether the driver brings a compiler of graphs, graft.graph_compiler.");
 }
 
 void bind_properties(py::module& module) {

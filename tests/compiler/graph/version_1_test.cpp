@@ -1,4 +1,4 @@
-// tests/compiler/graph/version_1_test.cpp: graft-graph 1 is frozen: committed texts stay readable.
+// tests/vendor/graph_text_1_test.cpp: graft-graph 1 is frozen: committed texts stay readable.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,7 +29,7 @@ std::string example_of(const char* page) {
 
 TEST(Version1, CommittedTextsComeBackAsTheyAre) {
   int texts = 0;
-  const std::string folder = GRAFT_TEST_SOURCE_DIR "/tests/compiler/graph/version_1";
+  const std::string folder = GRAFT_TEST_SOURCE_DIR "/tests/vendor/graph_text_1";
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     if (file.path().extension() != ".txt") continue;
     ++texts;
@@ -43,9 +43,9 @@ TEST(Version1, CommittedTextsComeBackAsTheyAre) {
 
 TEST(Version1, ThePagesShowThem) {
   EXPECT_EQ(print(parse(example_of("drivers/graph-text-1.md"))),
-            content(GRAFT_TEST_SOURCE_DIR "/tests/compiler/graph/version_1/part.txt"));
+            content(GRAFT_TEST_SOURCE_DIR "/tests/vendor/graph_text_1/part.txt"));
   EXPECT_EQ(example_of("develop/compiler-ir.md"),
-            content(GRAFT_TEST_SOURCE_DIR "/tests/compiler/graph/version_1/whole.txt"));
+            content(GRAFT_TEST_SOURCE_DIR "/tests/vendor/graph_text_1/whole.txt"));
 }
 
 TEST(Version1, AnotherVersionIsRefused) {

@@ -1,5 +1,5 @@
-// src/compiler/analysis/region.cpp: parts of a graph that can each run as one.
-#include "compiler/analysis/region.h"
+// src/compiler/passes/region.cpp: parts of a graph that can each run as one.
+#include "compiler/passes/region.h"
 
 #include <algorithm>
 #include <limits>

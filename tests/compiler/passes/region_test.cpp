@@ -1,5 +1,5 @@
-// tests/compiler/analysis/region_test.cpp: how taken nodes become regions, and regions graphs.
-#include "compiler/analysis/region.h"
+// tests/compiler/passes/region_test.cpp: how taken nodes become regions, and regions graphs.
+#include "compiler/passes/region.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// src/compiler/analysis/region.h: parts of a graph that can each run as one.
+// src/compiler/passes/region.h: parts of a graph that can each run as one.
 #pragma once
 
 #include <cstdint>
