@@ -323,9 +323,8 @@ typedef struct graft_graph_run {
   uint32_t unused;
 } graft_graph_run;
 
-/* Extension graft.graph_compiler: a vendor's compiler takes whole graphs, or connected parts, of
- * torch.compile. Texts have the form graft-graph 1 (docs/drivers/graph-text-1.md), of `bytes`
- * bytes. Without it Graft compiles kernels and runs the other nodes one by one. */
+/* Extension graft.graph_compiler: a vendor's compiler takes graphs of torch.compile, or parts of
+ * them, as texts (docs/drivers/graph-text-1.md). Without it Graft compiles kernels. */
 #define GRAFT_GRAPH_COMPILER_SLOTS(SLOT)                                                           \
   /* Writes which nodes of the graph the compiler takes: a node's first result's name a line, with \
    * or without its %, or * for all; nothing for none. Any thread, as the next slot. */            \

@@ -10,11 +10,11 @@
 
 #include "codegen/cache/toolchain.h"
 #include "compiler/analysis/effects.h"
-#include "compiler/passes/region.h"
 #include "compiler/analysis/verifier.h"
 #include "compiler/graph/subgraph.h"
 #include "compiler/graph/text.h"
 #include "compiler/passes/pass.h"
+#include "compiler/passes/region.h"
 #include "runtime/driver/error.h"
 #include "runtime/driver/readable_text.h"
 

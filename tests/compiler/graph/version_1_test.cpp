@@ -1,4 +1,4 @@
-// tests/vendor/graph_text_1_test.cpp: graft-graph 1 is frozen: committed texts stay readable.
+// tests/compiler/graph/version_1_test.cpp: graft-graph 1 is frozen: committed texts stay readable.
 #include <gtest/gtest.h>
 
 #include <filesystem>
