@@ -52,7 +52,7 @@ class MLP(nn.Module):
 
 
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], torch.Tensor]]] = {
-    "ResNet-50": (ResNet50, lambda: torch.randn(2, 3, 32, 32)),
+    "ResNet-50": (ResNet50, lambda: torch.randn(2, 3, 64, 64)),
     "GPT-2": (GPT2, lambda: torch.randint(64, (2, 10))),
     "MLP": (MLP, lambda: torch.randn(5, 6)),
 }

@@ -8,6 +8,7 @@
 #include "graft/driver.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -23,6 +24,9 @@ struct graft_stream_s {
   graft_status late = GRAFT_OK;
   uint32_t late_tag = 0;
 };
+struct graft_event_s {
+  std::chrono::steady_clock::time_point at;
+};
 struct graft_executable_s {
   chip::Executable graph;
 };
@@ -32,7 +36,6 @@ namespace {
 constexpr uint64_t kAlignment = 256, kMemoryBytes = 1ull << 32;
 
 graft_device_s the_device;
-char the_event;  // all are alike: nothing is ever pending
 thread_local std::string last;
 
 bool mode(const char* name) {
@@ -130,11 +133,21 @@ graft_status fill(graft_stream, graft_address to, uint64_t bytes, const void* pa
 }
 
 graft_status event_create(graft_device, uint32_t, graft_event* out) {
-  *out = reinterpret_cast<graft_event>(&the_event);
+  *out = new graft_event_s;
   return GRAFT_OK;
 }
-graft_status event_destroy(graft_event) { return GRAFT_OK; }
-graft_status event_record(graft_event, graft_stream) { return GRAFT_OK; }
+graft_status event_destroy(graft_event event) {
+  delete event;
+  return GRAFT_OK;
+}
+graft_status event_record(graft_event event, graft_stream) {
+  event->at = std::chrono::steady_clock::now();
+  return GRAFT_OK;
+}
+graft_status event_elapsed(graft_event start, graft_event end, int64_t* out_ns) {
+  *out_ns = (end->at - start->at) / std::chrono::nanoseconds(1);
+  return GRAFT_OK;
+}
 graft_status event_query(graft_event) { return GRAFT_OK; }
 
 graft_status last_message(char* text, size_t capacity) {
@@ -243,6 +256,7 @@ graft_driver_table table() {
   mine.copy = copy, mine.fill = fill;
   mine.event_create = event_create, mine.event_destroy = event_destroy;
   mine.event_record = event_record, mine.event_query = event_query;
+  mine.event_elapsed = event_elapsed;
   mine.last_message = last_message, mine.extension = extension;
   mine.toolchain_fingerprint = fingerprint;
   return mine;
