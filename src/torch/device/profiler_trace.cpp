@@ -48,7 +48,8 @@ std::string work_name(const TracedCommand& command) {
   // Not the operator's own name, under which tables list what the CPU did.
   const std::string op = op_name(command.tag);
   if (op.empty()) return call_name(command);
-  return device_name() + op.substr(std::min(op.find(':'), op.size()));
+  const size_t colon = op.find(':');
+  return colon == op.npos ? op : device_name() + op.substr(colon);
 }
 
 // A wait is an annotation of its stream's track, so that nobody adds it to the device's work.
