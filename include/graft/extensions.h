@@ -186,7 +186,8 @@ typedef enum graft_command_kind {
   GRAFT_COMMAND_COPY = 0, /* on the device */
   GRAFT_COMMAND_FILL = 1,
   GRAFT_COMMAND_LAUNCH = 2,
-  GRAFT_COMMAND_EXECUTE = 3 /* a plan of graft.blas or graft.dnn */
+  GRAFT_COMMAND_EXECUTE = 3, /* a plan of graft.blas or graft.dnn */
+  GRAFT_COMMAND_OPERATE = 4  /* a plan of graft.ops; UNSUPPORTED if a graph cannot hold it */
 } graft_command_kind;
 
 /* The command that one call of a slot queues, with places for addresses. graph_create reads all
@@ -196,15 +197,15 @@ typedef struct graft_command {
   uint32_t kind; /* graft_command_kind */
   uint32_t tag;  /* as the slot's, for late errors and traces */
   uint32_t place_count;
-  /* COPY: to, from. FILL: to. LAUNCH: one for each ADDRESS argument. EXECUTE: tensors, operands and
-   * workspace of graft_execution. */
+  /* COPY: to, from. FILL: to. LAUNCH, OPERATE: one for each ADDRESS argument. EXECUTE: tensors,
+   * operands and workspace of graft_execution. */
   const graft_place* places;
   uint64_t bytes;             /* COPY, FILL */
   const void* pattern;        /* FILL */
   uint64_t pattern_bytes;     /* FILL */
   graft_kernel kernel;        /* LAUNCH */
-  const graft_launch* launch; /* LAUNCH; the driver does not read its addresses */
-  graft_plan plan;            /* EXECUTE */
+  const graft_launch* launch; /* LAUNCH, OPERATE; the driver does not read its addresses */
+  graft_plan plan;            /* EXECUTE, OPERATE */
   graft_status (*execute)(graft_stream stream, graft_plan plan, const graft_execution* execution);
 } graft_command;
 
@@ -304,6 +305,45 @@ typedef enum graft_reduction {
   /* Ends the batch. Counts as a call on that stream (rule 4). */                                 \
   SLOT(REQUIRED, batch_end, (graft_group group))
 
+/* The dtype of a tensor that a call of an operator does not have: rank 0. */
+#define GRAFT_NO_TENSOR UINT32_MAX
+
+/* One operator on tensors of these layouts: docs/drivers/operations.md lists the names, and the
+ * order of each one's tensors, attributes and scalars. Every tensor has elements. The arrays are
+ * read during the call. The caller sets struct_size. */
+typedef struct graft_operation {
+  uint32_t struct_size;
+  uint32_t math_mode; /* graft_math_mode */
+  const char* name;
+  uint32_t tensor_count; /* written ones first */
+  uint32_t scalar_count; /* numbers that come with each execution */
+  uint32_t integer_count;
+  uint32_t number_count;
+  const graft_tensor* tensors;
+  const uint32_t* scalar_dtypes; /* graft_dtype */
+  const int64_t* integers;       /* attributes, which a plan may be made for */
+  const double* numbers;         /* likewise */
+} graft_operation;
+
+/* Extension graft.ops: a vendor's own kernels for operators. Without it, and for what it does not
+ * take, Graft runs its kernels; where the device has no compiler, the CPU, counted. */
+#define GRAFT_OPS_SLOTS(SLOT)                                                                    \
+  /* Whether plans of that operator may be made at all: OK or UNSUPPORTED. Graft asks once for   \
+   * each device and name. A name that the driver does not know is UNSUPPORTED. */               \
+  SLOT(REQUIRED, operation_known, (graft_device device, const char* name))                       \
+  /* Makes a plan. UNSUPPORTED if the chip cannot compute it: Graft keeps that answer. */        \
+  SLOT(REQUIRED, operation_plan,                                                                 \
+       (graft_device device, const graft_operation* operation, graft_plan_needs* out_needs,      \
+        graft_plan* out_plan))                                                                   \
+  /* Queues the plan's work. The arguments are a launch's: an ADDRESS for each tensor (0 bytes   \
+   * at 0 for one that the call does not have), a SCALAR for each scalar, and an ADDRESS, the    \
+   * workspace. grid and group are 1. What a plan was made for is not refused: UNSUPPORTED is an \
+   * error here. */                                                                              \
+  SLOT(REQUIRED, operation_execute,                                                              \
+       (graft_stream stream, graft_plan plan, const graft_launch* launch))                       \
+  /* As in graft.blas. */                                                                        \
+  SLOT(REQUIRED, plan_destroy, (graft_plan plan))
+
 /* The extensions. EXTENSION(name, version, slots): Graft asks for "graft.name" of that version and
  * gets a graft_name_table. A list grows at its end, by OPTIONAL slots. */
 #define GRAFT_EXTENSIONS(EXTENSION)            \
@@ -312,7 +352,8 @@ typedef enum graft_reduction {
   EXTENSION(profiler, 1, GRAFT_PROFILER_SLOTS) \
   EXTENSION(programs, 1, GRAFT_PROGRAMS_SLOTS) \
   EXTENSION(graphs, 1, GRAFT_GRAPHS_SLOTS)     \
-  EXTENSION(collectives, 1, GRAFT_COLLECTIVES_SLOTS)
+  EXTENSION(collectives, 1, GRAFT_COLLECTIVES_SLOTS) \
+  EXTENSION(ops, 1, GRAFT_OPS_SLOTS)
 
 /* The tables. slot_count: the slots that the driver's header has. */
 #define GRAFT_DECLARE_TABLE(name, version, SLOTS)                                       \
@@ -344,6 +385,7 @@ GRAFT_STATIC_ASSERT(sizeof(graft_execution) == 72, "the execution's layout is fr
 GRAFT_STATIC_ASSERT(sizeof(graft_trace_event) == 40, "the trace event's layout is frozen");
 GRAFT_STATIC_ASSERT(sizeof(graft_place) == 16, "the place's layout is frozen");
 GRAFT_STATIC_ASSERT(sizeof(graft_command) == 80, "the command's layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_operation) == 64, "the operation's layout is frozen");
 
 #ifdef __cplusplus
 }

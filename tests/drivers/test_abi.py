@@ -25,6 +25,7 @@ TABLES = {
     "graft.graphs": "graph_create graph_launch graph_destroy",
     "graft.collectives": "group_id group_create group_abort group_destroy all_reduce reduce "
     "broadcast all_gather reduce_scatter send receive batch_begin batch_end",
+    "graft.ops": "operation_known operation_plan operation_execute plan_destroy",
 }
 
 

@@ -54,6 +54,8 @@ ROWS = (
      "`1` prints a line while kernels are compiled for more than two seconds", "logging.md"),
     ("GRAFT_DUMP_KERNELS", "core", "a folder", "none",
      "writes every kernel that is asked for, in each dialect that can express it", "../develop/kernels.md"),
+    ("GRAFT_VENDOR_KERNELS", "core", "`always`, `never`", "`always`",
+     "`never` lets compiled graphs fuse operators although the driver has kernels for them", "../drivers/operations.md"),
 
     ("GRAFT_DEVICE_NAME", "binding", "lower-case letters and underscores",
      "what a driver's package asks for, else `graft`", "names the device type", "naming.md"),

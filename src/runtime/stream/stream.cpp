@@ -116,6 +116,7 @@ void Stream::execute(LibraryCommand command) {
   command.tag() = current_tag();
   submit(std::move(command));
 }
+void Stream::execute(OperationCommand command) { submit(std::move(command)); }
 void Stream::call(SlotCall call) { submit(call); }
 void Stream::replay(CommandList& commands, ReplayCommand::Before before) {
   submit(ReplayCommand{commands, std::move(before)});

@@ -76,6 +76,7 @@ class GRAFT_EXPORT Stream {
 
   // Queues a call of a plan.
   void execute(LibraryCommand command);
+  void execute(OperationCommand command);
 
   // Queues what slot(tag) does: a call of another slot that takes a stream, under the stream's
   // lock. Throws Error with what unless it returns OK, and while the stream records.
