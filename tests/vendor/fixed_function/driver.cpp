@@ -1,4 +1,5 @@
-// tests/vendor/fixed_function/driver.cpp: the slots of the fixed-function chip; commands run at the call.
+// tests/vendor/fixed_function/driver.cpp: the slots of the fixed-function chip; commands run at the
+// call.
 #include "graft/driver.h"
 
 #include <algorithm>

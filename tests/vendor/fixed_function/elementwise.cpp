@@ -1,4 +1,5 @@
-// tests/vendor/fixed_function/elementwise.cpp: rows of Graft's table, one formula each, and steps of optimizers.
+// tests/vendor/fixed_function/elementwise.cpp: rows of Graft's table, one formula each, and steps
+// of optimizers.
 #include <cmath>
 #include <cstring>
 
@@ -25,8 +26,10 @@ constexpr Row kRows[] = {
     {"positive", [](const float* x, const float*) { return x[0]; }},
     {"neg", [](const float* x, const float*) { return -x[0]; }},
     {"sqrt", [](const float* x, const float*) { return std::sqrt(x[0]); }},
+    {"rsqrt", [](const float* x, const float*) { return 1 / std::sqrt(x[0]); }},
     {"tanh", [](const float* x, const float*) { return std::tanh(x[0]); }},
     {"relu", [](const float* x, const float*) { return x[0] <= 0 ? 0 : x[0]; }},
+    {"clamp_min", [](const float* x, const float* s) { return x[0] < s[0] ? s[0] : x[0]; }},
     {"threshold", [](const float* x, const float* s) { return x[0] <= s[0] ? s[1] : x[1]; }},
     {"gelu_tanh",
      [](const float* x, const float*) {

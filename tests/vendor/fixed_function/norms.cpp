@@ -1,4 +1,5 @@
-// tests/vendor/fixed_function/norms.cpp: softmax, layer and batch normalisation, and their gradients.
+// tests/vendor/fixed_function/norms.cpp: softmax, layer and batch normalisation, and their
+// gradients.
 #include <algorithm>
 #include <cmath>
 
