@@ -43,6 +43,30 @@ def test_the_chip_computes_not_graft(chip):
     assert found != [pytest.approx(expected[0])]
 
 
+FAILING = """
+x = torch.ones(2, 3, device=D)
+try:
+    x.softmax(1)
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+print((x + 1).sum().item(), torch.get_device_module(D).fallback.total())
+"""
+
+
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("FIXED_FUNCTION_FAIL", "operation_plan failed for softmax float32[2, 3] float32[2, 3]"),
+        ("FIXED_FUNCTION_REFUSE", "operation_execute refused softmax, for which operation_plan"),
+    ],
+)
+def test_a_vendor_that_fails_raises_and_the_device_goes_on(chip, variable, said):
+    told, rest = interpret(FAILING, **{variable: "softmax"}, **chip).good().out.splitlines()
+    assert said in told
+    assert "fixed_function" in told
+    assert rest == "12.0 0"
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("mode", ["eager", "captured", "optimize", "compiled"])
 @pytest.mark.parametrize("network", ["ResNet-50", "GPT-2"])

@@ -89,6 +89,12 @@ graft_status event_create(graft_device, uint32_t, graft_event* out) {
 graft_status event_end(graft_event) { return GRAFT_OK; }
 graft_status event_record(graft_event, graft_stream) { return GRAFT_OK; }
 
+// Whether a variable of the environment names the operator.
+bool named(const char* variable, const std::string& name) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && name == value;
+}
+
 graft_status operation_known(graft_device, const char* name) {
   return chip::find(name) != nullptr ? GRAFT_OK : GRAFT_UNSUPPORTED;
 }
@@ -97,6 +103,7 @@ graft_status operation_plan(graft_device, const graft_operation* operation, graf
                             graft_plan* out_plan) {
   const chip::Operation* found = chip::find(operation->name);
   if (found == nullptr) return GRAFT_UNSUPPORTED;
+  if (named("FIXED_FUNCTION_FAIL", found->name)) return GRAFT_COMPILE_ERROR;
   auto plan = std::make_unique<chip::Plan>();
   plan->operation = found;
   plan->tensors.assign(operation->tensors, operation->tensors + operation->tensor_count);
@@ -133,6 +140,7 @@ graft_status operation_execute(graft_stream, graft_plan given, const graft_launc
   static const bool drops = std::getenv("FIXED_FUNCTION_DROP") != nullptr;
   if (drops) return GRAFT_OK;
   const auto& plan = *reinterpret_cast<const chip::Plan*>(given);
+  if (named("FIXED_FUNCTION_REFUSE", plan.operation->name)) return GRAFT_UNSUPPORTED;
   chip::Run run{plan, {}, {}};
   const graft_argument* next = launch->arguments;
   for (const graft_tensor& tensor : plan.tensors) {
