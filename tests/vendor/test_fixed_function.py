@@ -75,3 +75,18 @@ def test_networks_train_as_on_the_cpu(chip, network, mode):
     ran = interpret(program("tests/vendor/training.py"), timeout=800, **settings).good()
     print(ran.out)
     assert "equal" in ran.out
+
+
+KERNELS = """
+x = torch.ones(4, device=D)
+graft = torch.get_device_module(D)
+with graft.kernels() as ran:
+    (x + 1).erfinv()
+print(json.dumps(ran.shares()))
+"""
+
+
+def test_kernels_tells_who_computed(chip):
+    shares = interpret(KERNELS, **chip).value()
+    assert shares["aten::add.Tensor"] == {"vendor": 1, "library": 0, "generated": 0, "cpu": 0}
+    assert [one["cpu"] for name, one in shares.items() if "erfinv" in name] == [1]
