@@ -346,12 +346,12 @@ typedef struct graft_operation {
 
 /* The extensions. EXTENSION(name, version, slots): Graft asks for "graft.name" of that version and
  * gets a graft_name_table. A list grows at its end, by OPTIONAL slots. */
-#define GRAFT_EXTENSIONS(EXTENSION)            \
-  EXTENSION(blas, 1, GRAFT_BLAS_SLOTS)         \
-  EXTENSION(dnn, 1, GRAFT_DNN_SLOTS)           \
-  EXTENSION(profiler, 1, GRAFT_PROFILER_SLOTS) \
-  EXTENSION(programs, 1, GRAFT_PROGRAMS_SLOTS) \
-  EXTENSION(graphs, 1, GRAFT_GRAPHS_SLOTS)     \
+#define GRAFT_EXTENSIONS(EXTENSION)                  \
+  EXTENSION(blas, 1, GRAFT_BLAS_SLOTS)               \
+  EXTENSION(dnn, 1, GRAFT_DNN_SLOTS)                 \
+  EXTENSION(profiler, 1, GRAFT_PROFILER_SLOTS)       \
+  EXTENSION(programs, 1, GRAFT_PROGRAMS_SLOTS)       \
+  EXTENSION(graphs, 1, GRAFT_GRAPHS_SLOTS)           \
   EXTENSION(collectives, 1, GRAFT_COLLECTIVES_SLOTS) \
   EXTENSION(ops, 1, GRAFT_OPS_SLOTS)
 
