@@ -57,7 +57,8 @@ struct KeptCommand {
   graft_launch launch{};
   // LAUNCH: with the addresses of places without a base; the others have no meaning.
   std::vector<graft_argument> arguments;
-  // Whether a place names a base.
+  // Whether a place names a base. The addresses of a command that does not move are those of
+  // graph_create at every launch.
   bool moves = false;
 
   // The address of place i for a launch's bases: a device address, or 0 for none. The driver checks

@@ -14,109 +14,12 @@
 #ifndef GRAFT_EXTENSIONS_H_
 #define GRAFT_EXTENSIONS_H_
 
+#include "graft/descriptors.h"
 #include "graft/driver.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct graft_plan_s* graft_plan;
-
-#define GRAFT_MAX_RANK 8
-
-/* A tensor without its address. Strides count elements and may be 0 (broadcast). */
-/* The dimensions have PyTorch's order; a library reads the layout from the strides. */
-typedef struct graft_tensor {
-  uint32_t dtype; /* graft_dtype */
-  uint32_t rank;
-  int64_t sizes[GRAFT_MAX_RANK];
-  int64_t strides[GRAFT_MAX_RANK];
-} graft_tensor;
-
-/* Steps that change a result before it is stored, in the order of the list. */
-typedef enum graft_epilogue_kind {
-  GRAFT_EPILOGUE_SCALE = 0, /* x * value */
-  GRAFT_EPILOGUE_BIAS = 1,  /* x + operand; operand: a vector over the result's last dimension
-                               (matmul) or its channels (convolution) */
-  GRAFT_EPILOGUE_ADD = 2,   /* x + value * operand; operand: laid out as the result; a
-                               convolution's does not overlap the result */
-  /* The following are PyTorch's functions; NaN if x is NaN. */
-  GRAFT_EPILOGUE_RELU = 3,
-  GRAFT_EPILOGUE_GELU = 4,      /* by erf */
-  GRAFT_EPILOGUE_GELU_TANH = 5, /* by tanh */
-  GRAFT_EPILOGUE_SILU = 6,
-  GRAFT_EPILOGUE_MINIMUM = 7,      /* the smaller one of x and value */
-  GRAFT_EPILOGUE_CHANNEL_SCALE = 8 /* x * operand; operand: a vector, as for BIAS */
-} graft_epilogue_kind;
-
-/* One step of an epilogue. If the library lacks a step or does not know its kind, making the plan
- * returns UNSUPPORTED. Results of half types are rounded once, after the last step. */
-typedef struct graft_epilogue {
-  uint32_t kind;  /* graft_epilogue_kind */
-  uint32_t dtype; /* of the operand; a vector may be float32 if the result is of a half type */
-  double value;
-} graft_epilogue;
-
-/* Most steps of one descriptor. */
-#define GRAFT_MAX_EPILOGUES 4
-
-/* How much precision a library may give up for speed. */
-typedef enum graft_math_mode {
-  GRAFT_MATH_STRICT = 0, /* products and sums at least in the operands' precision */
-  GRAFT_MATH_TF32 = 1,
-  GRAFT_MATH_BF16 = 2
-} graft_math_mode;
-
-/* c = epilogues(a b). Rank 2, or 3 with a leading batch; a: [m, k], b: [k, n], c: [m, n]. */
-/* Any strides; UNSUPPORTED if the library cannot take them. The caller sets struct_size. */
-typedef struct graft_matmul {
-  uint32_t struct_size;
-  uint32_t math_mode;
-  graft_tensor a, b, c;
-  uint32_t epilogue_count;
-  uint32_t unused;
-  graft_epilogue epilogues[GRAFT_MAX_EPILOGUES];
-} graft_matmul;
-
-/* Which of the three tensors of a convolution is computed from the other two. */
-typedef enum graft_convolution_kind {
-  GRAFT_CONVOLUTION_FORWARD = 0,        /* writes output */
-  GRAFT_CONVOLUTION_BACKWARD_INPUT = 1, /* output is the gradient; writes input */
-  GRAFT_CONVOLUTION_BACKWARD_WEIGHT = 2 /* writes weight */
-} graft_convolution_kind;
-
-/* input: [n, c, spatial...], weight: [out channels, c / groups, spatial...] (transposed:
- * [c, out channels / groups, spatial...]), output: [n, out channels, spatial...]. */
-typedef struct graft_convolution {
-  uint32_t struct_size;
-  uint32_t kind; /* graft_convolution_kind */
-  uint32_t math_mode;
-  uint32_t transposed;
-  graft_tensor input, weight, output;
-  int64_t stride[3], padding[3], dilation[3];
-  int64_t groups;
-  uint32_t epilogue_count; /* forward only */
-  uint32_t unused;
-  graft_epilogue epilogues[GRAFT_MAX_EPILOGUES];
-} graft_convolution;
-
-/* A plan's needs: bytes of scratch memory for one execution. Graft gives two executions that may
- * overlap two workspaces. The caller sets struct_size. */
-typedef struct graft_plan_needs {
-  uint32_t struct_size;
-  uint32_t unused;
-  uint64_t workspace_bytes;
-} graft_plan_needs;
-
-/* Addresses for one execution, in the order of the descriptor's tensors, then of the epilogues
- * (0 for an epilogue without operand). */
-typedef struct graft_execution {
-  uint32_t struct_size;
-  uint32_t tag;
-  graft_address tensors[3];
-  graft_address operands[GRAFT_MAX_EPILOGUES];
-  graft_address workspace;
-} graft_execution;
 
 /* Extension graft.blas. Without it Graft multiplies by its kernels. */
 #define GRAFT_BLAS_SLOTS(SLOT)                                                                   \
@@ -186,7 +89,8 @@ typedef enum graft_command_kind {
   GRAFT_COMMAND_COPY = 0, /* on the device */
   GRAFT_COMMAND_FILL = 1,
   GRAFT_COMMAND_LAUNCH = 2,
-  GRAFT_COMMAND_EXECUTE = 3 /* a plan of graft.blas or graft.dnn */
+  GRAFT_COMMAND_EXECUTE = 3, /* a plan of graft.blas or graft.dnn */
+  GRAFT_COMMAND_OPERATE = 4  /* a plan of graft.ops; UNSUPPORTED if a graph cannot hold it */
 } graft_command_kind;
 
 /* The command that one call of a slot queues, with places for addresses. graph_create reads all
@@ -196,15 +100,15 @@ typedef struct graft_command {
   uint32_t kind; /* graft_command_kind */
   uint32_t tag;  /* as the slot's, for late errors and traces */
   uint32_t place_count;
-  /* COPY: to, from. FILL: to. LAUNCH: one for each ADDRESS argument. EXECUTE: tensors, operands and
-   * workspace of graft_execution. */
+  /* COPY: to, from. FILL: to. LAUNCH, OPERATE: one for each ADDRESS argument. EXECUTE: tensors,
+   * operands and workspace of graft_execution. */
   const graft_place* places;
   uint64_t bytes;             /* COPY, FILL */
   const void* pattern;        /* FILL */
   uint64_t pattern_bytes;     /* FILL */
   graft_kernel kernel;        /* LAUNCH */
-  const graft_launch* launch; /* LAUNCH; the driver does not read its addresses */
-  graft_plan plan;            /* EXECUTE */
+  const graft_launch* launch; /* LAUNCH, OPERATE; the driver does not read its addresses */
+  graft_plan plan;            /* EXECUTE, OPERATE */
   graft_status (*execute)(graft_stream stream, graft_plan plan, const graft_execution* execution);
 } graft_command;
 
@@ -350,16 +254,36 @@ typedef struct graft_graph_run {
   /* Ends an executable. Earlier runs still run to their end. */                                   \
   SLOT(REQUIRED, executable_destroy, (graft_executable executable))
 
+/* Extension graft.ops: a vendor's own kernels for operators. Without it, and for what it does not
+ * take, Graft runs its kernels; where the device has no compiler, the CPU, counted. */
+#define GRAFT_OPS_SLOTS(SLOT)                                                                    \
+  /* Whether plans of that operator may be made at all: OK or UNSUPPORTED. Graft asks once for   \
+   * each device and name. A name that the driver does not know is UNSUPPORTED. */               \
+  SLOT(REQUIRED, operation_known, (graft_device device, const char* name))                       \
+  /* Makes a plan. UNSUPPORTED if the chip cannot compute it: Graft keeps that answer. */        \
+  SLOT(REQUIRED, operation_plan,                                                                 \
+       (graft_device device, const graft_operation* operation, graft_plan_needs* out_needs,      \
+        graft_plan* out_plan))                                                                   \
+  /* Queues the plan's work. The arguments are a launch's: an ADDRESS for each tensor (0 bytes   \
+   * at 0 for one that the call does not have), a SCALAR for each scalar, and an ADDRESS, the    \
+   * workspace. grid and group are 1. What a plan was made for is not refused: UNSUPPORTED is an \
+   * error here. */                                                                              \
+  SLOT(REQUIRED, operation_execute,                                                              \
+       (graft_stream stream, graft_plan plan, const graft_launch* launch))                       \
+  /* As in graft.blas. */                                                                        \
+  SLOT(REQUIRED, plan_destroy, (graft_plan plan))
+
 /* The extensions. EXTENSION(name, version, slots): Graft asks for "graft.name" of that version and
  * gets a graft_name_table. A list grows at its end, by OPTIONAL slots. */
-#define GRAFT_EXTENSIONS(EXTENSION)                  \
-  EXTENSION(blas, 1, GRAFT_BLAS_SLOTS)               \
-  EXTENSION(dnn, 1, GRAFT_DNN_SLOTS)                 \
-  EXTENSION(profiler, 1, GRAFT_PROFILER_SLOTS)       \
-  EXTENSION(programs, 1, GRAFT_PROGRAMS_SLOTS)       \
-  EXTENSION(graphs, 1, GRAFT_GRAPHS_SLOTS)           \
-  EXTENSION(collectives, 1, GRAFT_COLLECTIVES_SLOTS) \
-  EXTENSION(graph_compiler, 1, GRAFT_GRAPH_COMPILER_SLOTS)
+#define GRAFT_EXTENSIONS(EXTENSION)                        \
+  EXTENSION(blas, 1, GRAFT_BLAS_SLOTS)                     \
+  EXTENSION(dnn, 1, GRAFT_DNN_SLOTS)                       \
+  EXTENSION(profiler, 1, GRAFT_PROFILER_SLOTS)             \
+  EXTENSION(programs, 1, GRAFT_PROGRAMS_SLOTS)             \
+  EXTENSION(graphs, 1, GRAFT_GRAPHS_SLOTS)                 \
+  EXTENSION(collectives, 1, GRAFT_COLLECTIVES_SLOTS)       \
+  EXTENSION(graph_compiler, 1, GRAFT_GRAPH_COMPILER_SLOTS) \
+  EXTENSION(ops, 1, GRAFT_OPS_SLOTS)
 
 /* The tables. slot_count: the slots that the driver's header has. */
 #define GRAFT_DECLARE_TABLE(name, version, SLOTS)                                       \
@@ -382,12 +306,6 @@ GRAFT_EXTENSIONS(GRAFT_DECLARE_TABLE)
 #define GRAFT_MAX_EXTENSION_SLOTS 256u
 
 GRAFT_STATIC_ASSERT(GRAFT_EXTENSION_PRELUDE_BYTES == 8, "the tables' prelude is frozen");
-GRAFT_STATIC_ASSERT(sizeof(graft_tensor) == 136, "the tensor's layout is frozen");
-GRAFT_STATIC_ASSERT(sizeof(graft_epilogue) == 16, "the epilogue's layout is frozen");
-GRAFT_STATIC_ASSERT(sizeof(graft_matmul) == 488, "the matmul's layout is frozen");
-GRAFT_STATIC_ASSERT(sizeof(graft_convolution) == 576, "the convolution's layout is frozen");
-GRAFT_STATIC_ASSERT(sizeof(graft_plan_needs) == 16, "the needs' layout is frozen");
-GRAFT_STATIC_ASSERT(sizeof(graft_execution) == 72, "the execution's layout is frozen");
 GRAFT_STATIC_ASSERT(sizeof(graft_trace_event) == 40, "the trace event's layout is frozen");
 GRAFT_STATIC_ASSERT(sizeof(graft_place) == 16, "the place's layout is frozen");
 GRAFT_STATIC_ASSERT(sizeof(graft_command) == 80, "the command's layout is frozen");

@@ -41,6 +41,7 @@ static const struct words kPrograms = {COUNT(2, GRAFT_PROGRAMS_SLOTS), 0, ALL_SL
 static const struct words kGraphs = {COUNT(3, GRAFT_GRAPHS_SLOTS), 0, ALL_SLOTS};
 static const struct words kCollectives = {COUNT(13, GRAFT_COLLECTIVES_SLOTS), 0, ALL_SLOTS};
 static const struct words kGraphCompiler = {COUNT(6, GRAFT_GRAPH_COMPILER_SLOTS), 0, ALL_SLOTS};
+static const struct words kOps = {COUNT(4, GRAFT_OPS_SLOTS), 0, ALL_SLOTS};
 
 static graft_status extension(const char* name, uint32_t version, const void** out_table) {
   const struct words* found = strcmp(name, "graft.blas") == 0             ? &kBlas
@@ -50,6 +51,7 @@ static graft_status extension(const char* name, uint32_t version, const void** o
                               : strcmp(name, "graft.graphs") == 0         ? &kGraphs
                               : strcmp(name, "graft.collectives") == 0    ? &kCollectives
                               : strcmp(name, "graft.graph_compiler") == 0 ? &kGraphCompiler
+                              : strcmp(name, "graft.ops") == 0            ? &kOps
                                                                           : NULL;
   if (found == NULL || version != 1) return GRAFT_NOT_FOUND;
   *out_table = found;

@@ -116,4 +116,57 @@ graft_status blas_lost_plan(const char* name, uint32_t version, const void** out
       });
 }
 
+// A table of graft.ops with one operator, plain_add on float32, that adds one too much where asked.
+template <int too_much>
+struct Adder {
+  static graft_status known(graft_device, const char* name) {
+    if (too_much == 0) return GRAFT_OK;
+    return std::strcmp(name, "plain_add") == 0 ? GRAFT_OK : GRAFT_UNSUPPORTED;
+  }
+
+  static graft_status plan(graft_device, const graft_operation* operation, graft_plan_needs*,
+                           graft_plan* out_plan) {
+    if (std::strcmp(operation->name, "plain_add") != 0) return GRAFT_UNSUPPORTED;
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < operation->tensors[0].rank; ++d) {
+      count *= static_cast<uint64_t>(operation->tensors[0].sizes[d]);
+    }
+    *out_plan = reinterpret_cast<graft_plan>(new uint64_t(count));
+    return GRAFT_OK;
+  }
+
+  static graft_status execute(graft_stream stream, graft_plan plan, const graft_launch* launch) {
+    const graft_status status = base.stream_synchronize(stream);
+    float* memory[3];
+    for (int i = 0; i < 3; ++i) memory[i] = reinterpret_cast<float*>(launch->arguments[i].value);
+    for (uint64_t i = 0; i < *reinterpret_cast<const uint64_t*>(plan); ++i) {
+      memory[0][i] = memory[1][i] + memory[2][i] + static_cast<float>(too_much);
+    }
+    return status;
+  }
+
+  static graft_status destroy(graft_plan plan) {
+    delete reinterpret_cast<uint64_t*>(plan);
+    return GRAFT_OK;
+  }
+
+  static graft_status extension(const char* name, uint32_t version, const void** out_table) {
+    static const graft_ops_table mine = {GRAFT_EXTENSION_PRELUDE(GRAFT_OPS_SLOTS), known, plan,
+                                         execute, destroy};
+    if (std::strcmp(name, "graft.ops") != 0 || version != 1) {
+      return base.extension(name, version, out_table);
+    }
+    *out_table = &mine;
+    return GRAFT_OK;
+  }
+};
+
+graft_status ops_wrong_sum(const char* name, uint32_t version, const void** out_table) {
+  return Adder<1>::extension(name, version, out_table);
+}
+
+graft_status ops_any_name(const char* name, uint32_t version, const void** out_table) {
+  return Adder<0>::extension(name, version, out_table);
+}
+
 }  // namespace

@@ -37,6 +37,8 @@ namespace {
   BUG(blas_lost_plan, extension, "graft.blas: a plan ends and its executions go on")               \
   BUG(first_bases, extension,                                                                      \
       "graft.graphs: commands run in order, at the addresses of each launch")                      \
+  BUG(ops_wrong_sum, extension, "graft.ops: what it takes is computed right")                      \
+  BUG(ops_any_name, extension, "graft.ops: an unknown operator is UNSUPPORTED")                    \
   BUG(short_graphs, extension, "graft.graphs: the table has every required slot")                  \
   BUG(endless_wait, stream_synchronize_within, "stream: synchronize_within ends in time")          \
   BUG(hasty_wait, event_synchronize_within, "event: synchronize_within ends in time")              \

@@ -27,6 +27,7 @@ TABLES = {
     "broadcast all_gather reduce_scatter send receive batch_begin batch_end",
     "graft.graph_compiler": "graph_offer graph_compile executable_load executable_needs "
     "executable_run executable_destroy",
+    "graft.ops": "operation_known operation_plan operation_execute plan_destroy",
 }
 
 
@@ -37,7 +38,7 @@ def run(*command: object) -> str:
 
 
 @pytest.mark.parametrize("standard", ["c11", "c17", "c++20"])
-@pytest.mark.parametrize("header", ["driver.h", "extensions.h"])
+@pytest.mark.parametrize("header", ["driver.h", "descriptors.h", "extensions.h"])
 def test_header_compiles(tmp_path: pathlib.Path, standard: str, header: str) -> None:
     cxx = standard.startswith("c++")
     source = tmp_path / ("use.cpp" if cxx else "use.c")
@@ -122,7 +123,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], pat
         (folder / "graft").mkdir()
         (folder / "graft/driver.h").write_text(header_with_slots(change))
         (folder / "graft/extensions.h").write_text(extensions_with_slots(max(change, 0)))
-        shutil.copy(ROOT / "include/graft/driver_table.h", folder / "graft")
+        for header in ("driver_table.h", "descriptors.h"):
+            shutil.copy(ROOT / "include/graft" / header, folder / "graft")
         out[name, "driver"] = build_driver(folder, "tiny", "tiny.c")
         out[name, "extended"] = build_driver(folder, "extended", "extended.c", "-DBY_LIST")
         if change == 0:

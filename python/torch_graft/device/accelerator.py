@@ -22,6 +22,7 @@ from torch_graft.device.graphs import (
     make_graphed_callables,
 )
 from torch_graft.device.indices import DeviceLike, device_index
+from torch_graft.device.kernels import Kernels, kernels
 from torch_graft.device.memory import (
     attach_out_of_memory_observer,
     caching_allocator_alloc,
@@ -75,7 +76,7 @@ from torch_graft.drivers import record as _record_drivers
 from torch_graft.process.multiprocessing import ipc_collect
 
 __all__ = [
-    "DeviceProperties", "Event", "Graph", "MemPool", "OutOfMemoryError", "Stream", "StreamContext", "amp",
+    "DeviceProperties", "Event", "Graph", "Kernels", "MemPool", "OutOfMemoryError", "Stream", "StreamContext", "amp",
     "attach_out_of_memory_observer", "caching_allocator_alloc", "caching_allocator_delete",
     "can_device_access_peer", "clock_rate", "current_device", "current_stream", "default_stream", "device", "device_count",
     "device_memory_used", "device_of", "devices", "drivers", "dump_memory_snapshot", "empty_cache",
@@ -83,7 +84,7 @@ __all__ = [
     "get_device_properties", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
     "get_sync_debug_mode", "graph", "graph_pool_handle", "graphs", "host_memory_stats",
     "host_memory_stats_as_nested_dict", "init", "initial_seed", "ipc_collect", "is_available",
-    "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "load_driver",
+    "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "kernels", "load_driver",
     "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved",
     "mem_get_info", "memory", "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats",
     "memory_stats_as_nested_dict", "memory_summary", "power_draw", "random", "record_memory_history", "refusals",

@@ -16,6 +16,7 @@
 #include "kernels/move/fill.h"
 #include "kernels/move/staging.h"
 #include "kernels/norm/softmax.h"
+#include "kernels/operation/offer.h"
 #include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
 
@@ -130,6 +131,18 @@ void attention_of_halves(Stream& stream, const TensorView& output, const TensorV
 
 void attention(Stream& stream, const TensorView& output, const TensorView& logsumexp,
                const Attention& call) {
+  if (offer(stream, Operation::attention, [&](VendorCall& to) {
+        to.write(output)
+            .write(logsumexp)
+            .read(call.query)
+            .read(call.key)
+            .read(call.value)
+            .read(call.bias)
+            .integers({call.causal})
+            .numbers({call.scale, call.dropout})
+            .random(call.philox.seed, call.philox.offset);
+      }))
+    return;
   if (tiled_attention(stream, output, logsumexp, call)) return;
   if (is_half(call.query.dtype)) return attention_of_halves(stream, output, logsumexp, call);
   const AttentionPlan plan(call);
@@ -200,6 +213,22 @@ struct Backward {
 void attention_backward(Stream& stream, const TensorView& grad_query, const TensorView& grad_key,
                         const TensorView& grad_value, const TensorView& grad_output,
                         const Attention& call) {
+  if (offer(stream, Operation::attention_backward, [&](VendorCall& to) {
+        to.write(grad_query)
+            .write(grad_key)
+            .write(grad_value)
+            .read(grad_output)
+            .read(call.query)
+            .read(call.key)
+            .read(call.value)
+            .read(call.bias)
+            .read(call.output)
+            .read(call.logsumexp)
+            .integers({call.causal})
+            .numbers({call.scale, call.dropout})
+            .random(call.philox.seed, call.philox.offset);
+      }))
+    return;
   if (tiled_attention_backward(stream, grad_query, grad_key, grad_value, grad_output, call)) return;
   const AttentionPlan plan(call);
   const bool whole = plan.whole({&grad_query, &grad_key, &grad_value, &grad_output});

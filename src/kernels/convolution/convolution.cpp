@@ -7,6 +7,7 @@
 #include "kernels/convolution/direct_kernel.h"
 #include "kernels/launch/library.h"
 #include "kernels/launch/workspace.h"
+#include "kernels/operation/offer.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/tensor/axes.h"
@@ -37,6 +38,23 @@ bool library_convolution(Stream& stream, graft_convolution_kind kind, const Conv
   return true;
 }
 
+bool offer_convolution(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
+                       const TensorView* bias, const ConvolutionParameters& given) {
+  const bool forward = kind == GRAFT_CONVOLUTION_FORWARD;
+  const bool to_input = kind == GRAFT_CONVOLUTION_BACKWARD_INPUT;
+  const Operation id = forward    ? Operation::convolution
+                       : to_input ? Operation::convolution_backward_input
+                                  : Operation::convolution_backward_weight;
+  return offer(stream, id, [&](VendorCall& call) {
+    call.write(forward ? views.output : to_input ? views.input : views.weight);
+    call.read(to_input ? views.weight : views.input);
+    call.read(forward ? views.weight : views.output);
+    if (forward) call.read(bias);
+    call.integers(std::span(given.stride)).integers(std::span(given.padding));
+    call.integers(std::span(given.dilation)).integers({given.groups});
+  });
+}
+
 void run(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
          const TensorView* bias, const ConvolutionParameters& parameters) {
   const int rank = views.input.rank;
@@ -53,6 +71,7 @@ void run(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& vi
   const bool works = views.input.count() > 0 && views.weight.count() > 0 &&
                      views.output.count() > 0 && !may_saturate(written.dtype);
   if (works && library_convolution(stream, kind, views, bias, parameters)) return;
+  if (works && offer_convolution(stream, kind, views, bias, parameters)) return;
   generated_convolution(stream, kind, views, bias, parameters);
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
@@ -207,6 +208,10 @@ void fft(Stream& stream, const TensorView& output, const TensorView& input,
          std::span<const int> dims, bool backward, double scale) {
   check(output, input, dims);
   if (output.count() == 0) return;
+  const auto call = [&](VendorCall& to) {
+    to.write(output).read(input).integers({backward}).integers(dims).numbers({scale});
+  };
+  if (offer(stream, Operation::fft, call)) return;
   Fft transform(stream, part_of(output.dtype));
   for (size_t i = dims.size(); i-- > 0;) {
     const bool first = i + 1 == dims.size();
@@ -218,6 +223,10 @@ void fft_from_real(Stream& stream, const TensorView& output, const TensorView& i
                    std::span<const int> dims, double scale) {
   check(output, input, dims);
   if (output.count() == 0) return;
+  const auto call = [&](VendorCall& to) {
+    to.write(output).read(input).integers(dims).numbers({scale});
+  };
+  if (offer(stream, Operation::fft_from_real, call)) return;
   Fft transform(stream, part_of(output.dtype));
   transform.from_real(output, input, dims.back(), scale);
   for (size_t i = dims.size() - 1; i-- > 0;) transform.complex(output, output, dims[i], false, 1);
@@ -227,6 +236,10 @@ void fft_to_real(Stream& stream, const TensorView& output, const TensorView& inp
                  std::span<const int> dims, double scale) {
   check(input, output, dims);
   if (output.count() == 0) return;
+  const auto call = [&](VendorCall& to) {
+    to.write(output).read(input).integers(dims).numbers({scale});
+  };
+  if (offer(stream, Operation::fft_to_real, call)) return;
   Fft transform(stream, part_of(output.dtype));
   if (dims.size() == 1) return transform.to_real(output, input, dims.back(), scale);
   const Workspace memory(stream, bytes_of(input));

@@ -4,6 +4,7 @@
 #include "kernels/index/index.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/strided_loop.h"
+#include "kernels/operation/offer.h"
 #include "kernels/tensor/raw_dtype.h"
 #include "runtime/driver/error.h"
 
@@ -203,12 +204,25 @@ const PackEntry kPackedIndexing([](const PackEntry::Sink& add) {
 void index(Stream& stream, const TensorView& output, const TensorView& input,
            std::span<const TensorView> indices, std::span<const int64_t> sizes,
            std::span<const int64_t> strides) {
+  if (offer(stream, Operation::index, [&](VendorCall& to) {
+        to.write(output).read(input).read(indices).integers(sizes).integers(strides);
+      }))
+    return;
   run(stream, IndexKernel::kGet, output, input, indices, sizes, strides, true);
 }
 
 void index_put(Stream& stream, const TensorView& to, const TensorView& values,
                std::span<const TensorView> indices, std::span<const int64_t> sizes,
                std::span<const int64_t> strides, bool accumulate, bool wraps) {
+  if (offer(stream, Operation::index_put, [&](VendorCall& offered) {
+        offered.write(to)
+            .read(values)
+            .read(indices)
+            .integers({accumulate, wraps})
+            .integers(sizes)
+            .integers(strides);
+      }))
+    return;
   run(stream, accumulate ? IndexKernel::kAccumulate : IndexKernel::kPut, values, to, indices, sizes,
       strides, wraps);
 }

@@ -6,6 +6,7 @@
 #include "kernels/index/index.h"
 #include "kernels/launch/list_launch.h"
 #include "kernels/move/copy.h"
+#include "kernels/operation/offer.h"
 #include "kernels/tensor/raw_dtype.h"
 #include "runtime/driver/error.h"
 
@@ -106,6 +107,9 @@ void copy_each(Stream& stream, const TensorView& output, std::span<const Piece> 
 }  // namespace
 
 void cat(Stream& stream, const TensorView& output, std::span<const TensorView> inputs, int dim) {
+  if (offer(stream, Operation::cat,
+            [&](VendorCall& to) { to.write(output).read(inputs).integers({dim}); }))
+    return;
   const int64_t unit = below(output, dim), row = output.sizes[dim] * unit;
   std::vector<Piece> pieces;
   int64_t done = 0;

@@ -9,6 +9,7 @@
 #include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
+#include "kernels/operation/offer.h"
 #include "kernels/reduce/programs.h"
 #include "runtime/driver/dtype.h"
 
@@ -73,6 +74,13 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 void embedding_dense_backward(Stream& stream, const TensorView& grad_weight,
                               const TensorView& grad_output, const TensorView& indices,
                               int64_t padding_idx, bool scale_by_frequency) {
+  if (offer(stream, Operation::embedding_dense_backward, [&](VendorCall& to) {
+        to.write(grad_weight)
+            .read(grad_output)
+            .read(indices)
+            .integers({padding_idx, scale_by_frequency});
+      }))
+    return;
   if (grad_weight.count() == 0) return;
   const graft_dtype wide = wide_dtype(grad_weight.dtype);
   const int64_t rows = grad_weight.sizes[0], n = grad_weight.count() / rows;

@@ -8,6 +8,7 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/work_split.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
@@ -124,6 +125,18 @@ class BagWriter {
 void embedding_bag(Stream& stream, const BagOutputs& outputs, const TensorView& table,
                    const TensorView& indices, const TensorView& offsets, const TensorView* weights,
                    BagMode mode, int64_t padding) {
+  if (offer(stream, Operation::embedding_bag, [&](VendorCall& to) {
+        to.write(outputs.output)
+            .write(outputs.bags)
+            .write(outputs.sizes)
+            .write(outputs.rows)
+            .read(table)
+            .read(indices)
+            .read(offsets)
+            .read(weights)
+            .integers({static_cast<int>(mode), padding});
+      }))
+    return;
   const int64_t bags = outputs.output.sizes[0], n = outputs.output.sizes[1];
   if (bags == 0) return;
   const BagKernel kernel{mode, weights != nullptr, table.dtype, indices.dtype};

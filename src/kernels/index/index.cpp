@@ -5,6 +5,7 @@
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/strided_loop.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/tensor/raw_dtype.h"
 
 namespace graft {
@@ -109,6 +110,9 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 
 void index_select(Stream& stream, const TensorView& output, const TensorView& input, int dim,
                   const TensorView& indices) {
+  if (offer(stream, Operation::index_select,
+            [&](VendorCall& to) { to.write(output).read(input).read(indices).integers({dim}); }))
+    return;
   if (output.count() == 0) return;
   if (input.rank > 0) require_elements(input.sizes[dim], dim);
   StagedInput from(stream, input, !input.contiguous());
@@ -132,6 +136,9 @@ void index_select(Stream& stream, const TensorView& output, const TensorView& in
 
 void gather(Stream& stream, const TensorView& output, const TensorView& input, int dim,
             const TensorView& index) {
+  if (offer(stream, Operation::gather,
+            [&](VendorCall& to) { to.write(output).read(input).read(index).integers({dim}); }))
+    return;
   if (index.count() == 0) return;
   if (input.rank > 0) require_elements(input.sizes[dim], dim);
   TensorView fixed = input;

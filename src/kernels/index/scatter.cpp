@@ -5,6 +5,7 @@
 #include "kernels/launch/strided_loop.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
+#include "kernels/operation/offer.h"
 #include "kernels/tensor/raw_dtype.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
@@ -197,6 +198,10 @@ void scatter_wide(Stream& stream, const TensorView& to, int dim, const TensorVie
 
 void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& index,
              const TensorView& from, ScatterMode mode) {
+  if (offer(stream, Operation::scatter, [&](VendorCall& offered) {
+        offered.write(to).read(index).read(from).integers({dim, static_cast<int>(mode)});
+      }))
+    return;
   if (index.count() == 0) return;
   if (to.rank > 0) require_elements(to.sizes[dim], dim);
   if (mode == ScatterMode::kAdd && is_half(to.dtype) && index.count() >= to.count() / 4) {

@@ -52,6 +52,13 @@ class Arguments {
     return *this;
   }
 
+  // Bit i: argument i, an address, is read as well.
+  void also_read(uint64_t which) {
+    for (int i = 0; which >> i != 0; ++i) {
+      if ((which >> i & 1) != 0) arguments_[i].access |= GRAFT_ACCESS_READ;
+    }
+  }
+
   // Valid until the next change.
   LaunchArguments span() const {
     return {std::span(arguments_, static_cast<size_t>(count_)), state_};

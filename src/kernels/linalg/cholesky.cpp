@@ -4,6 +4,7 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/linalg/matrix_batch.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
@@ -59,6 +60,9 @@ ir::Kernel build(const std::string& key, const TensorView& matrices) {
 }  // namespace
 
 void cholesky_factor(Stream& stream, const TensorView& matrices, const TensorView& info) {
+  if (offer(stream, Operation::cholesky_factor,
+            [&](VendorCall& to) { to.write(matrices).write(info); }))
+    return;
   require_matrices(matrices, "cholesky_factor");
   const int64_t n = matrices.sizes[1];
   if (matrices.sizes[2] != n) {

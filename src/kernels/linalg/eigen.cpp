@@ -7,6 +7,7 @@
 #include "kernels/launch/work_split.h"
 #include "kernels/linalg/matrix_batch.h"
 #include "kernels/linalg/plane_rotation.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
@@ -149,6 +150,10 @@ class EigenBuilder {
 
 void symmetric_eigen(Stream& stream, const TensorView& values, const TensorView* vectors,
                      const TensorView& matrices, const TensorView& info, bool upper) {
+  if (offer(stream, Operation::symmetric_eigen, [&](VendorCall& to) {
+        to.write(values).write(vectors).write(matrices).write(info).integers({upper});
+      }))
+    return;
   require_matrices(matrices, "symmetric_eigen");
   const int64_t n = matrices.sizes[1];
   if (matrices.sizes[2] != n) {

@@ -4,6 +4,7 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/linalg/matrix_batch.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
@@ -139,6 +140,9 @@ ir::Kernel apply_kernel(const std::string& key, const TensorView& matrices,
 }  // namespace
 
 void householder_factor(Stream& stream, const TensorView& matrices, const TensorView& factors) {
+  if (offer(stream, Operation::householder_factor,
+            [&](VendorCall& to) { to.write(matrices).write(factors); }))
+    return;
   require_matrices(matrices, "householder_factor");
   const int64_t rows = matrices.sizes[1], columns = matrices.sizes[2], count = factors.sizes[1];
   if (factors.count() == 0) return;
@@ -155,6 +159,13 @@ void householder_factor(Stream& stream, const TensorView& matrices, const Tensor
 
 void apply_reflections(Stream& stream, const TensorView& matrices, const TensorView& reflections,
                        const TensorView& factors, bool adjoint, bool conjugate, bool to_identity) {
+  if (offer(stream, Operation::apply_reflections, [&](VendorCall& to) {
+        to.write(matrices)
+            .read(reflections)
+            .read(factors)
+            .integers({adjoint, conjugate, to_identity});
+      }))
+    return;
   require_matrices(matrices, "apply_reflections");
   require_matrices(reflections, "apply_reflections");
   const int64_t rows = matrices.sizes[1], columns = matrices.sizes[2], count = factors.sizes[1];

@@ -5,6 +5,7 @@
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/linalg/matrix_batch.h"
+#include "kernels/operation/offer.h"
 
 namespace graft {
 namespace {
@@ -131,6 +132,9 @@ ir::Kernel permutation_kernel(const std::string& key) {
 
 void lu_factor(Stream& stream, const TensorView& matrices, const TensorView& pivots,
                const TensorView& info) {
+  if (offer(stream, Operation::lu_factor,
+            [&](VendorCall& to) { to.write(matrices).write(pivots).write(info); }))
+    return;
   require_matrices(matrices, "lu_factor");
   if (matrices.sizes[0] == 0) return;
   const int64_t rows = matrices.sizes[1], columns = matrices.sizes[2];
@@ -148,6 +152,9 @@ void lu_factor(Stream& stream, const TensorView& matrices, const TensorView& piv
 
 void exchange_rows(Stream& stream, const TensorView& matrices, const TensorView& pivots,
                    bool backward) {
+  if (offer(stream, Operation::exchange_rows,
+            [&](VendorCall& to) { to.write(matrices).read(pivots).integers({backward}); }))
+    return;
   require_matrices(matrices, "exchange_rows");
   if (matrices.count() == 0) return;
   const int64_t rows = matrices.sizes[1], columns = matrices.sizes[2], count = pivots.sizes[1];
@@ -167,6 +174,9 @@ void exchange_rows(Stream& stream, const TensorView& matrices, const TensorView&
 
 void permutation_of_pivots(Stream& stream, const TensorView& permutation,
                            const TensorView& pivots) {
+  if (offer(stream, Operation::permutation_of_pivots,
+            [&](VendorCall& to) { to.write(permutation).read(pivots); }))
+    return;
   if (permutation.count() == 0) return;
   const int64_t rows = permutation.sizes[1], count = pivots.sizes[1];
   const WorkSplit split = split_work(permutation.sizes[0], rows + count);

@@ -7,6 +7,7 @@
 #include "kernels/launch/work_split.h"
 #include "kernels/linalg/matrix_batch.h"
 #include "kernels/linalg/plane_rotation.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
@@ -149,6 +150,9 @@ class SingularBuilder {
 
 void singular_values(Stream& stream, const TensorView& values, const TensorView* vectors,
                      const TensorView& matrices, const TensorView& info) {
+  if (offer(stream, Operation::singular_values,
+            [&](VendorCall& to) { to.write(values).write(vectors).write(matrices).write(info); }))
+    return;
   require_matrices(matrices, "singular_values");
   const int64_t rows = matrices.sizes[1], columns = matrices.sizes[2];
   if (rows < columns) {

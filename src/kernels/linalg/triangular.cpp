@@ -7,6 +7,7 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/tensor/raw_dtype.h"
 #include "runtime/driver/error.h"
 
@@ -51,6 +52,10 @@ const PackEntry kPackedTriangles([](const PackEntry::Sink& add) {
 
 void triangular(Stream& stream, const TensorView& output, const TensorView& input, int64_t diagonal,
                 bool upper) {
+  if (offer(stream, Operation::triangular, [&](VendorCall& to) {
+        to.write(output).read(input).integers({diagonal, upper});
+      }))
+    return;
   if (input.rank < 2) {
     throw Error(GRAFT_INVALID_ARGUMENT,
                 "triangular: expected at least two dimensions, got " + std::to_string(input.rank));

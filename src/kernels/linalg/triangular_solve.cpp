@@ -6,6 +6,7 @@
 #include "kernels/launch/work_split.h"
 #include "kernels/linalg/matrix_batch.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
@@ -82,6 +83,10 @@ struct SolveKernel {
 
 void triangular_solve(Stream& stream, const TensorView& right, const TensorView& left, bool upper,
                       bool unit, bool conjugate) {
+  if (offer(stream, Operation::triangular_solve, [&](VendorCall& to) {
+        to.write(right).read(left).integers({upper, unit, conjugate});
+      }))
+    return;
   require_matrices(right, "triangular_solve");
   require_matrices(left, "triangular_solve");
   const int64_t n = right.sizes[1], columns = right.sizes[2];

@@ -7,6 +7,7 @@
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/launch/workspace.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
 
@@ -222,6 +223,15 @@ void require_sequences(const CtcSequences& sequences) {
 
 void ctc_loss(Stream& stream, const CtcSequences& sequences, const TensorView& losses,
               const TensorView& log_alpha) {
+  if (offer(stream, Operation::ctc_loss, [&](VendorCall& to) {
+        to.write(losses)
+            .write(log_alpha)
+            .read(sequences.log_probs)
+            .read(sequences.targets)
+            .read(sequences.lengths)
+            .integers({sequences.blank});
+      }))
+    return;
   require_sequences(sequences);
   const int64_t batch = sequences.log_probs.sizes[1], states = log_alpha.sizes[2];
   if (batch == 0) return;
@@ -238,6 +248,17 @@ void ctc_loss(Stream& stream, const CtcSequences& sequences, const TensorView& l
 void ctc_loss_backward(Stream& stream, const CtcSequences& sequences, const TensorView& grad_input,
                        const TensorView& grad, const TensorView& losses,
                        const TensorView& log_alpha, bool zero_infinity) {
+  if (offer(stream, Operation::ctc_loss_backward, [&](VendorCall& to) {
+        to.write(grad_input)
+            .read(sequences.log_probs)
+            .read(sequences.targets)
+            .read(sequences.lengths)
+            .read(grad)
+            .read(losses)
+            .read(log_alpha)
+            .integers({sequences.blank, zero_infinity});
+      }))
+    return;
   require_sequences(sequences);
   const int64_t batch = sequences.log_probs.sizes[1], states = log_alpha.sizes[2];
   if (grad_input.count() == 0) return;

@@ -6,6 +6,7 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/work_split.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
@@ -109,6 +110,9 @@ void launch(Stream& stream, const MarginKernel& kernel, Arguments& arguments,
 
 void multilabel_margin(Stream& stream, const TensorView& losses, const TensorView& marks,
                        const TensorView& scores, const TensorView& labels) {
+  if (offer(stream, Operation::multilabel_margin,
+            [&](VendorCall& to) { to.write(losses).write(marks).read(scores).read(labels); }))
+    return;
   if (scores.count() == 0) return;
   Arguments arguments;
   arguments.write(losses).update(marks).read(scores).read(labels);
@@ -117,6 +121,9 @@ void multilabel_margin(Stream& stream, const TensorView& losses, const TensorVie
 
 void multilabel_margin_backward(Stream& stream, const TensorView& slopes, const TensorView& scores,
                                 const TensorView& labels, const TensorView& marks) {
+  if (offer(stream, Operation::multilabel_margin_backward,
+            [&](VendorCall& to) { to.write(slopes).read(scores).read(labels).read(marks); }))
+    return;
   if (scores.count() == 0) return;
   Arguments arguments;
   arguments.update(slopes).read(scores).read(labels).read(marks);

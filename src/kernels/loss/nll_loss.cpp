@@ -5,6 +5,7 @@
 #include "kernels/launch/workspace.h"
 #include "kernels/loss/loss.h"
 #include "kernels/move/fill.h"
+#include "kernels/operation/offer.h"
 #include "kernels/reduce/programs.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
@@ -232,6 +233,15 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 void nll_loss(Stream& stream, const TensorView& output, const TensorView& total_weight,
               const TensorView& input, const TensorView& target, const TensorView* weight,
               LossReduction reduction, int64_t ignore_index) {
+  if (offer(stream, Operation::nll_loss, [&](VendorCall& to) {
+        to.write(output)
+            .write(total_weight)
+            .read(input)
+            .read(target)
+            .read(weight)
+            .integers({static_cast<int>(reduction), ignore_index});
+      }))
+    return;
   const Shape shape = shape_of(input);
   const int64_t count = shape.n * shape.plane;
   NllKernel kernel{NllKernel::kEach, weight != nullptr, reduction, input.dtype, target.dtype};
@@ -276,6 +286,15 @@ void nll_loss_backward(Stream& stream, const TensorView& grad_input, const Tenso
                        const TensorView& target, const TensorView* weight,
                        const TensorView& total_weight, LossReduction reduction,
                        int64_t ignore_index) {
+  if (offer(stream, Operation::nll_loss_backward, [&](VendorCall& to) {
+        to.write(grad_input)
+            .read(grad_output)
+            .read(target)
+            .read(weight)
+            .read(total_weight)
+            .integers({static_cast<int>(reduction), ignore_index});
+      }))
+    return;
   fill(stream, grad_input, Scalar::of(0.0));
   const Shape shape = shape_of(grad_input);
   const int64_t count = shape.n * shape.plane;

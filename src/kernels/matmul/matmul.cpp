@@ -9,6 +9,7 @@
 #include "kernels/matmul/kernel.h"
 #include "kernels/move/copy.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
@@ -173,6 +174,11 @@ void matmul(Stream& stream, const TensorView& output, const TensorView& a, const
       return;
     }
   }
+  const auto call = [&](VendorCall& to) {
+    to.write(output).read(a).read(b).read(epilogue.addend).integers({epilogue.relu});
+    to.numbers({epilogue.alpha, epilogue.beta});
+  };
+  if (offer(stream, Operation::matmul, call)) return;
   generated_matmul(stream, output, a, b, epilogue);
 }
 

@@ -3,6 +3,7 @@
 
 #include "kernels/launch/loop_nest.h"
 #include "kernels/move/transpose.h"
+#include "kernels/operation/offer.h"
 #include "kernels/pointwise/pointwise.h"
 
 namespace graft {
@@ -10,6 +11,7 @@ namespace graft {
 namespace {
 
 void move(Stream& stream, TensorView to, TensorView from) {
+  const graft_dtype dtype = to.dtype;
   to.dtype = from.dtype = raw_dtype_of_size(size_of(to.dtype));
   const TensorView* views[] = {&to, &from};
   const Axes axes = Axes::joined(views);
@@ -22,6 +24,10 @@ void move(Stream& stream, TensorView to, TensorView from) {
                 GRAFT_DEVICE_TO_DEVICE);
     return;
   }
+  TensorView typed[] = {to, from};
+  typed[0].dtype = typed[1].dtype = dtype;
+  const TensorView* offered[] = {&typed[0], &typed[1]};
+  if (offer_elements(stream, Operation::copy, offered, 1, {0, 0})) return;
   if (before(axes.span(), 1) == 0 && transpose(stream, to, from, axes)) return;
   static const Op& same = *find_op("positive");
   const Operand input(from);
@@ -43,6 +49,8 @@ const Op& row(graft_dtype to, graft_dtype from, bool conj, bool neg) {
 void copy(Stream& stream, const TensorView& to, const TensorView& from, bool conj, bool neg) {
   conj = conj && is_complex(from.dtype);
   if (to.dtype == from.dtype && !conj && !neg) return move(stream, to, from);
+  const TensorView* views[] = {&to, &from};
+  if (offer_elements(stream, Operation::copy, views, 1, {conj, neg})) return;
   if (conj && neg) {
     // Both: the real part changes its sign. Two passes, the second in place.
     copy(stream, to, from, true, false);

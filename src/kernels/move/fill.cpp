@@ -1,6 +1,7 @@
 // src/kernels/move/fill.cpp: sets every element of a tensor to one number.
 #include "kernels/move/fill.h"
 
+#include "kernels/operation/offer.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/tensor/axes.h"
 
@@ -19,6 +20,7 @@ void fill(Stream& stream, const TensorView& to, Scalar value) {
     stream.fill(to.address, static_cast<uint64_t>(count) * bytes, pattern, bytes);
     return;
   }
+  if (offer_elements(stream, Operation::fill, views, 1, {}, {&number, 1})) return;
   static const Op& same = *find_op("positive");
   const Operand input(number);
   pointwise(stream, same, to.dtype, {&to, 1}, {&input, 1});

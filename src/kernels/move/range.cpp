@@ -7,6 +7,7 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/tensor/complex_parts.h"
 #include "runtime/driver/dtype.h"
 
@@ -63,11 +64,17 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 }  // namespace
 
 void arange(Stream& stream, const TensorView& output, Scalar start, Scalar step) {
+  if (offer(stream, Operation::arange,
+            [&](VendorCall& to) { to.write(output).scalar(start).scalar(step); }))
+    return;
   const graft_dtype number = is_floating(output.dtype) ? GRAFT_FLOAT64 : GRAFT_INT64;
   run(stream, output, {start.to(number), step.to(number)}, false);
 }
 
 void linspace(Stream& stream, const TensorView& output, Scalar start, Scalar end) {
+  if (offer(stream, Operation::linspace,
+            [&](VendorCall& to) { to.write(output).scalar(start).scalar(end); }))
+    return;
   if (is_complex(output.dtype)) {
     const Scalar first = start.to(GRAFT_COMPLEX128), last = end.to(GRAFT_COMPLEX128);
     for (int part = 0; part < 2; ++part) {

@@ -10,6 +10,7 @@
 #include "kernels/launch/work_split.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
+#include "kernels/operation/offer.h"
 #include "kernels/reduce/moments.h"
 #include "runtime/driver/dtype.h"
 
@@ -238,6 +239,17 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 void group_norm(Stream& stream, const TensorView& output, const TensorView& mean,
                 const TensorView& rstd, const TensorView& input, const TensorView* weight,
                 const TensorView* bias, const GroupShape& shape, double epsilon) {
+  if (offer(stream, Operation::group_norm, [&](VendorCall& to) {
+        to.write(output)
+            .write(mean)
+            .write(rstd)
+            .read(input)
+            .read(weight)
+            .read(bias)
+            .integers({shape.n, shape.channels, shape.length, shape.groups})
+            .numbers({epsilon});
+      }))
+    return;
   const int64_t lines = shape.n * shape.channels, rows = shape.n * shape.groups;
   if (rows == 0) return;
   const graft_dtype parameters = weight != nullptr ? weight->dtype
@@ -266,6 +278,18 @@ void group_norm_backward(Stream& stream, const NormGradients& gradients,
                          const TensorView& grad_output, const TensorView& input,
                          const TensorView& mean, const TensorView& rstd, const TensorView* weight,
                          const GroupShape& shape) {
+  if (offer(stream, Operation::group_norm_backward, [&](VendorCall& to) {
+        to.write(gradients.input)
+            .write(gradients.weight)
+            .write(gradients.bias)
+            .read(grad_output)
+            .read(input)
+            .read(mean)
+            .read(rstd)
+            .read(weight)
+            .integers({shape.n, shape.channels, shape.length, shape.groups});
+      }))
+    return;
   const int64_t lines = shape.n * shape.channels;
   if (shape.channels == 0) return;
   const graft_dtype wide = sum_dtype(input.dtype), data = input.dtype;

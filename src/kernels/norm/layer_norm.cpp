@@ -8,6 +8,7 @@
 #include "kernels/move/fill.h"
 #include "kernels/norm/layer_norm_kernel.h"
 #include "kernels/norm/normalization.h"
+#include "kernels/operation/offer.h"
 #include "kernels/reduce/reduce.h"
 #include "runtime/driver/dtype.h"
 
@@ -88,6 +89,17 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 void layer_norm(Stream& stream, const TensorView& output, const TensorView* mean,
                 const TensorView* rstd, const TensorView& input, const TensorView* weight,
                 const TensorView* bias, int64_t rows, int64_t n, double epsilon) {
+  if (offer(stream, Operation::layer_norm, [&](VendorCall& to) {
+        to.write(output)
+            .write(mean)
+            .write(rstd)
+            .read(input)
+            .read(weight)
+            .read(bias)
+            .integers({rows, n})
+            .numbers({epsilon});
+      }))
+    return;
   if (rows == 0) return;
   const graft_dtype wide = input.dtype == GRAFT_FLOAT64 ? GRAFT_FLOAT64 : GRAFT_FLOAT32;
   std::optional<Workspace> memory;
@@ -122,6 +134,18 @@ void layer_norm_backward(Stream& stream, const NormGradients& gradients,
                          const TensorView& grad_output, const TensorView& input,
                          const TensorView& mean, const TensorView& rstd, const TensorView* weight,
                          int64_t rows, int64_t n) {
+  if (offer(stream, Operation::layer_norm_backward, [&](VendorCall& to) {
+        to.write(gradients.input)
+            .write(gradients.weight)
+            .write(gradients.bias)
+            .read(grad_output)
+            .read(input)
+            .read(mean)
+            .read(rstd)
+            .read(weight)
+            .integers({rows, n});
+      }))
+    return;
   if (gradients.input != nullptr && rows > 0) {
     const LayerNormKernel kernel{LayerNormKernel::kInput,
                                  weight != nullptr,

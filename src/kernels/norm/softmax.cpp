@@ -6,6 +6,7 @@
 #include "kernels/launch/work_split.h"
 #include "kernels/move/staging.h"
 #include "kernels/norm/softmax_kernel.h"
+#include "kernels/operation/offer.h"
 
 namespace graft {
 namespace {
@@ -59,11 +60,17 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 }  // namespace
 
 void softmax(Stream& stream, const TensorView& output, const TensorView& input, int dim, bool log) {
+  const auto call = [&](VendorCall& to) { to.write(output).read(input).integers({dim, log}); };
+  if (offer(stream, Operation::softmax, call)) return;
   run(stream, output, input, nullptr, dim, log);
 }
 
 void softmax_backward(Stream& stream, const TensorView& grad_input, const TensorView& grad_output,
                       const TensorView& output, int dim, bool log) {
+  const auto call = [&](VendorCall& to) {
+    to.write(grad_input).read(grad_output).read(output).integers({dim, log});
+  };
+  if (offer(stream, Operation::softmax_backward, call)) return;
   run(stream, grad_input, grad_output, &output, dim, log);
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/launch/list_launch.h"
 #include "kernels/pointwise/kernel.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/pointwise/row_call.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
@@ -187,6 +188,35 @@ ListKernel kernel_of(const Op& op, graft_dtype compute, std::span<const TensorVi
   return kernel;
 }
 
+// The operand of one member; a row's scalar in memory is none for vendors.
+Operand operand_of(const ListOperand& operand, size_t i, const TensorView& output) {
+  if (operand.views.empty()) {
+    return operand.numbers[operand.kind == Kind::kNumbers ? i : 0];
+  }
+  if (operand.kind == Kind::kTensors) return operand.views[i];
+  TensorView repeated = output;
+  const TensorView& element = operand.views[operand.kind == Kind::kElements ? i : 0];
+  repeated.address = element.address, repeated.dtype = element.dtype, repeated.strides[0] = 0;
+  return repeated;
+}
+
+bool offer_rows(Stream& stream, const Op& op, graft_dtype compute,
+                std::span<const TensorView> outputs, std::span<const ListOperand> operands) {
+  if (!offers(stream, op)) return false;
+  for (const ListOperand& scalar : operands.subspan(op.inputs)) {
+    if (!scalar.views.empty()) return false;
+  }
+  return offer_list(stream, op, outputs.size(), [&](size_t i, VendorCall& to) {
+    std::vector<Operand> inputs;
+    std::vector<Scalar> scalars;
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const Operand operand = operand_of(operands[k], i, outputs[i]);
+      k < op.inputs ? inputs.push_back(operand) : scalars.push_back(operand.scalar);
+    }
+    describe_row(to, compute, {&outputs[i], 1}, inputs, scalars);
+  });
+}
+
 // The rows that torch.optim, clipping of gradients and copies run over lists; a letter for every
 // operand, as in the key.
 struct Packed {
@@ -230,6 +260,7 @@ const PackEntry kPacked([](const PackEntry::Sink& sink) {
 void pointwise_list(Stream& stream, const Op& op, graft_dtype compute,
                     std::span<const TensorView> outputs, std::span<const ListOperand> operands) {
   check(op, compute, outputs.size(), operands);
+  if (offer_rows(stream, op, compute, outputs, operands)) return;
   const graft_dtype working = scalar_dtype(compute);
   const auto dtypes_of = [&](size_t i) {
     uint64_t code = outputs[i].dtype;

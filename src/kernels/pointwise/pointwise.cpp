@@ -11,6 +11,7 @@
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/kernel_slots.h"
 #include "kernels/pointwise/kernel.h"
+#include "kernels/pointwise/row_call.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
@@ -195,6 +196,8 @@ void pointwise(Stream& stream, const Op& op, graft_dtype compute,
                std::span<const TensorView> outputs, std::span<const Operand> inputs,
                std::span<const Scalar> scalars) {
   check(op, compute, outputs.size(), inputs.size(), scalars.size());
+  const auto call = [&](VendorCall& to) { describe_row(to, compute, outputs, inputs, scalars); };
+  if (offer(stream, op, call)) return;
   Launch(op, compute, outputs, inputs, scalars).run(stream);
 }
 

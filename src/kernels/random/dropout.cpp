@@ -4,6 +4,7 @@
 #include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/random/philox.h"
 #include "runtime/driver/dtype.h"
 
@@ -103,6 +104,10 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 
 void dropout(Stream& stream, const TensorView& output, const TensorView& mask,
              const TensorView& input, Philox philox, double p) {
+  if (offer(stream, Operation::dropout, [&](VendorCall& to) {
+        to.write(output).write(mask).read(input).numbers({p}).random(philox.seed, philox.offset);
+      }))
+    return;
   const int64_t count = output.count();
   if (count == 0) return;
   if (p >= 1.0) {
@@ -128,6 +133,10 @@ void dropout(Stream& stream, const TensorView& output, const TensorView& mask,
 
 void dropout_backward(Stream& stream, const TensorView& grad_input, const TensorView& grad_output,
                       const TensorView& mask, double scale) {
+  if (offer(stream, Operation::dropout_backward, [&](VendorCall& to) {
+        to.write(grad_input).read(grad_output).read(mask).numbers({scale});
+      }))
+    return;
   const int64_t count = grad_input.count();
   if (count == 0) return;
   StagedOutput to(stream, grad_input, !grad_input.contiguous());
@@ -146,6 +155,8 @@ void dropout_backward(Stream& stream, const TensorView& grad_input, const Tensor
 void random_permutation(Stream& stream, const TensorView& output, Philox philox) {
   const int64_t count = output.count();
   if (count == 0) return;
+  const auto call = [&](VendorCall& to) { to.write(output).random(philox.seed, philox.offset); };
+  if (offer(stream, Operation::random_permutation, call)) return;
   const bool direct = output.dtype == GRAFT_INT64 && output.contiguous();
   TensorView wide = output;
   wide.dtype = GRAFT_INT64;

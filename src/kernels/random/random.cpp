@@ -9,6 +9,7 @@
 #include "codegen/math/formulas.h"
 #include "kernels/move/fill.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/random/philox.h"
 #include "runtime/driver/dtype.h"
 
@@ -259,44 +260,82 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 }  // namespace
 
 void uniform(Stream& stream, const TensorView& output, Philox philox, double from, double to) {
+  if (offer(stream, Operation::uniform, [&](VendorCall& offered) {
+        offered.write(output).numbers({from, to}).random(philox.seed, philox.offset);
+      }))
+    return;
   draw_real(stream, Distribution::kUniform, output, philox, from, to);
 }
 
 void normal(Stream& stream, const TensorView& output, Philox philox, double mean,
             double deviation) {
+  if (offer(stream, Operation::normal, [&](VendorCall& to) {
+        to.write(output).numbers({mean, deviation}).random(philox.seed, philox.offset);
+      }))
+    return;
   draw_real(stream, Distribution::kNormal, output, philox, mean, deviation);
 }
 
 void exponential(Stream& stream, const TensorView& output, Philox philox, double lambda) {
+  if (offer(stream, Operation::exponential, [&](VendorCall& to) {
+        to.write(output).numbers({lambda}).random(philox.seed, philox.offset);
+      }))
+    return;
   draw_real(stream, Distribution::kExponential, output, philox, lambda, 0.0);
 }
 
 void cauchy(Stream& stream, const TensorView& output, Philox philox, double median, double sigma) {
+  if (offer(stream, Operation::cauchy, [&](VendorCall& to) {
+        to.write(output).numbers({median, sigma}).random(philox.seed, philox.offset);
+      }))
+    return;
   draw_real(stream, Distribution::kCauchy, output, philox, median, sigma);
 }
 
 void log_normal(Stream& stream, const TensorView& output, Philox philox, double mean,
                 double deviation) {
+  if (offer(stream, Operation::log_normal, [&](VendorCall& to) {
+        to.write(output).numbers({mean, deviation}).random(philox.seed, philox.offset);
+      }))
+    return;
   draw_real(stream, Distribution::kLogNormal, output, philox, mean, deviation);
 }
 
 void geometric(Stream& stream, const TensorView& output, Philox philox, double p) {
+  if (offer(stream, Operation::geometric, [&](VendorCall& to) {
+        to.write(output).numbers({p}).random(philox.seed, philox.offset);
+      }))
+    return;
   draw_real(stream, Distribution::kGeometric, output, philox, std::log1p(-p), 0.0);
 }
 
 void bernoulli(Stream& stream, const TensorView& output, Philox philox, double p) {
+  const auto call = [&](VendorCall& to) {
+    to.write(output).read(nullptr).numbers({p}).random(philox.seed, philox.offset);
+  };
+  if (offer(stream, Operation::bernoulli, call)) return;
   draw(stream, {Distribution::kBernoulli, output.dtype}, output, nullptr, philox,
        [&](Arguments& arguments) { arguments.index(static_cast<int64_t>(p * 0x1p32)); });
 }
 
 void bernoulli(Stream& stream, const TensorView& output, Philox philox,
                const TensorView& probabilities) {
+  const auto call = [&](VendorCall& to) {
+    to.write(output).read(probabilities).numbers({0}).random(philox.seed, philox.offset);
+  };
+  if (offer(stream, Operation::bernoulli, call)) return;
   draw(stream, {Distribution::kBernoulliEach, output.dtype, probabilities.dtype}, output,
        &probabilities, philox, [](Arguments& arguments) { arguments.index(0); });
 }
 
 void random_integers(Stream& stream, const TensorView& output, Philox philox, uint64_t range,
                      int64_t base) {
+  if (offer(stream, Operation::random_integers, [&](VendorCall& to) {
+        to.write(output)
+            .integers({static_cast<int64_t>(range), base})
+            .random(philox.seed, philox.offset);
+      }))
+    return;
   const bool wide = range == 0 || range > (uint64_t{1} << 32);
   const Distribution distribution = wide ? Distribution::kWideInteger : Distribution::kInteger;
   draw(stream, {distribution, output.dtype}, output, nullptr, philox,

@@ -6,6 +6,7 @@
 
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
@@ -149,6 +150,9 @@ void launch(Stream& stream, const DistanceKernel& kernel, Arguments& arguments,
 
 void cross_distances(Stream& stream, const TensorView& output, const TensorView& a,
                      const TensorView& b, double p) {
+  if (offer(stream, Operation::cross_distances,
+            [&](VendorCall& to) { to.write(output).read(a).read(b).numbers({p}); }))
+    return;
   if (output.count() == 0) return;
   const int64_t n = a.sizes[1], k = b.sizes[1], m = a.sizes[2];
   Arguments arguments;
@@ -158,6 +162,9 @@ void cross_distances(Stream& stream, const TensorView& output, const TensorView&
 }
 
 void pair_distances(Stream& stream, const TensorView& output, const TensorView& a, double p) {
+  if (offer(stream, Operation::pair_distances,
+            [&](VendorCall& to) { to.write(output).read(a).numbers({p}); }))
+    return;
   if (output.count() == 0) return;
   const int64_t n = a.sizes[0], m = a.sizes[1];
   Arguments arguments;
@@ -168,6 +175,10 @@ void pair_distances(Stream& stream, const TensorView& output, const TensorView& 
 void cross_distances_backward(Stream& stream, const TensorView& slopes, const TensorView& grad,
                               const TensorView& a, const TensorView& b, const TensorView& distances,
                               double p) {
+  if (offer(stream, Operation::cross_distances_backward, [&](VendorCall& to) {
+        to.write(slopes).read(grad).read(a).read(b).read(distances).numbers({p});
+      }))
+    return;
   if (slopes.count() == 0) return;
   const int64_t n = a.sizes[1], k = b.sizes[1], m = a.sizes[2];
   Arguments arguments;
@@ -178,6 +189,10 @@ void cross_distances_backward(Stream& stream, const TensorView& slopes, const Te
 
 void pair_distances_backward(Stream& stream, const TensorView& slopes, const TensorView& grad,
                              const TensorView& a, const TensorView& distances, double p) {
+  if (offer(stream, Operation::pair_distances_backward, [&](VendorCall& to) {
+        to.write(slopes).read(grad).read(a).read(distances).numbers({p});
+      }))
+    return;
   if (slopes.count() == 0) return;
   const int64_t n = a.sizes[0], m = a.sizes[1];
   Arguments arguments;

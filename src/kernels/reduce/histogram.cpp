@@ -9,6 +9,7 @@
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
@@ -174,6 +175,9 @@ int64_t histogram_parts(int64_t count, int64_t bins) {
 
 void count_integers(Stream& stream, const TensorView& partial, const TensorView& input,
                     const TensorView* weights) {
+  if (offer(stream, Operation::count_integers,
+            [&](VendorCall& to) { to.write(partial).read(input).read(weights); }))
+    return;
   if (partial.count() == 0) return;
   Arguments arguments;
   append_part(arguments, partial, weights, input.count());
@@ -185,6 +189,10 @@ void count_integers(Stream& stream, const TensorView& partial, const TensorView&
 
 void count_integers_in_range(Stream& stream, const TensorView& partial, const TensorView& input,
                              int64_t low, int64_t high) {
+  if (offer(stream, Operation::count_integers_in_range, [&](VendorCall& to) {
+        to.write(partial).read(input).integers({low, high});
+      }))
+    return;
   if (partial.count() == 0) return;
   Arguments arguments;
   append_part(arguments, partial, nullptr, input.count());
@@ -196,6 +204,11 @@ void count_integers_in_range(Stream& stream, const TensorView& partial, const Te
 
 void count_in_bins(Stream& stream, const TensorView& partial, const TensorView& input,
                    std::span<const TensorView> edges, const TensorView* weights, BinSearch search) {
+  if (offer(stream, Operation::count_in_bins, [&](VendorCall& to) {
+        to.write(partial).read(input).read(weights).read(edges).integers(
+            {static_cast<int>(search)});
+      }))
+    return;
   if (partial.count() == 0) return;
   if (edges.size() > kMostDimensions || !is_floating(input.dtype)) {
     throw Error(GRAFT_UNSUPPORTED, "histogram: " + std::to_string(edges.size()) +

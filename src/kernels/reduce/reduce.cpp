@@ -8,6 +8,7 @@
 
 #include "kernels/launch/workspace.h"
 #include "kernels/move/fill.h"
+#include "kernels/operation/offer.h"
 #include "kernels/reduce/complex_reduce.h"
 #include "kernels/reduce/geometry.h"
 #include "kernels/reduce/programs.h"
@@ -63,6 +64,41 @@ void require_elements(const TensorView& input, const TensorView& output, const c
         std::string(what) + ": the reduced dimensions have no element; give them a size above 0");
   }
 }
+
+// The reduction for the vendor's kernel: as few dimensions as the views allow, outputs with stride
+// 0 where they are reduced.
+bool offer_reduction(Stream& stream, Operation id, std::initializer_list<const TensorView*> outputs,
+                     const TensorView& input, std::initializer_list<int64_t> integers = {},
+                     std::span<const double> numbers = {}) {
+  if (!offers(stream, id)) return false;
+  const TensorView* views[3];
+  size_t count = 0;
+  for (const TensorView* output : outputs) {
+    if (output != nullptr) views[count++] = output;
+  }
+  views[count] = &input;
+  Axes axes = Axes::of(std::span(views, count + 1));
+  axes.merge();
+  VendorCall call(stream, id);
+  int at = 0;
+  for (const TensorView* output : outputs) {
+    if (output == nullptr) {
+      call.write(nullptr);
+    } else {
+      call.write(axes.view(at++, output->address, output->dtype));
+    }
+  }
+  call.read(axes.view(at, input.address, input.dtype)).integers(integers).numbers(numbers);
+  return call.run();
+}
+
+Operation operator_of(Reduction reduction) {
+  return static_cast<Operation>(static_cast<int>(Operation::reduce_sum) +
+                                static_cast<int>(reduction));
+}
+static_assert(static_cast<int>(Operation::reduce_log_sum_exp) -
+                  static_cast<int>(Operation::reduce_sum) ==
+              static_cast<int>(Reduction::kLogSumExp));
 
 template <class Program>
 TwoStage extremum_stages(Extremum extremum, graft_dtype input, bool with_value,
@@ -140,6 +176,9 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 
 void reduce(Stream& stream, Reduction reduction, const TensorView& output, const TensorView& input,
             double exponent) {
+  const bool power = reduction == Reduction::kNormP;
+  const std::span<const double> numbers(&exponent, power ? 1 : 0);
+  if (offer_reduction(stream, operator_of(reduction), {&output}, input, {}, numbers)) return;
   if (is_complex(input.dtype) || is_complex(output.dtype)) {
     return complex_reduce(stream, reduction, output, input, exponent);
   }
@@ -176,6 +215,11 @@ void arg_reduce(Stream& stream, Extremum extremum, const TensorView& indices,
                 const TensorView& input) {
   require_elements(input, indices, "argmax or argmin");
   if (input.count() == 0) return;
+  const bool largest = extremum == Extremum::kMax;
+  if (offer_reduction(stream, largest ? Operation::arg_max : Operation::arg_min, {&indices},
+                      input)) {
+    return;
+  }
   const graft_dtype partials[2] = {extremum_partial_dtype(input.dtype), GRAFT_INT64};
   const auto program = [&](FoldStage stage) {
     return extremum_program(extremum, stage, input.dtype, false);
@@ -191,6 +235,9 @@ void reduce_with_index(Stream& stream, Extremum extremum, const TensorView& valu
                        const TensorView& indices, const TensorView& input) {
   require_elements(input, indices, "max or min along a dimension");
   if (input.count() == 0) return;
+  const Operation id =
+      extremum == Extremum::kMax ? Operation::max_with_index : Operation::min_with_index;
+  if (offer_reduction(stream, id, {&values, &indices}, input)) return;
   const TensorView outputs[2] = {values, indices};
   ReduceGeometry geometry(stream, outputs, input, true);
   const graft_dtype partials[2] = {extremum_partial_dtype(input.dtype), GRAFT_INT64};
@@ -206,6 +253,10 @@ void variance(Stream& stream, const TensorView& output, const TensorView* mean,
               const TensorView& input, double correction, bool root) {
   if (is_complex(input.dtype)) {
     throw Error(GRAFT_UNSUPPORTED, "a variance has no kernel for complex numbers");
+  }
+  if (offer_reduction(stream, Operation::variance, {&output, mean}, input, {root},
+                      {&correction, 1})) {
+    return;
   }
   TensorView kept;
   if (nothing_to_reduce(input, output, &kept)) {

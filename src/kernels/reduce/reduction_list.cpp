@@ -11,6 +11,7 @@
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/list_launch.h"
 #include "kernels/launch/workspace.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
@@ -168,6 +169,20 @@ struct ListReductionCall {
   }
 };
 
+bool offer_reductions(Stream& stream, ListReduction reduction, std::span<const TensorView> outputs,
+                      std::span<const TensorView> inputs) {
+  if (reduction == ListReduction::kSquares) return false;
+  const Operation id = reduction == ListReduction::kNorm1     ? Operation::reduce_norm_1
+                       : reduction == ListReduction::kNorm2   ? Operation::reduce_norm_2
+                       : reduction == ListReduction::kNormInf ? Operation::reduce_norm_inf
+                                                              : Operation::reduce_max;
+  return offer_list(stream, id, inputs.size(), [&](size_t i, VendorCall& to) {
+    TensorView output = inputs[i];
+    output.address = outputs[i].address, output.dtype = outputs[i].dtype, output.strides[0] = 0;
+    to.write(output).read(inputs[i]);
+  });
+}
+
 const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (const ListReduction reduction :
        {ListReduction::kNorm1, ListReduction::kNorm2, ListReduction::kNormInf}) {
@@ -186,6 +201,7 @@ void reduce_list(Stream& stream, ListReduction reduction, std::span<const Tensor
   check(outputs, inputs);
   if (inputs.empty()) return;
   const graft_dtype output = outputs[0].dtype, input = inputs[0].dtype;
+  if (offer_reductions(stream, reduction, outputs, inputs)) return;
   const bool wide = output == GRAFT_FLOAT64 || input == GRAFT_FLOAT64;
   const graft_dtype sums = wide ? GRAFT_FLOAT64 : GRAFT_FLOAT32;
   ListReductionCall call{stream, {reduction, Stage::kWhole, output, input, sums}, outputs, inputs};

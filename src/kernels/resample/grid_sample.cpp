@@ -11,6 +11,7 @@
 #include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
+#include "kernels/operation/offer.h"
 #include "kernels/resample/grid_taps.h"
 #include "runtime/driver/error.h"
 
@@ -253,6 +254,11 @@ void check(const TensorView& input) {
 
 void grid_sample(Stream& stream, const TensorView& output, const TensorView& input,
                  const TensorView& grid, const GridSampling& sampling) {
+  if (offer(stream, Operation::grid_sample, [&](VendorCall& to) {
+        to.write(output).read(input).read(grid).integers(
+            {sampling.mode, sampling.padding, sampling.align_corners});
+      }))
+    return;
   check(input);
   if (output.count() == 0) return;
   Sampler sampler(stream, input, grid, sampling);
@@ -264,6 +270,15 @@ void grid_sample(Stream& stream, const TensorView& output, const TensorView& inp
 void grid_sample_backward(Stream& stream, const TensorView* grad_input, const TensorView* grad_grid,
                           const TensorView& grad_output, const TensorView& input,
                           const TensorView& grid, const GridSampling& sampling) {
+  if (offer(stream, Operation::grid_sample_backward, [&](VendorCall& to) {
+        to.write(grad_input)
+            .write(grad_grid)
+            .read(grad_output)
+            .read(input)
+            .read(grid)
+            .integers({sampling.mode, sampling.padding, sampling.align_corners});
+      }))
+    return;
   check(input);
   if (grad_output.count() == 0) {
     if (grad_input != nullptr && grad_input->count() > 0)

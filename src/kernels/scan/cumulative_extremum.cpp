@@ -12,6 +12,7 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/scan/complex_scan.h"
 #include "kernels/sort/key.h"
 #include "runtime/driver/error.h"
@@ -139,6 +140,10 @@ Value log_add_exp(Value a, Value b) {
 
 void running_extremum(Stream& stream, Extremum extremum, const TensorView& values,
                       const TensorView& indices, const TensorView& input, int dim) {
+  const Operation id = extremum == Extremum::kMax ? Operation::running_max : Operation::running_min;
+  if (offer(stream, id,
+            [&](VendorCall& to) { to.write(values).write(indices).read(input).integers({dim}); }))
+    return;
   const bool max = extremum == Extremum::kMax;
   require_order(input.dtype, max ? "cummax" : "cummin");
   Running running;
@@ -159,6 +164,9 @@ void running_extremum(Stream& stream, Extremum extremum, const TensorView& value
 
 void running_log_sum_exp(Stream& stream, const TensorView& output, const TensorView& input,
                          int dim) {
+  if (offer(stream, Operation::running_log_sum_exp,
+            [&](VendorCall& to) { to.write(output).read(input).integers({dim}); }))
+    return;
   if (is_complex(input.dtype)) {
     return complex_scan(stream, ComplexScan::kLogSumExp, output, input, dim);
   }

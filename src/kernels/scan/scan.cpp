@@ -5,6 +5,7 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/reduce/programs.h"
 #include "kernels/scan/complex_scan.h"
 #include "kernels/tensor/complex_parts.h"
@@ -178,6 +179,9 @@ const PackEntry kPackedScans([](const PackEntry::Sink& add) {
 }  // namespace
 
 void cumulative_sum(Stream& stream, const TensorView& output, const TensorView& input, int dim) {
+  if (offer(stream, Operation::cumulative_sum,
+            [&](VendorCall& to) { to.write(output).read(input).integers({dim}); }))
+    return;
   if (is_complex(input.dtype) && input.dtype == output.dtype) {
     for (int part = 0; part < 2; ++part) {
       cumulative_sum(stream, complex_part(output, part), complex_part(input, part), dim);
@@ -189,6 +193,9 @@ void cumulative_sum(Stream& stream, const TensorView& output, const TensorView& 
 
 void cumulative_product(Stream& stream, const TensorView& output, const TensorView& input,
                         int dim) {
+  if (offer(stream, Operation::cumulative_product,
+            [&](VendorCall& to) { to.write(output).read(input).integers({dim}); }))
+    return;
   if (is_complex(input.dtype) && input.dtype == output.dtype) {
     return complex_scan(stream, ComplexScan::kProduct, output, input, dim);
   }

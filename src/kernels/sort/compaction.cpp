@@ -8,6 +8,7 @@
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
+#include "kernels/operation/offer.h"
 #include "kernels/tensor/axes.h"
 
 namespace graft {
@@ -209,6 +210,8 @@ void Compaction::numbers(const TensorView& output, const TensorView* places) {
 }
 
 void mark_runs(Stream& stream, const TensorView& marks, const TensorView& input) {
+  if (offer(stream, Operation::mark_runs, [&](VendorCall& to) { to.write(marks).read(input); }))
+    return;
   if (input.count() == 0) return;
   const int64_t n = input.sizes[input.rank - 1];
   const WorkSplit split = split_work(input.count() / n, n);

@@ -6,6 +6,7 @@
 
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
+#include "kernels/operation/offer.h"
 #include "kernels/sort/key.h"
 
 namespace graft {
@@ -48,6 +49,10 @@ ir::Kernel build(const std::string& name, graft_dtype dtype) {
 
 void is_among(Stream& stream, const TensorView& output, const TensorView& elements,
               const TensorView& tests, bool invert) {
+  if (offer(stream, Operation::is_among, [&](VendorCall& to) {
+        to.write(output).read(elements).read(tests).integers({invert});
+      }))
+    return;
   require_order(elements.dtype, "isin");
   const int64_t n = elements.count(), count = tests.count();
   if (n == 0) return;

@@ -5,6 +5,7 @@
 #include "kernels/launch/work_split.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/sort/key.h"
 #include "kernels/sort/radix_select.h"
 #include "kernels/sort/rows.h"
@@ -100,6 +101,10 @@ void pick_from_sorted(Stream& stream, Pick which, const TensorView& values,
 
 void pick(Stream& stream, Pick which, const TensorView& values, const TensorView& indices,
           const TensorView& input, int dim, int64_t n) {
+  if (offer(stream, Operation::pick, [&](VendorCall& to) {
+        to.write(values).write(indices).read(input).integers({static_cast<int>(which), dim, n});
+      }))
+    return;
   require_order(input.dtype, text_of(which));
   if (values.count() == 0) return;
   const TensorView lines = with_lines_last(input, dim);

@@ -6,6 +6,7 @@
 
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
+#include "kernels/operation/offer.h"
 #include "kernels/sort/key.h"
 
 namespace graft {
@@ -69,6 +70,10 @@ struct SearchKernel {
 
 void search_sorted(Stream& stream, const TensorView& output, const TensorView& sorted,
                    const TensorView& values, const TensorView* sorter, bool right) {
+  if (offer(stream, Operation::search_sorted, [&](VendorCall& to) {
+        to.write(output).read(sorted).read(values).read(sorter).integers({right});
+      }))
+    return;
   require_order(values.dtype, "searchsorted");
   if (output.count() == 0) return;
   const int64_t n = sorted.sizes[sorted.rank - 1];

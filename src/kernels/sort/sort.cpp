@@ -2,6 +2,7 @@
 #include "kernels/sort/sort.h"
 
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/sort/key.h"
 #include "kernels/sort/rows.h"
 #include "kernels/tensor/axes.h"
@@ -24,6 +25,10 @@ void sort_rows(Stream& stream, const SortRows& rows) {
 
 void sort(Stream& stream, const TensorView& values, const TensorView& indices,
           const TensorView& input, int dim, bool descending) {
+  if (offer(stream, Operation::sort, [&](VendorCall& to) {
+        to.write(values).write(indices).read(input).integers({dim, descending});
+      }))
+    return;
   require_order(input.dtype, "sort");
   if (input.count() == 0) return;
   const TensorView lines = with_lines_last(input, dim);

@@ -7,6 +7,7 @@
 #include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
 #include "kernels/move/staging.h"
+#include "kernels/operation/offer.h"
 #include "kernels/sort/key.h"
 #include "kernels/sort/sort.h"
 #include "kernels/tensor/line_view.h"
@@ -147,6 +148,10 @@ void sort_all(Stream& stream, const TensorView& values, const TensorView& indice
 
 void top_k(Stream& stream, const TensorView& values, const TensorView& indices,
            const TensorView& input, int dim, bool largest) {
+  if (offer(stream, Operation::top_k, [&](VendorCall& to) {
+        to.write(values).write(indices).read(input).integers({dim, largest});
+      }))
+    return;
   require_order(input.dtype, "topk");
   if (values.count() == 0) return;
   const TensorView lines = with_lines_last(input, dim);

@@ -4,6 +4,7 @@
 
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/list_launch.h"
+#include "kernels/operation/offer.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
 
@@ -73,6 +74,10 @@ void unscale_gradients(Stream& stream, std::span<const TensorView> gradients,
                                          name_of(gradient.dtype) + "; give floating gradients");
     }
   }
+  const auto call = [&](size_t i, VendorCall& to) {
+    to.write(gradients[i]).write(found_inf).read(inverse_scale);
+  };
+  if (offer_list(stream, Operation::unscale_gradient, gradients.size(), call)) return;
   each_group(
       gradients.size(), [&](size_t i) { return gradients[i].count(); },
       [&](size_t i) { return gradients[i].dtype; },
@@ -90,6 +95,14 @@ void unscale_gradients(Stream& stream, std::span<const TensorView> gradients,
 void update_scale(Stream& stream, const TensorView& scale, const TensorView& tracker,
                   const TensorView& found_inf, double growth, double backoff,
                   int64_t growth_interval) {
+  if (offer(stream, Operation::update_scale, [&](VendorCall& to) {
+        to.write(scale)
+            .write(tracker)
+            .read(found_inf)
+            .integers({growth_interval})
+            .numbers({growth, backoff});
+      }))
+    return;
   Arguments arguments;
   arguments.update(scale).update(tracker).read(found_inf);
   arguments.scalar(Scalar::of(growth), 8).scalar(Scalar::of(backoff), 8).index(growth_interval);

@@ -3,6 +3,7 @@
 
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/list_launch.h"
+#include "kernels/operation/offer.h"
 #include "kernels/training/optimizer_kernel.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
@@ -52,6 +53,28 @@ void launch(Stream& stream, std::span<const OptimizerTensors> parameters,
   launch_kernel(stream, kernel, items, arguments);
 }
 
+// Numbers that the rule does not name are 0, so that plans do not differ by them.
+bool offer_steps(Stream& stream, std::span<const OptimizerTensors> parameters,
+                 const OptimizerSettings& given) {
+  const OptimizerRule rule = given.rule;
+  const bool momentum = rule == OptimizerRule::kMomentum, adagrad = rule == OptimizerRule::kAdagrad;
+  const bool adam = counts_steps(rule) && !adagrad;
+  return offer_list(
+      stream, Operation::optimizer_step, parameters.size(), [&](size_t i, VendorCall& to) {
+        const OptimizerTensors& one = parameters[i];
+        to.write(one.parameter);
+        for (int k = 0; k < 3; ++k) to.write(k < states_of(rule) ? &one.states[k] : nullptr);
+        to.write(one.gradient).read(counts_steps(rule) ? &one.step : nullptr);
+        to.read(given.rate_tensor).read(given.gradient_scale).read(given.found_inf);
+        to.integers({static_cast<int>(rule), given.ascent, momentum && given.nesterov,
+                     momentum && given.first_step, adam && given.decoupled});
+        to.numbers({given.weight_decay, momentum ? given.momentum : 0,
+                    momentum ? given.dampening : 0, adam ? given.beta1 : 0, adam ? given.beta2 : 0,
+                    counts_steps(rule) ? given.epsilon : 0, adagrad ? given.rate_decay : 0});
+        to.scalar(Scalar::of(given.rate));
+      });
+}
+
 const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (auto rule : {OptimizerRule::kSgd, OptimizerRule::kMomentum, OptimizerRule::kAdam,
                     OptimizerRule::kAmsgrad, OptimizerRule::kAdagrad}) {
@@ -77,6 +100,7 @@ void optimizer_step(Stream& stream, std::span<const OptimizerTensors> parameters
                                          name_of(dtype) + "; give floating parameters");
     }
   }
+  if (offer_steps(stream, parameters, settings)) return;
   const OptimizerKernel kernel = kernel_of(settings, GRAFT_FLOAT32);
   const int slots = group_slots(stream.device(), {kernel.lists(), 0}, kernel.shared());
   each_group(

@@ -6,6 +6,7 @@
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
+#include "kernels/operation/offer.h"
 #include "kernels/training/recurrent_kernel.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
@@ -52,6 +53,17 @@ void lstm_cell(Stream& stream, const TensorView& hy, const TensorView& cy,
                const TensorView& workspace, const TensorView& input_gates,
                const TensorView& hidden_gates, const TensorView& cx, const TensorView* input_bias,
                const TensorView* hidden_bias) {
+  if (offer(stream, Operation::lstm_cell, [&](VendorCall& to) {
+        to.write(hy)
+            .write(cy)
+            .write(workspace)
+            .read(input_gates)
+            .read(hidden_gates)
+            .read(cx)
+            .read(input_bias)
+            .read(hidden_bias);
+      }))
+    return;
   const RecurrentKernel kernel{RecurrentKernel::kLstm, cx.dtype, input_bias != nullptr,
                                hidden_bias != nullptr};
   launch(stream, kernel, cx, {&hy, &cy, &workspace},
@@ -61,6 +73,16 @@ void lstm_cell(Stream& stream, const TensorView& hy, const TensorView& cy,
 void lstm_cell_backward(Stream& stream, const TensorView& grad_gates, const TensorView& grad_cx,
                         const TensorView* grad_hy, const TensorView* grad_cy, const TensorView& cx,
                         const TensorView& cy, const TensorView& workspace) {
+  if (offer(stream, Operation::lstm_cell_backward, [&](VendorCall& to) {
+        to.write(grad_gates)
+            .write(grad_cx)
+            .read(grad_hy)
+            .read(grad_cy)
+            .read(cx)
+            .read(cy)
+            .read(workspace);
+      }))
+    return;
   const RecurrentKernel kernel{RecurrentKernel::kLstmBackward, cx.dtype, grad_hy != nullptr,
                                grad_cy != nullptr};
   launch(stream, kernel, cx, {&grad_gates, &grad_cx}, {grad_hy, grad_cy, &cx, &cy, &workspace});
@@ -69,6 +91,16 @@ void lstm_cell_backward(Stream& stream, const TensorView& grad_gates, const Tens
 void gru_cell(Stream& stream, const TensorView& hy, const TensorView& workspace,
               const TensorView& input_gates, const TensorView& hidden_gates, const TensorView& hx,
               const TensorView* input_bias, const TensorView* hidden_bias) {
+  if (offer(stream, Operation::gru_cell, [&](VendorCall& to) {
+        to.write(hy)
+            .write(workspace)
+            .read(input_gates)
+            .read(hidden_gates)
+            .read(hx)
+            .read(input_bias)
+            .read(hidden_bias);
+      }))
+    return;
   const RecurrentKernel kernel{RecurrentKernel::kGru, hx.dtype, input_bias != nullptr,
                                hidden_bias != nullptr};
   launch(stream, kernel, hx, {&hy, &workspace},
@@ -78,6 +110,14 @@ void gru_cell(Stream& stream, const TensorView& hy, const TensorView& workspace,
 void gru_cell_backward(Stream& stream, const TensorView& grad_input_gates,
                        const TensorView& grad_hidden_gates, const TensorView& grad_hx,
                        const TensorView& grad_hy, const TensorView& workspace) {
+  if (offer(stream, Operation::gru_cell_backward, [&](VendorCall& to) {
+        to.write(grad_input_gates)
+            .write(grad_hidden_gates)
+            .write(grad_hx)
+            .read(grad_hy)
+            .read(workspace);
+      }))
+    return;
   launch(stream, {RecurrentKernel::kGruBackward, grad_hy.dtype, false, false}, grad_hy,
          {&grad_input_gates, &grad_hidden_gates, &grad_hx}, {&grad_hy, &workspace});
 }

@@ -40,6 +40,7 @@ OpenDevice::OpenDevice(Driver& driver, uint32_t ordinal, int index)
   if (handle_ == nullptr) {
     throw Error(GRAFT_INTERNAL, label() + ": device_open returned OK but no device");
   }
+  operations_ = driver.extension<graft_ops_table>();
 }
 
 OpenDevice::~OpenDevice() {

@@ -41,6 +41,9 @@ class GRAFT_EXPORT OpenDevice {
   graft_device handle() const { return handle_; }
   const graft_device_properties& properties() const { return properties_; }
 
+  // The vendor's own kernels for operators (graft.ops); null where the driver has none.
+  const graft_ops_table* operations() const { return operations_; }
+
   // The driver's figures; by default the total less held, the bytes that Graft holds.
   MemoryInfo memory_info(uint64_t held);
 
@@ -94,6 +97,7 @@ class GRAFT_EXPORT OpenDevice {
   const std::string name_;
   graft_device_properties properties_{};
   graft_device handle_ = nullptr;
+  const graft_ops_table* operations_ = nullptr;
   std::atomic<State> state_{State::kOpen};
   bool closed_ = false;
   mutable std::mutex mutex_;  // guards the text of the loss

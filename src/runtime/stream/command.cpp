@@ -43,6 +43,7 @@ std::string FillCommand::text() const { return "fill of " + std::to_string(bytes
 std::string LaunchCommand::text() const {
   return "launch over " + std::to_string(launch.grid[0]) + " items";
 }
+std::string OperationCommand::text() const { return std::string("operation ") + name; }
 std::string LibraryCommand::text() const { return "plan_execute"; }
 std::string ExecutableCommand::text() const { return "executable_run"; }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "graft/extensions.h"
@@ -141,6 +142,34 @@ struct LaunchCommand {
   std::string text() const;
 };
 
+// A call of a plan of graft.ops: a launch's arguments, but the vendor's kernel.
+struct OperationCommand : LaunchCommand {
+  using Execute = graft_status (*)(graft_stream, graft_plan, const graft_launch*);
+
+  OperationCommand(Execute run, graft_plan plan, const char* name, const LaunchArguments& arguments,
+                   std::shared_ptr<const void> owner)
+      : LaunchCommand(nullptr, 1, arguments),
+        run(run),
+        plan(plan),
+        name(name),
+        owner(std::move(owner)) {}
+
+  Execute run;
+  graft_plan plan;
+  const char* name;                   // of the operator, static
+  std::shared_ptr<const void> owner;  // keeps the plan
+
+  std::string_view slot() const { return "operation_execute"; }
+  TracedCall::What traced() const { return {.name = name}; }
+  graft_status give(const graft_driver_table&, graft_stream stream) const {
+    return Driver::call_locked(run, stream, plan, &launch);
+  }
+  void describe(graft_command* out) const {
+    out->kind = GRAFT_COMMAND_OPERATE, out->plan = plan, out->launch = &launch;
+  }
+  std::string text() const;
+};
+
 // A call of a plan of an extension's table.
 struct LibraryCommand {
   graft_status (*run)(graft_stream, graft_plan, const graft_execution*) = nullptr;
@@ -198,8 +227,14 @@ struct ExecutableCommand {
   std::string text() const;
 };
 
-using Command =
-    std::variant<CopyCommand, FillCommand, LaunchCommand, LibraryCommand, ExecutableCommand>;
+using Command = std::variant<CopyCommand, FillCommand, LaunchCommand, LibraryCommand,
+                             OperationCommand, ExecutableCommand>;
+
+// The launch of a command that has a launch's arguments; null of others.
+inline LaunchCommand* launch_of(Command& command) {
+  if (auto* launch = std::get_if<LaunchCommand>(&command)) return launch;
+  return std::get_if<OperationCommand>(&command);
+}
 
 // Another slot that takes a stream, of the driver's table or an extension's. No list keeps it.
 struct SlotCall {

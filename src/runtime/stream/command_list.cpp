@@ -17,7 +17,7 @@ bool is_fixed(const Command& command) {
 
 }  // namespace
 
-const Command& CommandList::add(Command command) {
+Command& CommandList::add(Command command) {
   std::visit([&](auto& one) { one.keep(), one.count(counts_); }, command);
   return commands_.emplace_back(std::move(command));
 }

@@ -36,7 +36,7 @@ class GRAFT_EXPORT CommandList {
   };
 
   // Copies what the command points to. The result is valid until the next change.
-  const Command& add(Command command);
+  Command& add(Command command);
   // A check that the list has stays as it is.
   void add(const Check& check);
   void append(CommandList&& more);

@@ -285,6 +285,7 @@ void TracedCall::begin(Stream& stream, const What& what) noexcept {
     const std::lock_guard lock(all.mutex);
     const auto current = all.clocks.find(&stream.siblings());
     if (current == all.clocks.end() || current->second != clock) return;  // the trace has ended
+    if (what.name != nullptr) command.name = what.name;
     if (what.kernel != nullptr) command.name = all.kernel_names[what.kernel];
     if (what.kind == TracedKind::kReplay) clock->replays[stream.handle()] = command;
     const uint32_t number = tag_number(command.tag);

@@ -68,7 +68,8 @@ class GRAFT_EXPORT TracedCall {
     uint64_t bytes = 0;
     graft_copy_kind copy_kind = GRAFT_DEVICE_TO_DEVICE;
     graft_kernel kernel = nullptr;
-    bool on = true;  // false: in no trace
+    bool on = true;              // false: in no trace
+    const char* name = nullptr;  // of the work, static; null: the kernel's
   };
 
   TracedCall(Stream& stream, uint32_t tag, const What& what) : tag_(tag) {

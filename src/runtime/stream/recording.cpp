@@ -91,7 +91,7 @@ void Recording::add(Command command) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<RecordedDraws> draws;
   uint64_t offset = 0;
-  if (auto* launch = std::get_if<LaunchCommand>(&command); launch != nullptr && !launch->fixed()) {
+  if (LaunchCommand* launch = launch_of(command); launch != nullptr && !launch->fixed()) {
     offset = launch->launch.arguments[launch->state + 2].value;
     if ((offset & RecordedOffset::kFlag) != 0) {
       draws = all_draws().get(source_number(offset));
@@ -99,9 +99,9 @@ void Recording::add(Command command) {
       launch->state = LaunchArguments::kDrawsNothing;
     }
   }
-  const Command& added = commands_.add(std::move(command));
+  Command& added = commands_.add(std::move(command));
   if (draws == nullptr) return;
-  const auto& launch = std::get<LaunchCommand>(added);
+  const LaunchCommand& launch = *launch_of(added);
   patches_.push_back(
       {&launch.kept[launch.state], std::move(draws), offset & RecordedOffset::kBlocks});
 }

@@ -10,9 +10,11 @@
 
 #include "runtime/driver/bounded_wait.h"
 #include "runtime/driver/fork.h"
+#include "runtime/driver/op_trace.h"
 #include "runtime/driver/open_device.h"
 #include "runtime/stream/device_streams.h"
 #include "runtime/stream/event.h"
+#include "runtime/stream/op_runs.h"
 #include "runtime/stream/write_epochs.h"
 
 namespace graft {
@@ -21,6 +23,34 @@ namespace {
 // Inlined here, where an exported member could be replaced and is not.
 inline void refuse(const OpenDevice& device) {
   if (__builtin_expect(!device.usable() || forked_child(), 0)) device.refuse_unusable();
+}
+
+// Of a replay each command counts, as its text says.
+void add_runs(ReplayCommand& replay) {
+  const std::string text = replay.list.text();
+  for (size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
+    std::string_view line(&text[at], end - at);
+    line.remove_prefix(line.find(": ") + 2);
+    const std::string_view op = line.substr(line.rfind(", ") + 2);
+    if (line.starts_with("operation ")) add_run(op, RunKind::kVendor);
+    if (line.starts_with("plan_execute")) add_run(op, RunKind::kLibrary);
+    if (line.starts_with("launch ")) add_run(op, RunKind::kGenerated);
+  }
+}
+
+template <class Kind>
+void note_run(Kind& command) {
+  const auto op = [&] { return op_name(base_tag(command.tag())); };
+  if constexpr (std::is_same_v<Kind, OperationCommand>) {
+    add_run(op(), RunKind::kVendor);
+  } else if constexpr (std::is_same_v<Kind, LibraryCommand>) {
+    add_run(op(), RunKind::kLibrary);
+  } else if constexpr (std::is_same_v<Kind, LaunchCommand>) {
+    add_run(op(), RunKind::kGenerated);
+  } else if constexpr (std::is_same_v<Kind, ReplayCommand>) {
+    add_runs(command);
+  }
 }
 
 }  // namespace
@@ -67,6 +97,8 @@ void Stream::give(std::unique_lock<std::mutex>& lock, Kind& command) {
     });
   }
   if (__builtin_expect(status != GRAFT_OK, 0)) refused(lock, status, command.slot());
+  if (runs_are_counted()) [[unlikely]]
+    note_run(command);
   ops_.add(command.tag());
   command.count(counts_);
 }
@@ -120,6 +152,7 @@ void Stream::execute(ExecutableCommand command) {
   command.tag() = current_tag();
   submit(std::move(command));
 }
+void Stream::execute(OperationCommand command) { submit(std::move(command)); }
 void Stream::call(SlotCall call) { submit(call); }
 void Stream::replay(CommandList& commands, ReplayCommand::Before before) {
   submit(ReplayCommand{commands, std::move(before)});

@@ -76,6 +76,7 @@ class GRAFT_EXPORT Stream {
 
   // Queues a call of a plan.
   void execute(LibraryCommand command);
+  void execute(OperationCommand command);
 
   // Queues a run of an executable. Its arrays are read during the call.
   void execute(ExecutableCommand command);

@@ -12,6 +12,7 @@
 #include "runtime/driver/fork.h"
 #include "runtime/driver/version.h"
 #include "runtime/platform/platform.h"
+#include "runtime/stream/op_runs.h"
 #include "torch/device/attach.h"
 #include "torch/device/fallback_count.h"
 #include "torch/device/type.h"
@@ -69,6 +70,8 @@ PYBIND11_MODULE(_C, module) {
   define(
       module, "version", +[]() -> std::string { return graft::version(); });
   define(module, "op_table_json", &graft::op_table_json);
+  define(module, "count_runs", &graft::count_runs);
+  define(module, "runs_json", &graft::runs_json);
   bind_devices(module);
   bind_memory(module);
   bind_sharing(module);

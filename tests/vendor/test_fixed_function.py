@@ -1,0 +1,92 @@
+"""tests/vendor/test_fixed_function.py: networks train on a chip whose kernels are fixed functions."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sandbox import interpret, program
+
+ROOT = Path(__file__).resolve().parents[2]
+CHIP = Path(__file__).parent / "fixed_function"
+
+
+@pytest.fixture(scope="module")
+def chip(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The settings with which Graft finds the chip, built as its vendor builds it."""
+    library = tmp_path_factory.mktemp("chip") / "fixed_function.so"
+    sources = sorted(str(path) for path in CHIP.glob("*.cpp"))
+    subprocess.run(
+        ["c++", "-std=c++20", "-O2", "-shared", "-fPIC", f"-I{ROOT}/include", *sources, "-o", str(library)],
+        check=True,
+    )  # fmt: skip
+    return {"GRAFT_DRIVER_PATH": str(library), "GRAFT_DEVICES": "fixed_function"}
+
+
+SOFTMAX = """
+x = torch.tensor([[1.0, 2.0, 3.0]])
+y = x.to(D).softmax(1)
+print(json.dumps([y.cpu().tolist(), x.softmax(1).tolist(), torch.get_device_module(D).fallback.total()]))
+"""
+
+
+def test_an_operator_runs_on_the_chip(chip):
+    found, expected, fallbacks = interpret(SOFTMAX, **chip).value()
+    assert found == [pytest.approx(expected[0])]
+    assert fallbacks == 0
+
+
+def test_the_chip_computes_not_graft(chip):
+    found, expected, _ = interpret(SOFTMAX, FIXED_FUNCTION_DROP="1", **chip).value()
+    assert found != [pytest.approx(expected[0])]
+
+
+FAILING = """
+x = torch.ones(2, 3, device=D)
+try:
+    x.softmax(1)
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+print((x + 1).sum().item(), torch.get_device_module(D).fallback.total())
+"""
+
+
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("FIXED_FUNCTION_FAIL", "operation_plan failed for softmax float32[2, 3] float32[2, 3]"),
+        ("FIXED_FUNCTION_REFUSE", "operation_execute refused softmax, for which operation_plan"),
+    ],
+)
+def test_a_vendor_that_fails_raises_and_the_device_goes_on(chip, variable, said):
+    told, rest = interpret(FAILING, **{variable: "softmax"}, **chip).good().out.splitlines()
+    assert said in told
+    assert "fixed_function" in told
+    assert rest == "12.0 0"
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("mode", ["eager", "captured", "optimize", "compiled"])
+@pytest.mark.parametrize("network", ["ResNet-50", "GPT-2"])
+def test_networks_train_as_on_the_cpu(chip, network, mode):
+    settings = chip | {"MODE": mode, "NETWORK": network}
+    ran = interpret(program("tests/vendor/training.py"), timeout=800, **settings).good()
+    print(ran.out)
+    assert "equal" in ran.out
+
+
+KERNELS = """
+x = torch.ones(4, device=D)
+graft = torch.get_device_module(D)
+with graft.kernels() as ran:
+    (x + 1).erfinv()
+print(json.dumps(ran.shares()))
+"""
+
+
+def test_kernels_tells_who_computed(chip):
+    shares = interpret(KERNELS, **chip).value()
+    assert shares["aten::add.Tensor"] == {"vendor": 1, "library": 0, "generated": 0, "cpu": 0}
+    assert [one["cpu"] for name, one in shares.items() if "erfinv" in name] == [1]
