@@ -77,6 +77,14 @@ def test_networks_train_as_on_the_cpu(chip, network, mode):
     assert "equal" in ran.out
 
 
+@pytest.mark.timeout(300)
+def test_a_network_is_wrong_without_the_chips_work(chip):
+    settings = chip | {"MODE": "eager", "NETWORK": "GPT-2", "FIXED_FUNCTION_DROP": "1"}
+    ran = interpret(program("tests/vendor/training.py"), timeout=280, **settings)
+    assert "AssertionError: ('inference'" in ran.err
+    assert "equal" not in ran.out
+
+
 KERNELS = """
 x = torch.ones(4, device=D)
 graft = torch.get_device_module(D)

@@ -106,8 +106,8 @@ def run(device: str, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tens
     return results | {k: v.cpu().double() for k, v in model.state_dict().items()}
 
 
-# A step of a network whose batch is small multiplies roundoff: the chip may be as far from the
-# exact numbers as some times the CPU is.
+# A step of a network whose batch is small multiplies roundoff: the chip may be three times as far
+# from the exact numbers as the CPU is (at most 2.0 were seen, and losses that the CPU had exactly).
 exact, expected = run("cpu", torch.float64), run("cpu")
 with graft.kernels() as ran:
     found = run(D)
@@ -118,5 +118,5 @@ assert total["generated"] == 0, total
 for name, wanted in exact.items():
     size = wanted.norm() + 1e-6
     error, roundoff = (found[name] - wanted).norm() / size, (expected[name] - wanted).norm() / size
-    assert error <= 10 * roundoff + 1e-4, (name, float(error), float(roundoff))
+    assert error <= 3 * roundoff + 1e-6, (name, float(error), float(roundoff))
 print("equal")
