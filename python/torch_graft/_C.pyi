@@ -29,6 +29,7 @@ class DeviceProperties:
     kernels: bool
     compiler: bool
     graph_compiler: bool
+    operations: int
     major: int
     minor: int
     simulated: bool

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from sandbox import interpret, program
+from sandbox import doctor, interpret, program
 
 ROOT = Path(__file__).resolve().parents[2]
 CHIP = Path(__file__).parent / "fixed_function"
@@ -92,6 +93,12 @@ with graft.kernels() as ran:
     (x + 1).erfinv()
 print(json.dumps(ran.shares()))
 """
+
+
+def test_the_doctor_counts_the_chips_operators(chip):
+    found = re.search(r"kernels of its vendor's for (\d+) operators", doctor(**chip).stdout)
+    assert found
+    assert int(found[1]) >= 25
 
 
 def test_kernels_tells_who_computed(chip):

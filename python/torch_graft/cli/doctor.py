@@ -161,6 +161,10 @@ def _device(report: Report, where: str, facts: DeviceProperties) -> None:
         report.problem(f"{text}; ones + 1 gives {values}, computed by the CPU", _why(fallbacks))
     else:
         report.good(f"{text}; ones + 1 gives {values}, computed by the device")
+    if facts.operations:
+        report.say(
+            f"           its driver has kernels of its vendor's for {facts.operations} operators"
+        )
     if facts.graph_compiler:
         report.say("           its driver's graph compiler takes what torch.compile traces")
     for limit in _limits(facts):

@@ -203,14 +203,14 @@ std::shared_ptr<const OperationPlan> operation_plan(OpenDevice& device, Operatio
   return (all.young[hash] = std::move(entry)).plan;
 }
 
-KnownOperations known_operations(OpenDevice& device) {
-  KnownOperations found{0, static_cast<int>(vocabulary().size())};
-  if (device.operations() == nullptr) return found;
-  for (const Op& row : op_table()) found.known += vendor_knows(device, row) ? 1 : 0;
+int known_operations(OpenDevice& device) {
+  int known = 0;
+  if (device.operations() == nullptr) return known;
+  for (const Op& row : op_table()) known += vendor_knows(device, row) ? 1 : 0;
   for (uint16_t i = 0; i < kOperators; ++i) {
-    found.known += vendor_knows(device, static_cast<Operation>(i)) ? 1 : 0;
+    known += vendor_knows(device, static_cast<Operation>(i)) ? 1 : 0;
   }
-  return found;
+  return known;
 }
 
 }  // namespace graft

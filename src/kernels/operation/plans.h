@@ -45,10 +45,7 @@ bool vendor_knows(OpenDevice& device, OperationId id);
 std::shared_ptr<const OperationPlan> operation_plan(OpenDevice& device, OperationId id,
                                                     const OperationKey& key);
 
-// The names of the vocabulary that the device's driver knows, of so many: for reports.
-struct KnownOperations {
-  int known = 0, all = 0;
-};
-GRAFT_EXPORT KnownOperations known_operations(OpenDevice& device);
+// How many operators of the vocabulary the device's driver has kernels for: for reports.
+GRAFT_EXPORT int known_operations(OpenDevice& device);
 
 }  // namespace graft

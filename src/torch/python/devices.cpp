@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "graft/extensions.h"
+#include "kernels/operation/plans.h"
 #include "kernels/tuning/tile_tuning.h"
 #include "runtime/driver/device_properties.h"
 #include "runtime/driver/fork.h"
@@ -25,6 +26,7 @@ Device& device_at(int64_t index) {
 }
 
 struct DeviceProperties {
+  int64_t index;
   std::string driver;
   uint32_t ordinal;
   graft_device_properties facts;
@@ -38,7 +40,8 @@ DeviceProperties properties_of(int64_t index) {
   const DeviceDescription one = platform().description(static_cast<int>(index));
   const graft_driver_table& table = one.driver->table();
   const bool prints = one.properties.dialect[0] != '\0';
-  return {one.driver->name(),
+  return {index,
+          one.driver->name(),
           one.ordinal,
           one.properties,
           prints && table.kernel_launch != nullptr,
@@ -100,7 +103,13 @@ void bind_abilities(py::class_<Properties>& properties) {
       .def_readonly("kernels", &Properties::kernels, "Whether the device runs Graft's kernels.")
       .def_readonly("compiler", &Properties::compiler, "Whether the driver compiles kernels.")
       .def_readonly("graph_compiler", &Properties::graph_compiler,
-                    "Whether the driver brings a compiler of graphs, graft.graph_compiler.");
+                    "Whether the driver brings a compiler of graphs, graft.graph_compiler.")
+      .def_property_readonly(
+          "operations",
+          [](const Properties& p) {
+            return translate([&] { return known_operations(device_at(p.index)); });
+          },
+          "How many operators the driver brings kernels of its vendor's for, graft.ops.");
 }
 
 void bind_properties(py::module& module) {
