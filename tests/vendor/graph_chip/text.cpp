@@ -19,7 +19,7 @@ class Line {
   explicit Line(std::string_view text) : rest_(text) {}
 
   bool take(std::string_view token) {
-    skip();
+    pass_blanks();
     if (!rest_.starts_with(token)) return false;
     rest_.remove_prefix(token.size());
     return true;
@@ -28,7 +28,7 @@ class Line {
     if (!take(token)) fail("expected \"" + std::string(token) + "\" before " + std::string(rest_));
   }
   std::string word(std::string_view more = "") {
-    skip();
+    pass_blanks();
     size_t end = 0;
     while (end < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[end])) != 0 ||
                                   rest_[end] == '_' || more.find(rest_[end]) != more.npos)) {
@@ -57,7 +57,7 @@ class Line {
   }
   // Up to a comma or bracket that belongs to what is around.
   std::string expression() {
-    skip();
+    pass_blanks();
     size_t end = 0;
     for (int depth = 0; end < rest_.size(); ++end) {
       const char c = rest_[end];
@@ -68,16 +68,16 @@ class Line {
     return cut(end);
   }
   bool done() {
-    skip();
+    pass_blanks();
     return rest_.empty();
   }
   char next() {
-    skip();
+    pass_blanks();
     return rest_.empty() ? '\0' : rest_[0];
   }
 
  private:
-  void skip() {
+  void pass_blanks() {
     while (!rest_.empty() && rest_[0] == ' ') rest_.remove_prefix(1);
   }
   std::string cut(size_t end) {
