@@ -3,7 +3,8 @@
 
 With GRAFT_SHARE=K/N, as `make test` sets it, a pass runs the K-th of N parts of the cases: the seed of the
 order and the name of the case choose the part, so two passes with another K share the cases, and the next
-run divides them otherwise. Of its share, what is marked seldom runs under one seed in three.
+run divides them otherwise. Of its share, what is marked seldom runs under one seed in three; what is
+marked every_run is in every share.
 The passes that name a mode of the host driver take two parts of N of what only one of them runs, and divide
 between them all of what both_modes marks.
 """
@@ -65,6 +66,8 @@ def left_out(item: pytest.Item, seed: int) -> bool:
     def marked(name: str) -> bool:
         return item.get_closest_marker(name) is not None
 
+    if marked("every_run"):
+        return False
     if marked("seldom") and part_of(item, seed, 3, "seldom") != 1:
         return True
     part = part_of(item, seed, parts, "share")

@@ -18,6 +18,8 @@ from compile_cases import CASES
 from pairs import ratio_row
 from sandbox import ROOT
 
+pytestmark = pytest.mark.every_run
+
 DISTANCE = 10 ** (1 - medians.DIGITS)
 PAGES = ROOT / "docs/measurements"
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.every_run
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*(ROOT / "docs").rglob("add-*.md"), ROOT / "docs/drivers/abi-changelog.md"])
 # Whole paths of this tree, without those that name a place to fill in.

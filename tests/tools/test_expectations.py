@@ -65,3 +65,9 @@ def test_the_parts_of_the_cases_are_the_whole(tmp_path):
     # Two parts of what one mode alone runs, whichever pass asks.
     shared = {"GRAFT_SHARE": "1/3", "GRAFT_HOST_MODE": "async"}
     assert passed(run(tmp_path, "", text, **shared)) == parts[0] + parts[1]
+
+
+def test_what_runs_in_every_run_is_in_each_part(tmp_path):
+    text = "@pytest.mark.every_run\n@pytest.mark.parametrize('number', range(7))\ndef test_b(number):\n    pass\n"
+    for turn in (1, 2, 3):
+        assert passed(run(tmp_path, "", text, GRAFT_SHARE=f"{turn}/3")) == 7

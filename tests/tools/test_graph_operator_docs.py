@@ -1,7 +1,11 @@
 # tests/tools/test_graph_operator_docs.py: the page of graph texts' operators says what the registry says.
 from __future__ import annotations
 
+import pytest
+
 import graph_operator_docs
+
+pytestmark = pytest.mark.every_run
 
 
 def test_the_page_is_fresh() -> None:

@@ -27,7 +27,7 @@ TEST(Cache, Drops) {}
 """,
 }
 
-pytestmark = pytest.mark.one_mode
+pytestmark = pytest.mark.every_run
 
 
 def selected(tree: Path, label: str) -> subprocess.CompletedProcess[str]:

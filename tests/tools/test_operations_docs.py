@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import operations_docs
+
+pytestmark = pytest.mark.every_run
 
 ROOT = Path(__file__).resolve().parents[2]
 FROZEN = ROOT / "tests/kernels/operations_version_1.txt"

@@ -12,6 +12,8 @@ import pytest
 import setting_rules
 import settings_docs
 
+pytestmark = pytest.mark.every_run
+
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / setting_rules.TABLE
 

@@ -13,6 +13,8 @@ import tomllib
 
 import status_docs
 
+pytestmark = pytest.mark.every_run
+
 ROOT = Path(__file__).resolve().parents[2]
 LISTING = ROOT / "tests" / "expectations.toml"
 ITEMS = 10  # of the issue that asked for the features, by their numbers in the data

@@ -1,7 +1,11 @@
 # tests/tools/test_version_table.py: the table of torch versions keeps what was not run, and takes what was.
 from __future__ import annotations
 
+import pytest
+
 import test_versions as versions
+
+pytestmark = pytest.mark.every_run
 
 PAGE = versions.PAGE.read_text()
 TABLE = versions.MARK.search(PAGE)
