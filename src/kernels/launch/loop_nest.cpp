@@ -26,25 +26,21 @@ int64_t count(std::span<const Axis> loops) {
 
 }  // namespace
 
-int64_t extent(std::span<const Axis> loops, int operand) {
-  int64_t last = 0;
-  for (const Axis& loop : loops) last += (loop.size - 1) * std::abs(loop.strides[operand]);
-  return last + 1;
-}
-
-int64_t before(std::span<const Axis> loops, int operand) {
-  int64_t count = 0;
+Reach reach(std::span<const Axis> loops, int operand) {
+  Reach all{1, 0};
   for (const Axis& loop : loops) {
-    count -= (loop.size - 1) * std::min<int64_t>(loop.strides[operand], 0);
+    const int64_t across = (loop.size - 1) * loop.strides[operand];
+    all.extent += std::abs(across);
+    if (across < 0) all.before -= across;
   }
-  return count;
+  return all;
 }
 
 WorkMapping lanes_of(std::span<const Axis> loops, int operands) {
   // Complex numbers are two elements each; a launch rounds its items up.
   constexpr int64_t kMost = INT32_MAX / 2 - kLanes * kLaneElements;
   bool narrow = count(loops) <= kMost;
-  for (int i = 0; i < operands; ++i) narrow = narrow && extent(loops, i) <= kMost;
+  for (int i = 0; i < operands; ++i) narrow = narrow && reach(loops, i).extent <= kMost;
   return narrow ? WorkMapping::kLanes32 : WorkMapping::kLanes;
 }
 
@@ -59,13 +55,14 @@ int64_t append_nest(Arguments& arguments, const OpenDevice& device, const NestSh
     const int64_t share = shape.lines && is_gpu_like(device) ? 1 : kTile;
     const bool small = length * rows <= 2 * share;
     const int64_t tile = small || shape.lines ? length : std::min(length, share);
-    const int64_t per_row = tile == 0 ? shape.lines : divide_up(length, tile);
+    const bool empty = length == 0 && !shape.lines;
+    const int64_t per_row = small ? !empty : divide_up(length, tile);
     const int64_t rows_per_item =
         small ? std::max<int64_t>(rows, 1) : std::max<int64_t>(1, share / length);
     if (!shape.lines) push(tile);
     if (shape.lines || !flat) push(rows), push(rows_per_item);
     if (!shape.lines && !flat) push(per_row);
-    items = per_row * divide_up(rows, rows_per_item);
+    items = per_row * (small ? rows > 0 : divide_up(rows, rows_per_item));
   } else if (!shape.lines) {
     const LaneSplit split(device, length * rows);
     push(split.tile);
@@ -86,7 +83,7 @@ void append_strides(Arguments& arguments, const NestShape& shape, std::span<cons
       if ((operand.still >> k & 1) == 0) push(loops[static_cast<size_t>(k)].strides[at]);
     }
     if (operand.walk == AccessPattern::kStrided) push(loops.back().strides[at]);
-    if (operand.shifted) push(before(loops, at));
+    if (operand.shifted) push(reach(loops, at).before);
     ++at;
   }
 }

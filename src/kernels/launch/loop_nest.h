@@ -25,7 +25,7 @@ enum class AccessPattern : uint8_t {
 // What a kernel's loops are specialised on.
 struct NestShape {
   struct Operand {
-    AccessPattern walk = AccessPattern::kDense;
+    AccessPattern walk = AccessPattern::kScalar;
     bool shifted = false;  // backwards along some loop: the first element is not the lowest
     uint16_t still = 0;    // bit k: outer loop k, counted from the outermost, does not move it
   };
@@ -37,10 +37,14 @@ struct NestShape {
   Operand operands[kMaxStrides];  // those without memory included
 };
 
-// A kernel's loops, outermost first; an operand counts those in memory. Elements from the lowest to
-// the highest one that it walks, and those of them that lie before its first one.
-int64_t extent(std::span<const Axis> loops, int operand);
-int64_t before(std::span<const Axis> loops, int operand);
+// The elements from the lowest to the highest one that an operand walks.
+struct Reach {
+  int64_t extent;
+  int64_t before;  // those of them that lie before its first one
+};
+
+// A kernel's loops, outermost first; operand counts those in memory.
+Reach reach(std::span<const Axis> loops, int operand);
 
 // How lanes take the elements: kLanes32 where every position, of complex numbers too, fits in
 // int32.

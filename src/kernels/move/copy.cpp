@@ -28,7 +28,7 @@ void move(Stream& stream, TensorView to, TensorView from) {
   typed[0].dtype = typed[1].dtype = dtype;
   const TensorView* offered[] = {&typed[0], &typed[1]};
   if (offer_elements(stream, Operation::copy, offered, 1, {0, 0})) return;
-  if (before(axes.span(), 1) == 0 && transpose(stream, to, from, axes)) return;
+  if (reach(axes.span(), 1).before == 0 && transpose(stream, to, from, axes)) return;
   static const Op& same = *find_op("positive");
   const Operand input(from);
   pointwise(stream, same, to.dtype, {&to, 1}, {&input, 1});

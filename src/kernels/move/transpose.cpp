@@ -129,9 +129,9 @@ bool transpose(Stream& stream, const TensorView& to, const TensorView& from, con
   const int64_t row_blocks = (rows.size + block_rows - 1) / block_rows;
   const uint64_t bytes = size_of(to.dtype);
   Arguments arguments;
-  arguments.address(to.address, static_cast<uint64_t>(extent(axes.span(), 0)) * bytes,
+  arguments.address(to.address, static_cast<uint64_t>(reach(axes.span(), 0).extent) * bytes,
                     GRAFT_ACCESS_WRITE);
-  arguments.address(from.address, static_cast<uint64_t>(extent(axes.span(), 1)) * bytes,
+  arguments.address(from.address, static_cast<uint64_t>(reach(axes.span(), 1).extent) * bytes,
                     GRAFT_ACCESS_READ);
   for (int64_t index :
        {rows.size, columns.size, rows.strides[0], columns.strides[1], row_blocks, outer[0].size,

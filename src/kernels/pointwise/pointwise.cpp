@@ -20,6 +20,9 @@ namespace {
 
 constexpr int kMaxOperands = PointwiseSpec::kMaxOperands;
 
+constexpr Axis kOneElement{1, {1, 1, 1, 1, 1, 1, 1, 1}};
+static_assert(kMaxOperands == 8);
+
 uint8_t type_bit(graft_dtype dtype) {
   if (dtype == GRAFT_BOOL) return kBoolType;
   if (is_complex(dtype)) return kComplexTypes;
@@ -69,24 +72,26 @@ class Launch {
   }
 
   void run(Stream& stream) {
-    Axes axes = Axes::joined({views_, static_cast<size_t>(view_count_)});
+    const Axes axes = Axes::joined({views_, static_cast<size_t>(view_count_)});
     if (axes.count() == 0) return;
-    if (axes.rank == 0) axes.push(one_element());
-    const int outer = std::min(axes.rank - 1, PointwiseSpec::kMaxOuter);
-    const size_t around = static_cast<size_t>(axes.rank - 1 - outer);
-    loops_ = axes.span().subspan(around);
+    const std::span<const Axis> all = axes.rank == 0 ? std::span(&kOneElement, 1) : axes.span();
+    const size_t outer = std::min<size_t>(all.size() - 1, PointwiseSpec::kMaxOuter);
+    const size_t around = all.size() - 1 - outer;
+    loops_ = all.subspan(around);
     spec_.outer = static_cast<uint8_t>(outer);
+    plain_ = outer == 0;
     if (is_gpu_like(stream.device())) spec_.deal = lanes_of(loops_, view_count_);
     for (int i = 0, v = 0; i < spec_.operands; ++i) {
       if (spec_.walk(i) == AccessPattern::kScalar) continue;
       spec_.set(i, views_[v]->dtype, walk(v));
-      before_[v] = before(loops_, v);
-      if (before_[v] > 0) spec_.operand[i] |= PointwiseSpec::kShifted;
+      reach_[v] = reach(loops_, v);
+      if (reach_[v].before > 0) spec_.operand[i] |= PointwiseSpec::kShifted;
+      plain_ = plain_ && reach_[v].before == 0 && spec_.walk(i) != AccessPattern::kStrided;
       addresses_[v] = views_[v]->address;
       ++v;
     }
     kernel_ = find_kernel(stream.device(), spec_);
-    peel(stream, axes.span().first(around));
+    peel(stream, all.first(around));
   }
 
  private:
@@ -110,12 +115,6 @@ class Launch {
     }
     spec_.set(spec_.operands++, view.dtype, AccessPattern::kDense);
     views_[view_count_++] = &view;
-  }
-
-  static Axis one_element() {
-    Axis one;
-    std::ranges::fill(one.strides, 1);
-    return one;
   }
 
   AccessPattern walk(int v) const {
@@ -161,8 +160,8 @@ class Launch {
         continue;
       }
       const uint64_t bytes = size_of(views_[v]->dtype);
-      arguments->address(addresses_[v] - static_cast<uint64_t>(before_[v]) * bytes,
-                         static_cast<uint64_t>(extent(loops_, v)) * bytes,
+      arguments->address(addresses_[v] - static_cast<uint64_t>(reach_[v].before) * bytes,
+                         static_cast<uint64_t>(reach_[v].extent) * bytes,
                          i < output_count_ ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ);
       ++v;
     }
@@ -172,7 +171,10 @@ class Launch {
   void launch(Stream& stream) const {
     Arguments arguments;
     append_operands(&arguments);
-    const int64_t items = append_nest(arguments, stream.device(), nest_shape(spec_), loops_);
+    NestShape shape;
+    shape.deal = spec_.deal;
+    if (!plain_) shape = nest_shape(spec_);
+    const int64_t items = append_nest(arguments, stream.device(), shape, loops_);
     stream.launch(kernel_, static_cast<uint64_t>(items), arguments.span());
   }
 
@@ -184,7 +186,8 @@ class Launch {
   const TensorView* views_[kMaxOperands];
   const Scalar* lifted_[kMaxOperands];
   graft_address addresses_[kMaxOperands];
-  int64_t before_[kMaxOperands];  // elements of each view ahead of its first
+  Reach reach_[kMaxOperands];
+  bool plain_ = false;  // no operand has numbers of its own among the arguments
   graft_kernel kernel_ = nullptr;
 };
 

@@ -89,7 +89,7 @@ void Stream::refused(std::unique_lock<std::mutex>& lock, graft_status status,
 }
 
 template <class Kind>
-void Stream::give(std::unique_lock<std::mutex>& lock, Kind& command) {
+[[gnu::always_inline]] inline void Stream::give(std::unique_lock<std::mutex>& lock, Kind& command) {
   const graft_status status = command.give(table_, handle_);
   if (writes_are_watched()) {
     command.each_address([&](const uint64_t* address, bool written) {
@@ -104,7 +104,7 @@ void Stream::give(std::unique_lock<std::mutex>& lock, Kind& command) {
 }
 
 template <class Kind>
-void Stream::submit(Kind command) {
+[[gnu::always_inline]] inline void Stream::submit(Kind&& command) {
   constexpr bool kKept = std::is_constructible_v<Command, Kind>;
   const TracedCall traced(*this, command.tag(), command.traced());
   command.tag() = traced.tag();
@@ -153,7 +153,7 @@ void Stream::execute(ExecutableCommand command) {
   submit(std::move(command));
 }
 void Stream::execute(OperationCommand command) { submit(std::move(command)); }
-void Stream::call(SlotCall call) { submit(call); }
+void Stream::call(SlotCall call) { submit(std::move(call)); }
 void Stream::replay(CommandList& commands, ReplayCommand::Before before) {
   submit(ReplayCommand{commands, std::move(before)});
 }

@@ -211,7 +211,7 @@ class GRAFT_EXPORT Stream {
   // The one way in, for each kind of command.h: order, errors, trace, epochs, counts, recording and
   // capture.
   template <class Kind>
-  void submit(Kind command);
+  void submit(Kind&& command);
   // REQUIRES for all below: mutex_ is held.
   template <class Kind>
   void give(std::unique_lock<std::mutex>& lock, Kind& command);
