@@ -59,6 +59,21 @@ void scale(const graft_kernel_argument* arguments, u64 begin, u64 end) {
 )");
 }
 
+std::string loop_of(Value (*function)(Value)) {
+  Builder b("apply");
+  const Address out = b.write(GRAFT_FLOAT32), in = b.read(GRAFT_FLOAT32);
+  b.vector_loop(b.i64(0), b.index(), [&](Value i) { out.store(i, function(in.load(i))); });
+  return body(b.finish());
+}
+
+TEST(Printer, LooksForTheLargestArgumentOnlyOfBoundedFunctions) {
+  const std::string bounded = loop_of([](Value x) { return sin(x); });
+  EXPECT_NE(bounded.find("largest"), std::string::npos);
+  EXPECT_NE(bounded.find("} else {"), std::string::npos);
+  const std::string everywhere = loop_of([](Value x) { return sqrt(x) + 1; });
+  EXPECT_EQ(everywhere.find("largest"), std::string::npos);
+}
+
 TEST(Printer, WrapsIntegersAndNeverTraps) {
   Builder b("integers");
   const Address out = b.write(GRAFT_INT32), in = b.read(GRAFT_INT32);

@@ -166,15 +166,17 @@ TEST(BatchNormFolding, LeavesWhatItMayNotChange) {
 
 TEST(Composites, SoftmaxBecomesReductions) {
   const std::string x = "input %x: float32[4, 9] activation\n";
-  EXPECT_EQ(
-      after(expand_composites,
-            x + "node %y: float32[4, 9] = aten._softmax.default(%x, -1, false) at \"m.py:4\"\n"
-                "output %y\n"),
-      x + "node %y_max: float32[4, 1] = aten.amax.default(%x, [-1], true) at \"m.py:4\"\n"
-          "node %y_shifted: float32[4, 9] = aten.sub.Tensor(%x, %y_max) at \"m.py:4\"\n"
-          "node %y_exp: float32[4, 9] = aten.exp.default(%y_shifted) at \"m.py:4\"\n"
-          "node %y_sum: float32[4, 1] = aten.sum.dim_IntList(%y_exp, [-1], true) at \"m.py:4\"\n"
-          "node %y: float32[4, 9] = aten.div.Tensor(%y_exp, %y_sum) at \"m.py:4\"\noutput %y\n");
+  for (const std::string dim : {"-1", "1"}) {
+    EXPECT_EQ(
+        after(expand_composites, x + "node %y: float32[4, 9] = aten._softmax.default(%x, " + dim +
+                                     ", false) at \"m.py:4\"\n"
+                                     "output %y\n"),
+        x + "node %y_max: float32[4, 1] = aten.amax.default(%x, [-1], true) at \"m.py:4\"\n"
+            "node %y_shifted: float32[4, 9] = aten.sub.Tensor(%x, %y_max) at \"m.py:4\"\n"
+            "node %y_exp: float32[4, 9] = aten.exp.default(%y_shifted) at \"m.py:4\"\n"
+            "node %y_sum: float32[4, 1] = aten.sum.dim_IntList(%y_exp, [-1], true) at \"m.py:4\"\n"
+            "node %y: float32[4, 9] = aten.div.Tensor(%y_exp, %y_sum) at \"m.py:4\"\noutput %y\n");
+  }
 }
 
 TEST(Composites, LayerNormOfHalvesComputesInFloat32) {

@@ -45,10 +45,10 @@ TEST(LoopNest, ALaunchPassesWhatTheKernelDeclares) {
 
 TEST(LoopNest, KnowsWhereBackwardOperandsBegin) {
   const Axis loops[] = {axis_of(4, 200), axis_of(6, 2)};
-  EXPECT_EQ(extent(loops, 0), 3 * 200 + 5 * 2 + 1);
-  EXPECT_EQ(extent(loops, 1), 3 * 200 + 5 * 2 + 1);
-  EXPECT_EQ(before(loops, 0), 0);
-  EXPECT_EQ(before(loops, 1), 3 * 200 + 5 * 2);
+  EXPECT_EQ(reach(loops, 0).extent, 3 * 200 + 5 * 2 + 1);
+  EXPECT_EQ(reach(loops, 1).extent, 3 * 200 + 5 * 2 + 1);
+  EXPECT_EQ(reach(loops, 0).before, 0);
+  EXPECT_EQ(reach(loops, 1).before, 3 * 200 + 5 * 2);
 }
 
 TEST(LoopNest, PositionsAreInt32WhereTheyFit) {

@@ -95,8 +95,11 @@ def test_scales_on_another_device_are_refused() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.qint8, torch.quint8])
 @pytest.mark.parametrize("reduce_range", [False, True])
-def test_the_scale_may_follow_from_the_range(dtype: torch.dtype, reduce_range: bool) -> None:
-    x = numbers(9, 4)
+@pytest.mark.parametrize("unit", [1, 1e-3, 1e-7], ids=["plain", "small", "below the least scale"])
+def test_the_scale_may_follow_from_the_range(
+    dtype: torch.dtype, reduce_range: bool, unit: float
+) -> None:
+    x = numbers(9, 4) * unit
     expected = torch.quantize_per_tensor_dynamic(x, dtype, reduce_range)
     with native():
         assert_same(torch.quantize_per_tensor_dynamic(x.to(NAME), dtype, reduce_range), expected)

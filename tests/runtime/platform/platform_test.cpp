@@ -180,6 +180,7 @@ TEST_F(PlatformTest, ShutdownRefusesCommands) {
   Stream& stream = platform_.device(0).default_stream();
   platform_.shutdown();
   EXPECT_TRUE(has(error_of([&] { stream.synchronize(); }), "shut down"));
+  EXPECT_TRUE(has(error_of([&] { platform_.device(1); }), "cannot be opened: Graft was shut down"));
   platform_.shutdown();
 }
 
