@@ -27,9 +27,12 @@ TEST(ImageViews, ChannelsLastIsAMatrixOfPixels) {
 }
 
 TEST(ImageViews, PixelsThatDoNotLieInOneLineAreNone) {
-  EXPECT_FALSE(as_matrix(images({60, 20, 5, 1})));  // channels between the images
-  EXPECT_FALSE(as_matrix(images({72, 1, 18, 3})));  // rows with a margin
-  EXPECT_FALSE(as_matrix(images({80, 1, 15, 3})));  // images with a margin
+  const TensorView channels_between = images({60, 20, 5, 1});
+  const TensorView rows_with_a_margin = images({72, 1, 18, 3});
+  const TensorView images_with_a_margin = images({80, 1, 15, 3});
+  EXPECT_FALSE(as_matrix(channels_between));
+  EXPECT_FALSE(as_matrix(rows_with_a_margin));
+  EXPECT_FALSE(as_matrix(images_with_a_margin));
 }
 
 }  // namespace
