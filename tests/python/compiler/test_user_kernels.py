@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -311,3 +313,54 @@ def test_kernels_of_the_slot(python: Callable[..., Any]) -> None:
         GRAFT_VE_DEVICES="host",
     )
     assert ran.code == 0, ran.err
+
+
+def test_an_operator_of_the_users_own(device: str) -> None:
+    @torch.library.custom_op("graft_tests::scaled", mutates_args=(), device_types="cpu")
+    def scaled(x: torch.Tensor, factor: float) -> torch.Tensor:
+        return x * factor
+
+    scaled.register_fake(lambda x, factor: torch.empty_like(x))
+    scaled.register_kernel(torch.device(device).type)(lambda x, factor: x * factor + 1)
+    x = torch.randn(4, 5, device=device)
+    result, _ = same(lambda x: scaled(x.relu(), 3.0), x)
+    torch.testing.assert_close(result, x.cpu().relu() * 3 + 1)
+
+
+SOURCE = """
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+namespace {
+at::Tensor plus_seven(const at::Tensor& x) { return x + 7; }
+at::Tensor relu(const at::Tensor& x) { return at::clamp_min(x, 0) + 100; }
+}  // namespace
+
+TORCH_LIBRARY(graft_compiled_tests, m) { m.def("plus_seven(Tensor x) -> Tensor"); }
+TORCH_LIBRARY_IMPL(graft_compiled_tests, PrivateUse1, m) { m.impl("plus_seven", plus_seven); }
+TORCH_LIBRARY_IMPL(graft_compiled_tests, Meta, m) { m.impl("plus_seven", plus_seven); }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("relu", relu); }
+"""
+CALLS = """
+import torch_graft
+torch.ops.load_library(%r)
+x = torch.tensor([-1.0, 2.0], device=D)
+def call(x):
+    return torch.ops.graft_compiled_tests.plus_seven(torch.relu(x) * 2)
+compiled, optimized = torch.compile(call, fullgraph=True), torch_graft.optimize(torch.nn.ReLU())
+print(json.dumps([call(x).tolist(), compiled(x).tolist(), optimized(x).tolist()]))
+"""
+
+
+@pytest.mark.seldom
+def test_kernels_of_a_compiled_library(tmp_path: Path, python: Callable[..., Any]) -> None:
+    source, library = tmp_path / "kernels.cpp", tmp_path / "kernels.so"
+    source.write_text(SOURCE)
+    root = Path(torch.__file__).parent
+    command = ["c++", "-std=c++20", "-shared", "-fPIC", f"-I{root}/include",
+               f"-I{root}/include/torch/csrc/api/include", str(source), "-o", str(library),
+               f"-L{root}/lib", "-ltorch", "-ltorch_cpu", "-lc10"]  # fmt: skip
+    subprocess.run(command, check=True)
+    eager, compiled, optimized = python(CALLS % str(library)).value()
+    assert eager == compiled == [207, 211]
+    assert optimized == [100, 102]
