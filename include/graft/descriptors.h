@@ -1,5 +1,6 @@
 /* include/graft/descriptors.h: what a driver's library or kernel is asked to compute, for the
  * extensions of graft/extensions.h, which includes this header. */
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef GRAFT_DESCRIPTORS_H_
 #define GRAFT_DESCRIPTORS_H_
 

@@ -23,6 +23,7 @@
  *  8. Growth. Structs that may grow begin with struct_size, set by the caller to the size that it
  *     knows; the callee touches no byte beyond it. A newer minor adds slots at the list's end only.
  */
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef GRAFT_DRIVER_H_
 #define GRAFT_DRIVER_H_
 

@@ -10,6 +10,7 @@
 //
 // The header does not protect against a forged blob, whose code runs with the user's rights.
 // All functions are thread-safe and report failures as slots do (driver_slot.h).
+// SPDX-License-Identifier: Apache-2.0
 #ifndef GRAFT_DRIVER_BLOB_H_
 #define GRAFT_DRIVER_BLOB_H_
 
@@ -30,7 +31,9 @@ namespace graft {
 // FNV-1a: equal for equal bytes; finds damage, not forgery.
 inline uint64_t checksum(std::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
-  for (unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3u;
+  for (const char byte : bytes) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
+  }
   return hash;
 }
 

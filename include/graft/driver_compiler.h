@@ -23,6 +23,7 @@
 //   if (result == -ETIMEDOUT) return fail(GRAFT_UNSUPPORTED, "cc hangs: repair it");
 //
 // All functions are safe for several threads and processes. They throw std::bad_alloc only.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef GRAFT_DRIVER_COMPILER_H_
 #define GRAFT_DRIVER_COMPILER_H_
 

@@ -10,6 +10,7 @@
 //   return failure.take();
 //
 // which returns the status once and keeps the text for last_message. stream_error reports taken().
+// SPDX-License-Identifier: Apache-2.0
 #ifndef GRAFT_DRIVER_FAILURE_H_
 #define GRAFT_DRIVER_FAILURE_H_
 

@@ -24,6 +24,7 @@
 // Functions report failures as slots do (driver_slot.h).
 //
 // All functions are safe for several threads, each with its own list.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef GRAFT_DRIVER_GRAPH_H_
 #define GRAFT_DRIVER_GRAPH_H_
 

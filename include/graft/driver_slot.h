@@ -26,6 +26,7 @@
 // A slot that a setting switches off becomes NULL in a copy of the table before the copy is given.
 //
 // All functions are thread-safe: each thread has its own text.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef GRAFT_DRIVER_SLOT_H_
 #define GRAFT_DRIVER_SLOT_H_
 
@@ -36,6 +37,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "graft/driver.h"
@@ -97,12 +99,16 @@ struct Guarded<slot> {
 // take_slots<Slots>(table) sets the slots of table that Slots has, guarded. It does not compile if
 // Slots lacks a required slot, or if a function has other parameters than its slot. An optional
 // slot whose function is misspelt, private or overloaded counts as missing: graft-driver-check
-// lists those as "omits NAME".
-#define GRAFT_TAKE_SLOT(presence, slot, parameters)       \
-  static_assert(                                          \
-      !GRAFT_IS_##presence || requires { &Slots::slot; }, \
-      "the driver lacks the required slot " #slot);       \
-  if constexpr (requires { &Slots::slot; }) table.slot = &Guarded<&Slots::slot>::call;
+// lists those as "omits NAME". The question is a lambda's return type, because C++17 has no
+// requires.
+#define GRAFT_TAKE_SLOT(presence, slot, parameters)                                              \
+  {                                                                                              \
+    constexpr auto ask = [](auto* slots) -> decltype(static_cast<void>(                          \
+                                             &std::remove_pointer_t<decltype(slots)>::slot)) {}; \
+    constexpr bool has = std::is_invocable_v<decltype(ask), Slots*>;                             \
+    static_assert(!GRAFT_IS_##presence || has, "the driver lacks the required slot " #slot);     \
+    if constexpr (has) table.slot = &Guarded<&Slots::slot>::call;                                \
+  }
 #define GRAFT_TAKE_SLOTS(name, version, SLOTS)             \
   template <class Slots>                                   \
   constexpr void take_slots(graft_##name##_table& table) { \
@@ -147,8 +153,8 @@ graft_status find_extension(const char* name, uint32_t version, const void** out
   if (name == nullptr || out_table == nullptr) {
     return fail(GRAFT_INVALID_ARGUMENT, "extension: no name or no out pointer given");
   }
-  const auto is_wanted = [&]<class Table>(const Table& table) {
-    const TableFacts& facts = table_facts<Table>;
+  const auto is_wanted = [&](const auto& table) {
+    const TableFacts& facts = table_facts<std::decay_t<decltype(table)>>;
     if (version != facts.version || std::string_view(name) != facts.name) return false;
     *out_table = &table;
     return true;

@@ -15,13 +15,13 @@
 // its slot_count may be read. A new slot or extension stands in the lists alone.
 //
 // All functions are thread-safe.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef GRAFT_DRIVER_TABLE_H_
 #define GRAFT_DRIVER_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <string>
 
 #include "graft/driver.h"
@@ -38,11 +38,28 @@ struct SlotFacts {
   bool required;     // a driver's table must have it
 };
 
-// One table.
+// A list's slots, in the table's order. Refers to the array, which outlives it; C++17 has no
+// std::span.
+class SlotList {
+ public:
+  template <size_t count>
+  constexpr SlotList(const SlotFacts (&slots)[count]) : first_(slots), count_(count) {}
+
+  constexpr size_t size() const { return count_; }
+  constexpr const SlotFacts& operator[](size_t i) const { return first_[i]; }
+
+ private:
+  const SlotFacts* first_;
+  size_t count_;
+};
+
+// One table. A slot's place in slots is its place in the table. The facts of a table never change
+// while the program runs, and are the same in each of its files: lists of headers make them. Name
+// and slots are static.
 struct TableFacts {
-  const char* name;                  // for the slot extension; "" for graft_driver_table
-  uint32_t version;                  // for the slot extension; 0 for graft_driver_table
-  std::span<const SlotFacts> slots;  // in the table's order
+  const char* name;  // for the slot extension; "" for graft_driver_table
+  uint32_t version;  // for the slot extension; 0 for graft_driver_table
+  SlotList slots;
 };
 
 // The facts of a table's type: graft_driver_table or graft_NAME_table of extensions.h.
@@ -68,8 +85,7 @@ GRAFT_EXTENSIONS(GRAFT_EXTENSION_FACTS)
 // The names of the required slots that are NULL or not among the table's first count, separated by
 // ", "; "" if there are none.
 // first: the address of the table's first slot, after the prelude. Reads count slots at most.
-inline std::string missing_slots(std::span<const SlotFacts> slots, const void* first,
-                                 uint32_t count) {
+inline std::string missing_slots(const SlotList& slots, const void* first, uint32_t count) {
   std::string missing;
   for (size_t i = 0; i < slots.size(); ++i) {
     void (*slot)() = nullptr;

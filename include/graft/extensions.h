@@ -11,6 +11,7 @@
  * bytes or claims more than GRAFT_MAX_EXTENSION_SLOTS slots, and a slot "extension" that fails: one
  * line on standard error names the driver, the extension and the fault. Then Graft works as if the
  * driver lacked the extension. */
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef GRAFT_EXTENSIONS_H_
 #define GRAFT_EXTENSIONS_H_
 

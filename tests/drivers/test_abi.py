@@ -37,8 +37,14 @@ def run(*command: object) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("standard", ["c11", "c17", "c++20"])
-@pytest.mark.parametrize("header", ["driver.h", "descriptors.h", "extensions.h"])
+C_HEADERS = ["driver.h", "descriptors.h", "extensions.h"]
+HEADERS = sorted(path.name for path in HEADER.parent.glob("*.h"))
+
+
+@pytest.mark.parametrize(
+    ("standard", "header"),
+    [*itertools.product(["c99", "c11", "c17"], C_HEADERS), *itertools.product(["c++17", "c++20"], HEADERS)],
+)  # fmt: skip
 def test_header_compiles(tmp_path: pathlib.Path, standard: str, header: str) -> None:
     cxx = standard.startswith("c++")
     source = tmp_path / ("use.cpp" if cxx else "use.c")
