@@ -29,10 +29,11 @@ constexpr uint64_t kWorthGiving = 256u << 10;
 
 class Executor::Frame {
  public:
-  Frame(const Graph& graph, ExecutionHost& host, Stream& stream)
+  Frame(const Graph& graph, ExecutionHost& host, Stream& stream, VendorKernels vendor)
       : graph_(graph), host_(host), stream_(stream), symbols_(graph_) {
     const Effects effects(graph_);
     take_apart(effects, &graph_);
+    leave_to_vendor(stream_, effects, &graph_, host_, vendor);
     take_apart_on(stream_, effects, &graph_, host_);
     for (const Symbol& symbol : graph_.symbols) {
       const bool made = symbol.value != kNone && graph_.values[symbol.value].node != kNone;
@@ -360,8 +361,11 @@ class Executor::Frame {
   std::vector<BaseMemory> bases_;
 };
 
-Executor::Executor(const Graph& graph, ExecutionHost& host, Stream& stream)
-    : host_(host), stream_(stream), frame_(std::make_unique<Frame>(graph, host, stream)) {}
+Executor::Executor(const Graph& graph, ExecutionHost& host, Stream& stream, VendorKernels vendor)
+    : host_(host),
+      stream_(stream),
+      vendor_(vendor),
+      frame_(std::make_unique<Frame>(graph, host, stream, vendor)) {}
 Executor::~Executor() = default;
 
 void Executor::run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
@@ -371,7 +375,7 @@ void Executor::run(std::span<const ExecutionInput> inputs, std::span<const int64
       return frame_->run(inputs, integers, results);
     } catch (const LackingGroup& lacking) {
       const Graph apart = without(frame_->graph(), lacking);
-      frame_ = std::make_unique<Frame>(apart, host_, stream_);
+      frame_ = std::make_unique<Frame>(apart, host_, stream_, vendor_);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "compiler/graph/graph.h"
 #include "compiler/run/execution_host.h"
 #include "compiler/run/symbol_values.h"
+#include "compiler/run/vendor_choice.h"
 #include "runtime/driver/export.h"
 
 namespace graft::compiler {
@@ -19,10 +20,12 @@ class GRAFT_EXPORT Executor {
  public:
   // graph: verified, after the passes. Compiles its kernels. Products and plain convolutions of
   // floats run without the host, through the driver's library where it takes them. Groups that no
-  // kernel or call computes, or whose kernel the device lacks, are taken apart. Throws Error:
+  // kernel or call computes, or whose kernel the device lacks, are taken apart; vendor: what
+  // becomes of groups for which the vendor has kernels. Throws Error:
   // UNSUPPORTED, naming node and source line, for views whose place is not known, symbols that
-  // nodes make and complex constants; what get_kernel throws.
-  Executor(const Graph& graph, ExecutionHost& host, Stream& stream);
+  // nodes make and complex constants; what get_kernel and leave_to_vendor throw.
+  Executor(const Graph& graph, ExecutionHost& host, Stream& stream,
+           VendorKernels vendor = VendorKernels::kAsSet);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -48,6 +51,7 @@ class GRAFT_EXPORT Executor {
   class Frame;
   ExecutionHost& host_;
   Stream& stream_;
+  const VendorKernels vendor_;
   std::unique_ptr<Frame> frame_;
 };
 
