@@ -6,8 +6,8 @@
 #include <span>
 
 #include "compiler/graph/graph.h"
+#include "compiler/plan/symbol_values.h"
 #include "compiler/run/execution_host.h"
-#include "compiler/run/symbol_values.h"
 #include "compiler/run/vendor_choice.h"
 #include "runtime/driver/export.h"
 

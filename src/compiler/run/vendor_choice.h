@@ -11,28 +11,25 @@
 
 namespace graft::compiler {
 
-// Who computes a group that holds an operator for which the vendor has a kernel (graft.ops).
+// Who computes a group that holds an operator for which the vendor has a kernel: its nodes one by
+// one, a fused kernel, or the faster of both (as kAlways where that cannot be measured).
 enum class VendorKernels : uint8_t {
-  kAsSet,    // as GRAFT_VENDOR_KERNELS says; kAlways where it is not set
-  kAlways,   // the nodes run one by one
-  kNever,    // a fused kernel
-  kMeasure,  // the faster of both where they can be measured, else as kAlways
+  kAsSet,  // GRAFT_VENDOR_KERNELS; kAlways where it is not set
+  kAlways,
+  kNever,
+  kMeasure,
 };
 
-// Takes the groups apart whose nodes run one by one by that choice. Nothing happens, and nothing is
-// asked, on a device whose driver has no graft.ops. Throws Error INVALID_ARGUMENT for a setting
-// that is none, what the driver fails with when asked what it knows, and what fused_is_faster
-// throws.
+// Takes the groups apart whose nodes run one by one by that choice. Asks nothing of a device
+// without graft.ops. Throws Error INVALID_ARGUMENT for a setting that is none, what the driver
+// fails with when asked, and what fused_is_faster throws.
 void leave_to_vendor(Stream& stream, const Effects& effects, Graph* graph, ExecutionHost& host,
                      VendorKernels choice);
 
-// Whether one kernel computes the group faster than its nodes one by one, each by itself on scratch
-// memory, at the sizes of the symbols' hints. Measured once for a device and what the group
-// computes, and kept as long as the process lives. None where it cannot be measured: while the
-// stream or the thread captures; of nodes with effects, users' kernels or no elements; on a device
-// without a compiler; where memory is short or either way fails. Waits for the stream, and throws
-// what failed of the commands before. The memory is none of the stream's allocator. effects: the
-// graph's.
+// Whether one kernel computes the group faster than its nodes one by one: measured on scratch
+// memory at the symbols' hints, and kept for the device and the process. None where it cannot be
+// measured: in captures; of effects, users' kernels or no elements; without a compiler; where a run
+// fails. Waits for the stream, and throws what failed before. effects: the graph's.
 std::optional<bool> fused_is_faster(Stream& stream, const Effects& effects, const Graph& graph,
                                     const Group& group, ExecutionHost& host);
 

@@ -1,4 +1,4 @@
-"""tests/vendor/test_vendor_choice.py: who computes what a compiled graph would fuse, on a device with a compiler and kernels of
+"""tests/vendor/test_choice.py: who computes what a compiled graph would fuse, on a device with a compiler and kernels of
 its vendor's, of which one is made slow."""
 
 from __future__ import annotations
