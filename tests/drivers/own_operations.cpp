@@ -1,5 +1,5 @@
 // tests/drivers/own_operations.cpp: the host driver with a vendor's kernels for sums, products and
-// relu of float32, beside its compiler.
+// negatives of float32, beside its compiler.
 //
 // OWN_OPERATIONS_SLOW says whose kernels take 5 ms longer: "vendor" the vendor's, "generated" those
 // that its compiler made.
@@ -35,7 +35,7 @@ constexpr Row kRows[] = {
     {"add", [](const float* x, const float* s) { return x[0] + s[0] * x[1]; }},
     {"plain_add", [](const float* x, const float*) { return x[0] + x[1]; }},
     {"mul", [](const float* x, const float*) { return x[0] * x[1]; }},
-    {"relu", [](const float* x, const float*) { return std::max(x[0], 0.0f); }},
+    {"neg", [](const float* x, const float*) { return -x[0]; }},
 };
 
 const Row* find(const char* name) {

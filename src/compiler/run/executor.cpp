@@ -18,7 +18,6 @@
 #include "runtime/driver/error.h"
 
 namespace graft::compiler {
-
 namespace {
 
 // From so many bytes of inputs on their memory goes back while a run lasts, and its own memory
@@ -364,12 +363,21 @@ class Executor::Frame {
 Executor::Executor(const Graph& graph, ExecutionHost& host, Stream& stream, VendorKernels vendor)
     : host_(host),
       stream_(stream),
-      vendor_(vendor),
-      frame_(std::make_unique<Frame>(graph, host, stream, vendor)) {}
+      vendor_(vendor == VendorKernels::kAsSet ? vendor_kernels_as_set() : vendor) {
+  if (vendor_ == VendorKernels::kMeasure && has_choice(stream.device(), graph)) {
+    unmeasured_ = std::make_unique<Graph>(graph), vendor_ = VendorKernels::kAlways;
+  }
+  frame_ = std::make_unique<Frame>(graph, host, stream, vendor_);
+}
 Executor::~Executor() = default;
 
 void Executor::run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
                    std::span<TensorView> results) {
+  if (unmeasured_ != nullptr && may_measure(stream_)) {
+    stream_.synchronize();  // not when made: its maker may go on without it
+    frame_ = std::make_unique<Frame>(*std::exchange(unmeasured_, nullptr), host_, stream_,
+                                     vendor_ = VendorKernels::kMeasure);
+  }
   for (;;) {
     try {
       return frame_->run(inputs, integers, results);

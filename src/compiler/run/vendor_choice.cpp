@@ -36,21 +36,9 @@ namespace {
 constexpr int kRounds = 5;
 constexpr double kLongEnough = 0.25;  // seconds of the rounds of one group
 
-VendorKernels as_set() {
-  static const VendorKernels set = [] {
-    const char* const value = std::getenv("GRAFT_VENDOR_KERNELS");
-    const std::string given = value == nullptr ? "" : value;
-    if (given.empty() || given == "always") return VendorKernels::kAlways;
-    if (given == "never") return VendorKernels::kNever;
-    if (given == "measure") return VendorKernels::kMeasure;
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                "GRAFT_VENDOR_KERNELS is \"" + given + "\"; give always, never or measure");
-  }();
-  return set;
-}
-
 // Whether a fused kernel would stand in for one of the vendor's own.
 bool holds_vendor_kernel(OpenDevice& device, const Graph& graph, const Group& group) {
+  if (library_call(graph, group.nodes)) return false;
   return std::ranges::any_of(group.nodes, [&](NodeId node) {
     OpRowBinding binding;
     if (row_use(graph, graph.nodes[node], &binding)) return vendor_knows(device, *binding.row);
@@ -271,6 +259,30 @@ std::optional<bool> try_both(Stream& stream, const Effects& effects, const Graph
 
 }  // namespace
 
+VendorKernels vendor_kernels_as_set() {
+  static const VendorKernels set = [] {
+    const char* const value = std::getenv("GRAFT_VENDOR_KERNELS");
+    const std::string given = value == nullptr ? "" : value;
+    if (given.empty() || given == "always") return VendorKernels::kAlways;
+    if (given == "never") return VendorKernels::kNever;
+    if (given == "measure") return VendorKernels::kMeasure;
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "GRAFT_VENDOR_KERNELS is \"" + given + "\"; give always, never or measure");
+  }();
+  return set;
+}
+
+bool has_choice(OpenDevice& device, const Graph& graph) {
+  return device.operations() != nullptr &&
+         std::ranges::any_of(graph.groups, [&](const Group& group) {
+           return holds_vendor_kernel(device, graph, group);
+         });
+}
+
+bool may_measure(const Stream& stream) {
+  return stream.memory_pool() == 0 && CommandCapture::current() == nullptr;
+}
+
 std::optional<bool> fused_is_faster(Stream& stream, const Effects& effects, const Graph& graph,
                                     const Group& group, ExecutionHost& host) {
   OpenDevice& device = stream.device();
@@ -282,8 +294,7 @@ std::optional<bool> fused_is_faster(Stream& stream, const Effects& effects, cons
     const auto found = outcomes().fused.find(key);
     if (found != outcomes().fused.end()) return found->second;
   }
-  if (stream.memory_pool() != 0 || CommandCapture::current() != nullptr) return std::nullopt;
-  if (!stream.settle()) return std::nullopt;
+  if (!may_measure(stream) || !stream.settle()) return std::nullopt;
   stream.synchronize();
   const std::optional<bool> fused = try_both(stream, effects, graph, group, host);
   if (!fused) return std::nullopt;
@@ -296,14 +307,13 @@ void leave_to_vendor(Stream& stream, const Effects& effects, Graph* graph, Execu
                      VendorKernels choice) {
   OpenDevice& device = stream.device();
   if (device.operations() == nullptr) return;
-  if (choice == VendorKernels::kAsSet) choice = as_set();
+  if (choice == VendorKernels::kAsSet) choice = vendor_kernels_as_set();
   if (choice == VendorKernels::kNever) return;
   std::vector<Group> groups;
   for (const Group& group : graph->groups) {
-    const bool vendors =
-        !library_call(*graph, group.nodes) && holds_vendor_kernel(device, *graph, group);
-    const bool fused = !vendors || (choice == VendorKernels::kMeasure &&
-                                    fused_is_faster(stream, effects, *graph, group, host) == true);
+    const bool fused = !holds_vendor_kernel(device, *graph, group) ||
+                       (choice == VendorKernels::kMeasure &&
+                        fused_is_faster(stream, effects, *graph, group, host) == true);
     if (fused) groups.push_back(group);
   }
   graph->groups = std::move(groups);
