@@ -13,7 +13,7 @@ set(core_batches
   "compiler passes/fusion graph/graph kernels/work_mapping kernels/group_description kernels/group_kernel analysis/group_shape analysis/image_layout"
   "compiler run/kernel_launch passes/layout_choice passes/library_call run/library_step analysis/liveness passes/lowering plan/memory_plan graph/operators"
   "compiler graph/parser passes/pass graph/printer passes/product_joining passes/prologue analysis/reduction analysis/replacement analysis/rewriter analysis/op_row_binding"
-  "compiler passes/scheduling graph/size run/sized_run plan/step_memory run/replay_segment run/symbol_values run/ungrouping analysis/schedule_units"
+  "compiler passes/scheduling graph/size run/sized_run plan/step_memory run/replay_segment plan/symbol_values run/ungrouping run/vendor_choice analysis/schedule_units"
   "compiler passes/value_numbering run/value_places analysis/verifier passes/view_sinking analysis/views"
   "kernels index/advanced_index launch/assertion attention/attention attention/kernel attention/mask attention/operands attention/plan attention/tile tensor/axes"
   "kernels norm/batch_norm norm/batch_norm_programs matmul/blocked_matmul linalg/cholesky sort/compaction matmul/complex_matmul matmul/complex_matmul_kernel convolution/convolution"

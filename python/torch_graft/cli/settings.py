@@ -56,8 +56,9 @@ ROWS = (
      "writes every kernel that is asked for, in each dialect that can express it", "../develop/kernels.md"),
     ("GRAFT_GRAPH_COMPILER", "core", "`1` or `0`", "`1`",
      "`0` gives no graph to the compiler that the device's driver brings", "../drivers/graph-compiler.md"),
-    ("GRAFT_VENDOR_KERNELS", "core", "`always`, `never`", "`always`",
-     "`never` lets compiled graphs fuse operators although the driver has kernels for them", "../drivers/operations.md"),
+    ("GRAFT_VENDOR_KERNELS", "core", "`always`, `never`, `measure`", "`always`",
+     "`never` lets compiled graphs fuse operators although the driver has kernels for them, `measure` where that is faster",
+     "../drivers/operations.md#compiled-graphs"),
 
     ("GRAFT_DEVICE_NAME", "binding", "lower-case letters and underscores",
      "what a driver's package asks for, else `graft`", "names the device type", "naming.md"),

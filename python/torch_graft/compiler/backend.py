@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import fx
 
+from torch_graft import _C
 from torch_graft import private_names as inside
 from torch_graft.compiler.assembling import boxed, compiled
 from torch_graft.compiler.placing import device_among
@@ -33,7 +34,8 @@ def graft(
 
 def build(traced: Traced) -> Runnable:
     """The compiled form of one of AOTAutograd's graphs; where the compiler does not take it, the
-    graph itself, with one warning that says why."""
+    graph itself, with one warning that says why. A wrong setting raises."""
+    _C.check_vendor_kernels()
     try:
         run = compiled(traced)
     except Exception as error:

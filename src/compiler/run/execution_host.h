@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "compiler/graph/graph.h"
@@ -57,6 +58,10 @@ class ExecutionHost {
 
   // The device has no kernel for a group, whose nodes run one by one. why: lacks_kernel() holds.
   virtual void lacks_group(const Error&) {}
+
+  // A host of the same device for runs beside the graph's own, with outputs and nodes apart from
+  // this one's. Null: there is none, and nothing is measured.
+  virtual std::unique_ptr<ExecutionHost> beside() const { return nullptr; }
 };
 
 }  // namespace graft::compiler

@@ -18,7 +18,6 @@
 #include "runtime/driver/error.h"
 
 namespace graft::compiler {
-
 namespace {
 
 // From so many bytes of inputs on their memory goes back while a run lasts, and its own memory
@@ -29,10 +28,11 @@ constexpr uint64_t kWorthGiving = 256u << 10;
 
 class Executor::Frame {
  public:
-  Frame(const Graph& graph, ExecutionHost& host, Stream& stream)
+  Frame(const Graph& graph, ExecutionHost& host, Stream& stream, VendorKernels vendor)
       : graph_(graph), host_(host), stream_(stream), symbols_(graph_) {
     const Effects effects(graph_);
     take_apart(effects, &graph_);
+    leave_to_vendor(stream_, effects, &graph_, host_, vendor);
     take_apart_on(stream_, effects, &graph_, host_);
     for (const Symbol& symbol : graph_.symbols) {
       const bool made = symbol.value != kNone && graph_.values[symbol.value].node != kNone;
@@ -360,18 +360,30 @@ class Executor::Frame {
   std::vector<BaseMemory> bases_;
 };
 
-Executor::Executor(const Graph& graph, ExecutionHost& host, Stream& stream)
-    : host_(host), stream_(stream), frame_(std::make_unique<Frame>(graph, host, stream)) {}
+Executor::Executor(const Graph& graph, ExecutionHost& host, Stream& stream, VendorKernels vendor)
+    : host_(host),
+      stream_(stream),
+      vendor_(vendor == VendorKernels::kAsSet ? vendor_kernels_as_set() : vendor) {
+  if (vendor_ == VendorKernels::kMeasure && has_choice(stream.device(), graph)) {
+    unmeasured_ = std::make_unique<Graph>(graph), vendor_ = VendorKernels::kAlways;
+  }
+  frame_ = std::make_unique<Frame>(graph, host, stream, vendor_);
+}
 Executor::~Executor() = default;
 
 void Executor::run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
                    std::span<TensorView> results) {
+  if (unmeasured_ != nullptr && may_measure(stream_)) {
+    stream_.synchronize();  // not when made: its maker may go on without it
+    frame_ = std::make_unique<Frame>(*std::exchange(unmeasured_, nullptr), host_, stream_,
+                                     vendor_ = VendorKernels::kMeasure);
+  }
   for (;;) {
     try {
       return frame_->run(inputs, integers, results);
     } catch (const LackingGroup& lacking) {
       const Graph apart = without(frame_->graph(), lacking);
-      frame_ = std::make_unique<Frame>(apart, host_, stream_);
+      frame_ = std::make_unique<Frame>(apart, host_, stream_, vendor_);
     }
   }
 }

@@ -6,8 +6,9 @@
 #include <span>
 
 #include "compiler/graph/graph.h"
+#include "compiler/plan/symbol_values.h"
 #include "compiler/run/execution_host.h"
-#include "compiler/run/symbol_values.h"
+#include "compiler/run/vendor_choice.h"
 #include "runtime/driver/export.h"
 
 namespace graft::compiler {
@@ -19,17 +20,20 @@ class GRAFT_EXPORT Executor {
  public:
   // graph: verified, after the passes. Compiles its kernels. Products and plain convolutions of
   // floats run without the host, through the driver's library where it takes them. Groups that no
-  // kernel or call computes, or whose kernel the device lacks, are taken apart. Throws Error:
-  // UNSUPPORTED, naming node and source line, for views whose place is not known, symbols that
-  // nodes make and complex constants; what get_kernel throws.
-  Executor(const Graph& graph, ExecutionHost& host, Stream& stream);
+  // kernel or call computes, whose kernel the device lacks, or that vendor leaves to the vendor's
+  // kernels, are taken apart. Throws Error: UNSUPPORTED, naming node and source line, for views
+  // whose place is not known, symbols that nodes make and complex constants; what get_kernel and
+  // vendor_kernels_as_set throw.
+  Executor(const Graph& graph, ExecutionHost& host, Stream& stream,
+           VendorKernels vendor = VendorKernels::kAsSet);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
   // Queues the graph. results: by the graph's outputs; integers and undefined ones are left
   // alone. Throws Error INVALID_ARGUMENT, naming the input, when dtype, sizes or strides differ
-  // from the graph's or a symbol leaves its range; nothing is queued then.
+  // from the graph's or a symbol leaves its range; nothing is queued then. The first run that
+  // may_measure() measures, and throws what failed before.
   void run(std::span<const ExecutionInput> inputs, std::span<const int64_t> integers,
            std::span<TensorView> results);
 
@@ -48,6 +52,8 @@ class GRAFT_EXPORT Executor {
   class Frame;
   ExecutionHost& host_;
   Stream& stream_;
+  VendorKernels vendor_;
+  std::unique_ptr<Graph> unmeasured_;  // null: nothing is to be measured
   std::unique_ptr<Frame> frame_;
 };
 

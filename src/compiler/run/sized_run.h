@@ -6,8 +6,8 @@
 
 #include "compiler/plan/memory_plan.h"
 #include "compiler/plan/step_memory.h"
+#include "compiler/plan/symbol_values.h"
 #include "compiler/run/replay_segment.h"
-#include "compiler/run/symbol_values.h"
 #include "compiler/run/value_places.h"
 #include "kernels/launch/recent.h"
 

@@ -1,44 +1,11 @@
 // src/compiler/run/ungrouping.cpp: groups that nothing computes as one.
 #include "compiler/run/ungrouping.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <string>
-
-#include "compiler/analysis/op_row_binding.h"
 #include "compiler/kernels/group_kernel.h"
 #include "compiler/passes/library_call.h"
 #include "compiler/run/kernel_launch.h"
-#include "kernels/operation/plans.h"
 
 namespace graft::compiler {
-namespace {
-
-bool keeps_vendor_kernels() {
-  static const bool keeps = [] {
-    const char* const value = std::getenv("GRAFT_VENDOR_KERNELS");
-    const std::string given = value == nullptr ? "" : value;
-    if (!given.empty() && given != "always" && given != "never") {
-      throw Error(GRAFT_INVALID_ARGUMENT,
-                  "GRAFT_VENDOR_KERNELS is \"" + given + "\"; give always or never");
-    }
-    return given != "never";
-  }();
-  return keeps;
-}
-
-// Whether a fused kernel would stand in for one of the vendor's own.
-bool holds_vendor_kernel(OpenDevice& device, const Graph& graph, const Group& group) {
-  if (device.operations() == nullptr || !keeps_vendor_kernels()) return false;
-  return std::ranges::any_of(group.nodes, [&](NodeId node) {
-    OpRowBinding binding;
-    if (row_use(graph, graph.nodes[node], &binding)) return vendor_knows(device, *binding.row);
-    return vendor_knows(device, Operation::reduce_sum) ||
-           vendor_knows(device, Operation::reduce_max);
-  });
-}
-
-}  // namespace
 
 void take_apart(const Effects& effects, Graph* graph) {
   std::vector<Group> groups;
@@ -58,10 +25,6 @@ void take_apart(const Effects& effects, Graph* graph) {
 }
 
 void take_apart_on(Stream& stream, const Effects& effects, Graph* graph, ExecutionHost& host) {
-  std::erase_if(graph->groups, [&](const Group& group) {
-    return !library_call(*graph, group.nodes) &&
-           holds_vendor_kernel(stream.device(), *graph, group);
-  });
   std::vector<GroupKernel> kernels;
   std::vector<Group> groups;
   std::vector<size_t> generated;  // by kernel: its group

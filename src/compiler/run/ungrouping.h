@@ -16,9 +16,7 @@ void take_apart(const Effects& effects, Graph* graph);
 
 // Compiles the kernels of what is left, side by side, and takes the groups apart whose kernel the
 // device lacks, whose compiler rejects it, or whose launch it refuses: their nodes run outside,
-// where they may fall back; the host is told why. So are groups taken apart that would stand in for
-// a kernel of the vendor's own, unless GRAFT_VENDOR_KERNELS says never. Throws what get_kernel
-// throws of other failures.
+// where they may fall back; the host is told why. Throws what get_kernel throws of other failures.
 void take_apart_on(Stream& stream, const Effects& effects, Graph* graph, ExecutionHost& host);
 
 // Thrown where a device turns out to lack what a group needs, before anything was queued.

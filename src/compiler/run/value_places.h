@@ -9,7 +9,7 @@
 #include "compiler/analysis/effects.h"
 #include "compiler/analysis/views.h"
 #include "compiler/plan/memory_plan.h"
-#include "compiler/run/symbol_values.h"
+#include "compiler/plan/symbol_values.h"
 #include "kernels/tensor/view.h"
 
 namespace graft::compiler {

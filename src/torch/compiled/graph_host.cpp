@@ -92,6 +92,10 @@ Philox GraphHost::draw(const compiler::Node& node, uint64_t count) {
 
 void GraphHost::lacks_group(const Error& why) { explain_fallback(why); }
 
+std::unique_ptr<compiler::ExecutionHost> GraphHost::beside() const {
+  return std::make_unique<GraphHost>(device_, std::map<std::string, at::Tensor>());
+}
+
 void GraphHost::run(const compiler::ExternalCall& call, Stream&) {
   const OwnNumbers numbers(generator_of(call.node), device_);
   auto found = nodes_.find(&call.node);

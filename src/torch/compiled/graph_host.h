@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -33,6 +34,7 @@ class GraphHost final : public compiler::ExecutionHost {
   Philox draw(const compiler::Node& node, uint64_t count) override;
   void run(const compiler::ExternalCall& call, Stream& stream) override;
   void lacks_group(const Error& why) override;
+  std::unique_ptr<compiler::ExecutionHost> beside() const override;
 
   // The memory of an output of this run; null where none was made.
   c10::Storage storage(size_t output) const;

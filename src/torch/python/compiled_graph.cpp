@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/run/vendor_choice.h"
 #include "torch/compiled/graph.h"
 #include "torch/python/python.h"
 #include "torch/version/python.h"
@@ -81,6 +82,9 @@ py::list run_and_give(CompiledGraph& graph, py::list& given) {
 }  // namespace
 
 void bind_compiled_graphs(py::module& module) {
+  module.def(
+      "check_vendor_kernels", [] { translate(&compiler::vendor_kernels_as_set); },
+      "Raises RuntimeError where GRAFT_VENDOR_KERNELS has a value that it does not know.");
   py::class_<GraphCounts>(module, "GraphCounts", "How the nodes of a compiled graph run.")
       .def_readonly("nodes", &GraphCounts::nodes)
       .def_readonly("fused", &GraphCounts::fused, "Nodes in kernels that the compiler made.")

@@ -1,5 +1,5 @@
-// src/compiler/run/symbol_values.cpp: what a graph's symbols are in one call.
-#include "compiler/run/symbol_values.h"
+// src/compiler/plan/symbol_values.cpp: what a graph's symbols are in one call.
+#include "compiler/plan/symbol_values.h"
 
 #include <fmt/format.h>
 

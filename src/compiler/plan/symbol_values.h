@@ -1,4 +1,4 @@
-// src/compiler/run/symbol_values.h: what a graph's symbols are in one call.
+// src/compiler/plan/symbol_values.h: what a graph's symbols are in one call.
 #pragma once
 
 #include <cstdint>
