@@ -117,6 +117,17 @@ def test_work_that_fails_late_is_told_once_and_the_device_goes_on(chip, mode, op
     assert fallbacks == 0
 
 
+@pytest.mark.timeout(600)
+def test_what_a_vendor_ran_before_a_missing_kernel_is_not_done_twice(chip):
+    names = set(re.findall(r'\{"(\w+)",', "".join(path.read_text() for path in CHIP.glob("*.cpp"))))
+    failed, counted = interpret(
+        program("tests/vendor/lacking.py"), timeout=500, OPERATORS=" ".join(sorted(names)), **chip
+    ).value()
+    assert failed == {}, failed
+    assert counted["cases"] >= 400, counted
+    assert counted["lacking"] >= 30, counted
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("mode", ["eager", "captured", "optimize", "compiled"])
 @pytest.mark.parametrize("network", ["ResNet-50", "GPT-2"])

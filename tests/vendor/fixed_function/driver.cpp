@@ -147,6 +147,7 @@ graft_status operation_plan(graft_device, const graft_operation* operation, graf
     if (dtype != GRAFT_NO_TENSOR && dtype != expected) return GRAFT_UNSUPPORTED;
   }
   if (found->takes != nullptr && !found->takes(*plan)) return GRAFT_UNSUPPORTED;
+  if (named("FIXED_FUNCTION_LACKS", found->name)) return GRAFT_UNSUPPORTED;
   needs->workspace_bytes = 0;
   *out_plan = reinterpret_cast<graft_plan>(plan.release());
   return GRAFT_OK;
