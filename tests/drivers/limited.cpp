@@ -243,7 +243,7 @@ graft_status plan_none(graft_device, const graft_operation*, graft_plan_needs*, 
 graft_status execute_none(graft_stream, graft_plan, const graft_launch*) { return GRAFT_INTERNAL; }
 graft_status destroy_none(graft_plan) { return GRAFT_INTERNAL; }
 
-graft_status asked_extension(const char* name, uint32_t version, const void** out_table) {
+graft_status plan_none_extension(const char* name, uint32_t version, const void** out_table) {
   static const graft_ops_table kOperations = {GRAFT_EXTENSION_PRELUDE(GRAFT_OPS_SLOTS), know_all,
                                               plan_none, execute_none, destroy_none};
   if (std::strcmp(name, "graft.ops") != 0) return base.extension(name, version, out_table);
@@ -253,7 +253,7 @@ graft_status asked_extension(const char* name, uint32_t version, const void** ou
 
 // Graft describes every call to it, and refuses to describe one otherwise than its vocabulary says.
 void know_and_refuse(graft_driver_table& table, graft_device_properties*) {
-  if (table.extension != nullptr) table.extension = asked_extension;
+  if (table.extension != nullptr) table.extension = plan_none_extension;
 }
 
 // LIMIT(name, function, what is left): the function changes the table, and the properties where it
@@ -275,7 +275,7 @@ void know_and_refuse(graft_driver_table& table, graft_device_properties*) {
   LIMIT(pages, align_pages, "memory in pages of 64 KiB")                                     \
   LIMIT(small, hold_little, "64 MiB of memory")                                              \
   LIMIT(torn_tables, tear_tables, "tables of extensions that end too early")                 \
-  LIMIT(asked, know_and_refuse, "every operator known to graft.ops, and no call taken")      \
+  LIMIT(plans_none, know_and_refuse, "every operator known to graft.ops, and no call taken") \
   LIMIT(vector_engine, be_vector_engine, "a Vector Engine's properties, and no library")
 
 struct Limit {

@@ -68,6 +68,66 @@ def test_a_vendor_that_fails_raises_and_the_device_goes_on(chip, variable, said)
     assert rest == "12.0 0"
 
 
+FAILING_LATE = """
+graft = torch.get_device_module(D)
+x = torch.arange(6.0).reshape(2, 3).to(D)
+other = torch.ones((), device=D)
+mode = os.environ["MODE"]
+call = lambda: x.mm(x.t())
+if mode == "compiled":
+    call = torch.compile(call)
+elif mode == "captured":
+    graph = graft.Graph()
+    with graft.graph(graph):
+        result = x.mm(x.t())
+    call = lambda: (graph.replay(), result)[1]
+for _ in range(3):
+    call()
+graft.synchronize()
+
+def told(wait):
+    try:
+        return wait()
+    except RuntimeError as error:
+        return str(error)
+
+found = []
+for wait in (graft.synchronize, other.item):
+    os.environ["FIXED_FUNCTION_FAIL_LATE"] = "matmul"
+    call()
+    del os.environ["FIXED_FUNCTION_FAIL_LATE"]
+    found.append([told(wait), told(wait)])
+same = torch.equal(call().cpu(), x.cpu() @ x.cpu().t())
+print(json.dumps([found, same, graft.fallback.total()]))
+"""
+
+
+# A compiled call is one operator to the runtime; there the chip's own text says which part failed.
+@pytest.mark.parametrize(
+    ("mode", "operator"),
+    [("eager", "aten::mm"), ("captured", "aten::mm"), ("compiled", "compiled inference")],
+)
+def test_work_that_fails_late_is_told_once_and_the_device_goes_on(chip, mode, operator):
+    found, same, fallbacks = interpret(FAILING_LATE, MODE=mode, **chip).value()
+    for (error, after), done in zip(found, (None, 1.0), strict=True):
+        assert error.startswith(f"{operator} failed on graft:0 (driver 'fixed_function'): ")
+        assert "LAUNCH_FAILED: the unit of matmul stopped" in error
+        assert after == done
+    assert same
+    assert fallbacks == 0
+
+
+@pytest.mark.timeout(600)
+def test_what_a_vendor_ran_before_a_missing_kernel_is_not_done_twice(chip):
+    names = set(re.findall(r'\{"(\w+)",', "".join(path.read_text() for path in CHIP.glob("*.cpp"))))
+    failed, counted = interpret(
+        program("tests/vendor/lacking.py"), timeout=500, OPERATORS=" ".join(sorted(names)), **chip
+    ).value()
+    assert failed == {}, failed
+    assert counted["cases"] >= 400, counted
+    assert counted["lacking"] >= 30, counted
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("mode", ["eager", "captured", "optimize", "compiled"])
 @pytest.mark.parametrize("network", ["ResNet-50", "GPT-2"])
@@ -99,6 +159,25 @@ def test_the_doctor_counts_the_chips_operators(chip):
     found = re.search(r"kernels of its vendor's for (\d+) operators", doctor(**chip).stdout)
     assert found
     assert int(found[1]) >= 25
+
+
+CAPTURED = """
+graft = torch.get_device_module(D)
+x = torch.ones(2, 4, device=D)
+graph = graft.Graph()
+with graft.graph(graph):
+    (x + 1).softmax(1)
+with graft.kernels() as ran:
+    for _ in range(3):
+        graph.replay()
+print(json.dumps(ran.shares()))
+"""
+
+
+def test_a_captured_graph_counts_at_each_replay(chip):
+    shares = interpret(CAPTURED, **chip).value()
+    vendor = {"vendor": 3, "library": 0, "generated": 0, "cpu": 0}
+    assert shares == {"aten::add.Tensor": vendor, "aten::_softmax": vendor}
 
 
 def test_kernels_tells_who_computed(chip):

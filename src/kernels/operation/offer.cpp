@@ -4,22 +4,13 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <utility>
 
 #include "kernels/launch/workspace.h"
-#include "kernels/tensor/axes.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
 namespace {
-
-// Bytes from the first element to the end of the last one in memory.
-uint64_t extent(const TensorView& view) {
-  int64_t last = 0;
-  for (int d = 0; d < view.rank; ++d) {
-    if (view.strides[d] > 0) last += (view.sizes[d] - 1) * view.strides[d];
-  }
-  return static_cast<uint64_t>(last + 1) * size_of(view.dtype);
-}
 
 constexpr int kMostArguments = 128;  // of the arguments' capacity: room for the workspace
 
@@ -33,32 +24,47 @@ void VendorCall::word(uint64_t value) {
   key_.words[key_.size++] = value;
 }
 
-void VendorCall::describe(const TensorView& view) {
-  if (view.rank > GRAFT_MAX_RANK || key_.tensors >= kMostArguments) {
-    key_.fits = false;
-    return;
+template <class Dimension>
+VendorCall& VendorCall::describe(const TensorView& of, int rank, const Dimension& dimension,
+                                 bool written) {
+  const auto words = static_cast<uint32_t>(1 + 2 * rank);
+  key_.fits = key_.fits && rank <= GRAFT_MAX_RANK && key_.tensors < kMostArguments &&
+              key_.size + words <= OperationKey::kWords;
+  if (!key_.fits) return *this;
+  uint64_t* const sizes = &key_.words[key_.size + 1];
+  sizes[-1] = static_cast<uint64_t>(of.dtype) | static_cast<uint64_t>(rank) << 32;
+  int64_t last = 0;  // the last element in memory
+  for (int d = 0; d < rank; ++d) {
+    const auto [size, stride] = dimension(d);
+    sizes[d] = static_cast<uint64_t>(size), sizes[rank + d] = static_cast<uint64_t>(stride);
+    key_.fits = key_.fits && size != 0;
+    if (stride > 0) last += (size - 1) * stride;
   }
-  word(static_cast<uint64_t>(view.dtype) | static_cast<uint64_t>(view.rank) << 32);
-  for (int d = 0; d < view.rank; ++d) {
-    word(static_cast<uint64_t>(view.sizes[d]));
-    key_.fits = key_.fits && view.sizes[d] != 0;
-  }
-  for (int d = 0; d < view.rank; ++d) word(static_cast<uint64_t>(view.strides[d]));
+  key_.size += words, ++key_.tensors, key_.written += written ? 1 : 0;
+  arguments_.address(of.address, static_cast<uint64_t>(last + 1) * size_of(of.dtype),
+                     written ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ);
+  return *this;
 }
 
 VendorCall& VendorCall::tensor(const TensorView* view, bool written) {
+  if (view == nullptr) return missing(written);
+  const auto dimension = [&](int d) { return std::pair(view->sizes[d], view->strides[d]); };
+  return describe(*view, view->rank, dimension, written);
+}
+
+VendorCall& VendorCall::tensor(const Axes& axes, int operand, const TensorView& of, bool written) {
+  const auto dimension = [&](int d) {
+    return std::pair(axes.at[d].size, axes.at[d].strides[operand]);
+  };
+  return describe(of, axes.rank, dimension, written);
+}
+
+VendorCall& VendorCall::missing(bool written) {
+  if (key_.tensors >= kMostArguments) refuse();
+  word(GRAFT_NO_TENSOR);
   if (!key_.fits) return *this;
-  const uint32_t access = written ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ;
-  if (view == nullptr) {
-    word(GRAFT_NO_TENSOR);
-    arguments_.address(0, 0, access);
-  } else {
-    describe(*view);
-    if (!key_.fits) return *this;
-    arguments_.address(view->address, extent(*view), access);
-  }
-  ++key_.tensors;
-  if (written) ++key_.written;
+  arguments_.address(0, 0, written ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ);
+  ++key_.tensors, key_.written += written ? 1 : 0;
   return *this;
 }
 
@@ -87,11 +93,9 @@ VendorCall& VendorCall::numbers(std::span<const double> values) {
 VendorCall& VendorCall::scalar(const Scalar& value) {
   const bool pair = is_complex(value.dtype);
   const uint32_t bytes = pair ? size_of(value.dtype) / 2 : size_of(value.dtype);
-  Scalar part = value;
-  for (int i = 0; i < (pair ? 2 : 1); ++i) {
-    part.bits[0] = value.bits[i];
+  for (const uint64_t bits : std::span(value.bits, pair ? 2 : 1)) {
     word(static_cast<uint64_t>(value.dtype));
-    arguments_.scalar(part, bytes);
+    arguments_.scalar({value.dtype, {bits, 0}}, bytes);
     ++key_.scalars;
   }
   return *this;
@@ -107,16 +111,22 @@ VendorCall& VendorCall::random(uint64_t seed, uint64_t offset) {
 bool VendorCall::plan() {
   if (!key_.fits) return false;
   plan_ = operation_plan(stream_.device(), id_, key_);
-  return plan_->plan != nullptr;
+  return plan_ != nullptr;
 }
 
 void VendorCall::execute() {
+  const char* name = vocabulary()[id_.at].name.c_str();
+  OpenDevice& device = stream_.device();
+  if (plan_ == nullptr) {
+    throw Error(GRAFT_INTERNAL,
+                fmt::format("{}: operation_plan refused {}, for which it had made a plan before; "
+                            "expected the same answer to the same call. Tell the driver's vendor.",
+                            device.label(), name));
+  }
   const Workspace workspace(stream_, plan_->workspace_bytes);
   arguments_.address(workspace.address(), plan_->workspace_bytes,
                      GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE);
   arguments_.also_read(plan_->updated);
-  const char* name = vocabulary()[id_.at].name.c_str();
-  OpenDevice& device = stream_.device();
   try {
     stream_.execute(OperationCommand(device.operations()->operation_execute, plan_->plan, name,
                                      arguments_.span(), plan_));
@@ -137,8 +147,8 @@ bool offer_elements(Stream& stream, OperationId id, std::span<const TensorView* 
   const Axes axes = Axes::joined(views);
   VendorCall call(stream, id);
   for (size_t i = 0; i < views.size(); ++i) {
-    const TensorView view = axes.view(static_cast<int>(i), views[i]->address, views[i]->dtype);
-    i < written ? call.write(view) : call.read(view);
+    const auto operand = static_cast<int>(i);
+    i < written ? call.write(axes, operand, *views[i]) : call.read(axes, operand, *views[i]);
   }
   call.integers(integers);
   for (const Scalar& scalar : scalars) call.scalar(scalar);

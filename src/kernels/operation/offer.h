@@ -10,6 +10,7 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/operation/plans.h"
 #include "kernels/operation/vocabulary.h"
+#include "kernels/tensor/axes.h"
 #include "kernels/tensor/view.h"
 #include "runtime/driver/open_device.h"
 #include "runtime/stream/stream.h"
@@ -27,6 +28,13 @@ class VendorCall {
   VendorCall& read(std::nullptr_t) { return tensor(nullptr, false); }
   VendorCall& write(const TensorView& view) { return tensor(&view, true); }
   VendorCall& read(const TensorView& view) { return tensor(&view, false); }
+  // That operand of loops: `of` has its address and dtype.
+  VendorCall& write(const Axes& axes, int operand, const TensorView& of) {
+    return tensor(axes, operand, of, true);
+  }
+  VendorCall& read(const Axes& axes, int operand, const TensorView& of) {
+    return tensor(axes, operand, of, false);
+  }
   VendorCall& read(std::span<const TensorView> views);
 
   VendorCall& integers(std::initializer_list<int64_t> values) {
@@ -50,7 +58,8 @@ class VendorCall {
   // none for vendors: a tensor without elements, or of more than GRAFT_MAX_RANK dimensions.
   bool plan();
 
-  // Queues it. REQUIRES: plan() was true. Throws Error, never one that lacks_kernel().
+  // Queues it. REQUIRES: plan() was called. Throws Error, never one that lacks_kernel(): also where
+  // plan() was false, since parts of a list may have run by then.
   void execute();
 
   bool run() {
@@ -61,14 +70,18 @@ class VendorCall {
 
  private:
   VendorCall& tensor(const TensorView* view, bool written);
-  void describe(const TensorView& view);
+  VendorCall& tensor(const Axes& axes, int operand, const TensorView& of, bool written);
+  VendorCall& missing(bool written);
+  // dimension(d): its size and stride.
+  template <class Dimension>
+  VendorCall& describe(const TensorView& of, int rank, const Dimension& dimension, bool written);
   void word(uint64_t value);
 
   Stream& stream_;
   const OperationId id_;
   OperationKey key_;
   Arguments arguments_;
-  std::shared_ptr<const OperationPlan> plan_;
+  std::shared_ptr<const OperationPlan> plan_;  // null: the vendor does not take the call
 };
 
 // Whether the vendor has kernels for the operator. Two loads where the device has none.

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -21,10 +23,66 @@ namespace {
 
 enum class Known : uint8_t { kNotAsked, kYes, kNo };
 
-struct Entry {
-  std::vector<uint64_t> words;
+// A call as it was asked for: its operator and counts, and the words of its key.
+struct Asked {
   std::array<uint32_t, 6> head;
-  std::shared_ptr<const OperationPlan> plan;
+  std::vector<uint64_t> words;
+
+  Asked(const std::array<uint32_t, 6>& head, const OperationKey& key)
+      : head(head), words(key.words, key.words + key.size) {}
+  bool is(const std::array<uint32_t, 6>& other, const OperationKey& key) const {
+    return head == other && std::equal(words.begin(), words.end(), key.words, key.words + key.size);
+  }
+};
+
+// Calls that the vendor does not take, up to a number: any thread looks without a lock, since none
+// leaves.
+class Refusals {
+ public:
+  bool has(const std::array<uint32_t, 6>& head, const OperationKey& key) const {
+    const size_t first = place_of(head, key);
+    for (size_t i = 0; i < kProbes; ++i) {
+      const Asked* const one = slots_[(first + i) % kSlots].load(std::memory_order_acquire);
+      if (one == nullptr) return false;
+      if (one->is(head, key)) return true;
+    }
+    return false;
+  }
+  // False where there is no room. REQUIRES: no other thread adds.
+  bool add(const std::array<uint32_t, 6>& head, const OperationKey& key) {
+    const size_t first = place_of(head, key);
+    for (size_t i = 0; i < kProbes; ++i) {
+      std::atomic<const Asked*>& slot = slots_[(first + i) % kSlots];
+      if (slot.load(std::memory_order_relaxed) != nullptr) continue;
+      slot.store(&kept_.emplace_back(head, key), std::memory_order_release);
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  // Cheap: every call of what is refused pays it. Four sums side by side do not wait for each
+  // other.
+  static size_t place_of(const std::array<uint32_t, 6>& head, const OperationKey& key) {
+    std::array<uint64_t, 4> sums = {head[0], key.scalars, 0, 0};
+    uint32_t i = 0;
+    for (; i + 4 <= key.size; i += 4) {
+      for (uint32_t k = 0; k < 4; ++k) sums[k] = std::rotl(sums[k], 23) ^ key.words[i + k];
+    }
+    for (; i < key.size; ++i) sums[i % 4] = std::rotl(sums[i % 4], 23) ^ key.words[i];
+    return (sums[0] * 0x9e3779b97f4a7c15u + sums[1] * 0xc2b2ae3d27d4eb4fu +
+            sums[2] * 0x165667b19e3779f9u + sums[3] * 0xd6e8feb86659fd93u) >>
+           52;
+  }
+
+  static constexpr size_t kSlots = 4096, kProbes = 8;
+  std::array<std::atomic<const Asked*>, kSlots> slots_{};
+  std::deque<Asked> kept_;  // what is in it stays where it is
+};
+
+struct Entry {
+  Asked asked;
+  std::shared_ptr<const OperationPlan> plan;  // null: refused, and no room in Refusals
 };
 using Generation = std::unordered_map<uint64_t, Entry>;
 
@@ -33,6 +91,7 @@ struct Operations {
   explicit Operations(size_t count) : known(count) {}
 
   std::vector<std::atomic<Known>> known;
+  Refusals refusals;  // added to under mutex
   std::mutex mutex;
   Generation young, old;  // guarded by mutex; what is used of the old one becomes young
 };
@@ -63,11 +122,6 @@ uint64_t hash_of(const std::array<uint32_t, 6>& head, const OperationKey& key) {
   for (const uint32_t number : head) mix(number);
   for (uint32_t i = 0; i < key.size; ++i) mix(key.words[i]);
   return mixed;
-}
-
-bool same(const Entry& entry, const std::array<uint32_t, 6>& head, const OperationKey& key) {
-  return entry.head == head &&
-         std::equal(entry.words.begin(), entry.words.end(), key.words, key.words + key.size);
 }
 
 // What a driver reads, made from a key.
@@ -150,7 +204,7 @@ std::shared_ptr<const OperationPlan> make(OpenDevice& device, OperationId id,
   const graft_ops_table& table = *device.operations();
   const graft_status status =
       Driver::call(table.operation_plan, device.handle(), &made.operation, &needs, &got);
-  if (status == GRAFT_UNSUPPORTED) return plan;
+  if (status == GRAFT_UNSUPPORTED) return nullptr;
   if (status == GRAFT_OK && got == nullptr) {
     throw Error(GRAFT_INTERNAL, fmt::format("{}: operation_plan returned OK but no plan for {}",
                                             device.label(), made.text()));
@@ -188,19 +242,22 @@ std::shared_ptr<const OperationPlan> operation_plan(OpenDevice& device, Operatio
                                                     const OperationKey& key) {
   Operations& all = operations_of(device);
   const std::array<uint32_t, 6> head = head_of(id, key);
+  if (all.refusals.has(head, key)) return nullptr;
   const uint64_t hash = hash_of(head, key);
   const std::lock_guard lock(all.mutex);
+  if (all.refusals.has(head, key)) return nullptr;  // another thread asked meanwhile
   const auto found = all.young.find(hash);
-  if (found != all.young.end() && same(found->second, head, key)) return found->second.plan;
+  if (found != all.young.end() && found->second.asked.is(head, key)) return found->second.plan;
   if (all.young.size() >= kGeneration) {
     all.old = std::move(all.young);
     all.young.clear();
   }
   const auto before = all.old.find(hash);
-  const bool kept = before != all.old.end() && same(before->second, head, key);
-  Entry entry{
-      {key.words, key.words + key.size}, head, kept ? before->second.plan : make(device, id, key)};
-  return (all.young[hash] = std::move(entry)).plan;
+  const bool kept = before != all.old.end() && before->second.asked.is(head, key);
+  std::shared_ptr<const OperationPlan> plan = kept ? before->second.plan : make(device, id, key);
+  if (plan == nullptr && all.refusals.add(head, key)) return plan;
+  all.young.insert_or_assign(hash, Entry{{head, key}, plan});
+  return plan;
 }
 
 int known_operations(OpenDevice& device) {

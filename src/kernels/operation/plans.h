@@ -29,7 +29,7 @@ struct OperationPlan {
   OperationPlan& operator=(const OperationPlan&) = delete;
   ~OperationPlan();
 
-  graft_plan plan = nullptr;  // null: the vendor does not take the call
+  graft_plan plan = nullptr;
   uint64_t workspace_bytes = 0;
   graft_status (*destroy)(graft_plan) = nullptr;
   uint64_t updated = 0;  // bit i: written tensor i is read as well
@@ -39,9 +39,10 @@ struct OperationPlan {
 // device offers operations(). Throws Error where the driver fails otherwise. Thread-safe.
 bool vendor_knows(OpenDevice& device, OperationId id);
 
-// The plan of a call, made at its first one and kept; its plan is null where the vendor does not
-// take it, which is kept, too. Throws Error, never one that lacks_kernel(): INTERNAL for a call
-// that is not what the vocabulary says, and what the driver says, with the operator. Thread-safe.
+// The plan of a call, made at its first one and kept; null where the vendor does not take it, which
+// is kept, too: asking again costs no lock. Throws Error, never one that lacks_kernel(): INTERNAL
+// for a call that is not what the vocabulary says, and what the driver says, with the operator.
+// Thread-safe.
 std::shared_ptr<const OperationPlan> operation_plan(OpenDevice& device, OperationId id,
                                                     const OperationKey& key);
 

@@ -199,8 +199,9 @@ void pointwise(Stream& stream, const Op& op, graft_dtype compute,
                std::span<const TensorView> outputs, std::span<const Operand> inputs,
                std::span<const Scalar> scalars) {
   check(op, compute, outputs.size(), inputs.size(), scalars.size());
-  const auto call = [&](VendorCall& to) { describe_row(to, compute, outputs, inputs, scalars); };
-  if (offer(stream, op, call)) return;
+  if (stream.device().operations() != nullptr) [[unlikely]] {
+    if (offer_row(stream, op, compute, outputs, inputs, scalars)) return;
+  }
   Launch(op, compute, outputs, inputs, scalars).run(stream);
 }
 

@@ -14,4 +14,10 @@ namespace graft {
 void describe_row(VendorCall& call, graft_dtype compute, std::span<const TensorView> outputs,
                   std::span<const Operand> inputs, std::span<const Scalar> scalars);
 
+// Runs the row by the vendor's kernel; false where it has none, and nothing is done. REQUIRES: the
+// device offers operations(), and the call is checked.
+bool offer_row(Stream& stream, const Op& op, graft_dtype compute,
+               std::span<const TensorView> outputs, std::span<const Operand> inputs,
+               std::span<const Scalar> scalars);
+
 }  // namespace graft

@@ -85,10 +85,10 @@ bool offer_reduction(Stream& stream, Operation id, std::initializer_list<const T
     if (output == nullptr) {
       call.write(nullptr);
     } else {
-      call.write(axes.view(at++, output->address, output->dtype));
+      call.write(axes, at++, *output);
     }
   }
-  call.read(axes.view(at, input.address, input.dtype)).integers(integers).numbers(numbers);
+  call.read(axes, at, input).integers(integers).numbers(numbers);
   return call.run();
 }
 

@@ -66,12 +66,14 @@ class GRAFT_EXPORT CommandList {
   // its slot. REQUIRES: the stream's lock is held.
   graft_status give(const graft_driver_table& table, graft_stream stream,
                     std::string_view* out_slot);
+  // Calls visit(command) for each command in its order; visit takes every kind.
+  void each(auto&& visit) {
+    for (Command& command : commands_) std::visit(visit, command);
+  }
   // Calls visit for each device address of the next replay, as commands do.
   void each_address(auto&& visit) {
     if (is_one_graph()) set_addresses();
-    for (Command& command : commands_) {
-      std::visit([&](auto& one) { one.each_address(visit); }, command);
-    }
+    each([&](auto& one) { one.each_address(visit); });
   }
 
  private:

@@ -25,20 +25,7 @@ inline void refuse(const OpenDevice& device) {
   if (__builtin_expect(!device.usable() || forked_child(), 0)) device.refuse_unusable();
 }
 
-// Of a replay each command counts, as its text says.
-void add_runs(ReplayCommand& replay) {
-  const std::string text = replay.list.text();
-  for (size_t at = 0, end = 0; at < text.size(); at = end + 1) {
-    end = text.find('\n', at);
-    std::string_view line(&text[at], end - at);
-    line.remove_prefix(line.find(": ") + 2);
-    const std::string_view op = line.substr(line.rfind(", ") + 2);
-    if (line.starts_with("operation ")) add_run(op, RunKind::kVendor);
-    if (line.starts_with("plan_execute")) add_run(op, RunKind::kLibrary);
-    if (line.starts_with("launch ")) add_run(op, RunKind::kGenerated);
-  }
-}
-
+// Of a replay each command counts.
 template <class Kind>
 void note_run(Kind& command) {
   const auto op = [&] { return op_name(base_tag(command.tag())); };
@@ -49,7 +36,7 @@ void note_run(Kind& command) {
   } else if constexpr (std::is_same_v<Kind, LaunchCommand>) {
     add_run(op(), RunKind::kGenerated);
   } else if constexpr (std::is_same_v<Kind, ReplayCommand>) {
-    add_runs(command);
+    command.list.each([](auto& one) { note_run(one); });
   }
 }
 

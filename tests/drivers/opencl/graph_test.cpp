@@ -56,6 +56,12 @@ class Commands {
     one.plan = reinterpret_cast<graft_plan>(&one);
     one.execute = [](graft_stream, graft_plan, const graft_execution*) { return GRAFT_INTERNAL; };
   }
+  // A plan of graft.ops, which this driver does not offer.
+  void operate() {
+    graft_command& one = add(GRAFT_COMMAND_OPERATE, {});
+    one.plan = reinterpret_cast<graft_plan>(&one);
+    one.launch = &launches_.emplace_back(graft_launch{});
+  }
   graft_graph graph(Session& s, graft_status expected = GRAFT_OK) const {
     graft_graph made = nullptr;
     EXPECT_EQ(graphs().graph_create(s.device, commands_.data(), uint32_t(commands_.size()), &made),
@@ -170,9 +176,11 @@ TEST(OpenclGraph, CommandsBeforeARefusedOneRun) {
 
 TEST(OpenclGraph, RefusesWhatItCannotRun) {
   Session s;
-  Commands plan, more, pattern;
+  Commands plan, operation, more, pattern;
   plan.execute();
   EXPECT_EQ(plan.graph(s, GRAFT_UNSUPPORTED), nullptr);
+  operation.operate();
+  EXPECT_EQ(operation.graph(s, GRAFT_UNSUPPORTED), nullptr);
   more.launch(s.kernel("add_n"), kX, 1, {1, 2});
   EXPECT_EQ(more.graph(s, GRAFT_INVALID_ARGUMENT), nullptr);
   pattern.fill(kX, 6, {1, 2, 3});

@@ -20,6 +20,8 @@ namespace graft::fake {
 struct Graphs {
   graft_status refuses = GRAFT_OK;  // what graph_create returns
   std::vector<size_t> made;         // the commands of each graph
+  // The driver's operation_execute; null: a graph that holds an operation is refused.
+  graft_status (*operate)(graft_stream, graft_plan, const graft_launch*) = nullptr;
   int live = 0, launches = 0;
 };
 inline Graphs& graphs() {
@@ -57,6 +59,7 @@ inline std::function<graft_status(graft_stream, const graft_address*)> kept(
     }
     graft_launch at = launch;
     at.arguments = placed.data();
+    if (one.kind == GRAFT_COMMAND_OPERATE) return graphs().operate(stream, one.plan, &at);
     return table().kernel_launch(stream, one.kernel, &at);
   };
 }
@@ -67,6 +70,11 @@ inline void add_graphs() {
       3, 0,
       [](graft_device, const graft_command* commands, uint32_t count, graft_graph* out) {
         if (graphs().refuses != GRAFT_OK) return graphs().refuses;
+        for (uint32_t i = 0; i < count; ++i) {
+          if (commands[i].kind == GRAFT_COMMAND_OPERATE && graphs().operate == nullptr) {
+            return GRAFT_UNSUPPORTED;
+          }
+        }
         auto* graph = new graft_graph_s();
         for (uint32_t i = 0; i < count; ++i) graph->commands.push_back(kept(commands[i]));
         graphs().made.push_back(count);

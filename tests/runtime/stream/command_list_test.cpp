@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <span>
 #include <utility>
@@ -30,6 +31,14 @@ class Counter final : public RandomSource {
  private:
   uint64_t next_ = 100;
 };
+
+// A vendor's kernel: notes its arguments, and fills the first one's memory with the plan's number.
+graft_status run_operation(graft_stream stream, graft_plan plan, const graft_launch* launch) {
+  const graft_status status = fake::table().kernel_launch(stream, nullptr, launch);
+  if (status != GRAFT_OK) return status;
+  const auto value = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(plan));
+  return fake::table().fill(stream, launch->arguments[0].value, 4, &value, 4, launch->tag);
+}
 
 // On a driver that has graphs.
 class CommandListTest : public testing::Test {
@@ -62,6 +71,28 @@ class CommandListTest : public testing::Test {
     for (graft_argument& one : arguments) one = {GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, 1, 8};
     arguments[3].value = offset;
     stream_->launch(nullptr, 1, {arguments, 1});
+  }
+  // An operation with a plan of that number.
+  static OperationCommand operation(uintptr_t plan, const LaunchArguments& arguments,
+                                    std::shared_ptr<const void> owner = nullptr) {
+    return {&run_operation, reinterpret_cast<graft_plan>(plan), "softmax", arguments,
+            std::move(owner)};
+  }
+  graft_argument written(size_t block) {
+    return {GRAFT_ARGUMENT_ADDRESS, 0, GRAFT_ACCESS_WRITE, 0, at(block), 4};
+  }
+  void operate(size_t block, uintptr_t plan, std::shared_ptr<const void> owner = nullptr) {
+    const graft_argument to = written(block);
+    stream_->execute(operation(plan, {std::span(&to, 1)}, std::move(owner)));
+  }
+  // Draws from offset on, behind the block and an argument that stays.
+  void operate_drawing(size_t block, uintptr_t plan, uint64_t offset) {
+    graft_argument arguments[5] = {written(block)};
+    for (graft_argument& one : std::span(arguments).subspan(1)) {
+      one = {GRAFT_ARGUMENT_SCALAR, GRAFT_INT64, 0, 0, 1, 8};
+    }
+    arguments[4].value = offset;
+    stream_->execute(operation(plan, {arguments, 2}));
   }
   template <class Work>
   std::shared_ptr<Recording> record(Work work) {
@@ -161,6 +192,104 @@ TEST_F(CommandListTest, ARefusedGraphThrowsAndTheStreamGoesOn) {
       has(error_of([&] { recording->replay(*stream_); }), "graph_launch failed on graft:0"));
   recording->replay(*stream_);
   EXPECT_EQ(number(1), 7u);
+}
+
+TEST_F(CommandListTest, TheDriversGraphTakesOperations) {
+  fake::graphs().operate = &run_operation;
+  const auto recording = record([&] {
+    fill(0, 1);
+    operate(0, 7);
+    copy(1, 0);
+  });
+  EXPECT_EQ(fake::graphs().made, std::vector<size_t>{3});
+  const CommandCounts before = stream_->counts();
+  for (int i = 1; i <= 2; ++i) {
+    fill(1, 2);
+    recording->replay(*stream_);
+    EXPECT_EQ(number(1), 7u);
+    EXPECT_EQ(stream_->counts().in_graphs - before.in_graphs, uint64_t(i));
+  }
+  EXPECT_EQ(stream_->counts().launches, before.launches);
+  EXPECT_EQ(fake::graphs().launches, 2);
+}
+
+TEST_F(CommandListTest, OperationsThatNoGraphTakesAreQueuedOneByOne) {
+  uint32_t host = 3;
+  const auto recording = record([&] {
+    fill(0, 1);
+    operate(0, 7);
+    stream_->copy(at(1), reinterpret_cast<uintptr_t>(&host), 4, GRAFT_HOST_TO_DEVICE);
+    launch(5);
+    copy(1, 0);
+  });
+  EXPECT_EQ(fake::graphs().made, std::vector<size_t>{2});  // the commands without an operation
+  const CommandCounts before = stream_->counts();
+  for (int i = 1; i <= 2; ++i) {
+    recording->replay(*stream_);
+    EXPECT_EQ(number(1), 7u);
+    EXPECT_EQ(stream_->counts().launches - before.launches, uint64_t(i));
+    EXPECT_EQ(stream_->counts().in_graphs - before.in_graphs, uint64_t(i));
+  }
+}
+
+// Whether a graph takes operations or not: one that draws stands beside it.
+TEST_F(CommandListTest, OperationsDrawFreshNumbersInEachReplay) {
+  for (const bool takes : {true, false}) {
+    fake::graphs().operate = takes ? &run_operation : nullptr;
+    const auto source = std::make_shared<Counter>();
+    fake::graphs().made.clear();
+    const auto recording = record([&] {
+      fill(0, 1);
+      operate(0, 6);
+      operate_drawing(1, 7, stream_->recording()->draw(source, 3));
+      operate_drawing(0, 8, stream_->recording()->draw(source, 4));
+    });
+    EXPECT_EQ(fake::graphs().made, takes ? std::vector<size_t>{2} : std::vector<size_t>{});
+    for (const uint64_t base : {100, 107}) {
+      controls().arguments.clear();
+      recording->replay(*stream_);
+      EXPECT_EQ(number(0), 8u);
+      EXPECT_EQ(number(1), 7u);
+      std::vector<uint64_t> values;
+      for (const graft_argument& argument : controls().arguments) values.push_back(argument.value);
+      EXPECT_EQ(values,
+                (std::vector<uint64_t>{at(0), at(1), 1, 3, 5, base, at(0), 1, 3, 5, base + 3}));
+    }
+  }
+}
+
+TEST_F(CommandListTest, OperationsRunAtTheAddressesOfEachReplay) {
+  for (const bool takes : {true, false}) {
+    fake::graphs().operate = takes ? &run_operation : nullptr;
+    fake::graphs().made.clear();
+    const graft_argument to = written(0);
+    CommandList commands;
+    commands.add(CopyCommand{at(0), at(1), 4, GRAFT_DEVICE_TO_DEVICE});
+    commands.add(operation(7, {std::span(&to, 1)}));
+    const auto locate = [&](size_t, graft_address address) {
+      return graft_place{address - at(address == at(0) ? 0 : 1), address == at(0) ? 0u : 1u, 0};
+    };
+    ASSERT_TRUE(commands.make_relative(locate));
+    commands.make_graphs(device());
+    EXPECT_EQ(fake::graphs().made.size(), takes ? 1u : 0u);
+    for (const size_t block : {0, 1}) {
+      fill(0, 1), fill(1, 1);
+      commands.move_to(std::array{at(block), at(1 - block)});
+      stream_->replay(commands, {});
+      EXPECT_EQ(number(block), 7u) << takes;
+      EXPECT_EQ(number(1 - block), 1u) << takes;
+    }
+  }
+}
+
+TEST_F(CommandListTest, APlanLivesAsLongAsTheListThatRunsIt) {
+  auto owner = std::make_shared<int>(1);
+  const std::weak_ptr<int> kept = owner;
+  auto recording = record([&] { operate(0, 7, std::move(owner)); });
+  recording->replay(*stream_);
+  EXPECT_FALSE(kept.expired());
+  recording.reset();
+  EXPECT_TRUE(kept.expired());
 }
 
 }  // namespace

@@ -7,14 +7,27 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "chip.h"
 
 namespace {
 
 constexpr uint64_t kAlignment = 256, kMemoryBytes = 4ull << 30;
-char the_device, the_stream, the_event;  // one of each; nothing is ever pending
+char the_device, the_event;  // one of each; nothing is ever pending
+
+// What failed of a stream's commands after their slots returned OK, to be told once.
+struct Stream {
+  std::mutex mutex;  // guards what follows
+  graft_status failed = GRAFT_OK;
+  uint32_t tag = 0;  // of the command that failed
+  std::string text;
+};
+
+Stream& stream_of(graft_stream handle) { return *reinterpret_cast<Stream*>(handle); }
 
 graft_status device_count(uint32_t* out_count) {
   *out_count = 1;
@@ -59,11 +72,28 @@ graft_status memory_free(graft_device, graft_address address) {
 }
 
 graft_status stream_create(graft_device, int32_t, graft_stream* out) {
-  *out = reinterpret_cast<graft_stream>(&the_stream);
+  *out = reinterpret_cast<graft_stream>(new Stream);
   return GRAFT_OK;
 }
 
-graft_status stream_end(graft_stream) { return GRAFT_OK; }
+graft_status stream_destroy(graft_stream stream) {
+  delete &stream_of(stream);
+  return GRAFT_OK;
+}
+
+graft_status stream_synchronize(graft_stream handle) {
+  Stream& stream = stream_of(handle);
+  const std::lock_guard lock(stream.mutex);
+  return std::exchange(stream.failed, GRAFT_OK);
+}
+
+graft_status stream_error(graft_stream handle, uint32_t* out_tag, char* out_text, size_t capacity) {
+  Stream& stream = stream_of(handle);
+  const std::lock_guard lock(stream.mutex);
+  *out_tag = stream.tag;
+  if (capacity != 0) out_text[stream.text.copy(out_text, capacity - 1)] = '\0';
+  return GRAFT_OK;
+}
 
 graft_status copy(graft_stream, uint64_t to, uint64_t from, uint64_t bytes, uint32_t, uint32_t) {
   std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
@@ -117,6 +147,7 @@ graft_status operation_plan(graft_device, const graft_operation* operation, graf
     if (dtype != GRAFT_NO_TENSOR && dtype != expected) return GRAFT_UNSUPPORTED;
   }
   if (found->takes != nullptr && !found->takes(*plan)) return GRAFT_UNSUPPORTED;
+  if (named("FIXED_FUNCTION_LACKS", found->name)) return GRAFT_UNSUPPORTED;
   needs->workspace_bytes = 0;
   *out_plan = reinterpret_cast<graft_plan>(plan.release());
   return GRAFT_OK;
@@ -136,11 +167,24 @@ double scalar_of(const graft_argument& argument) {
   return static_cast<double>(static_cast<int64_t>(argument.value));
 }
 
-graft_status operation_execute(graft_stream, graft_plan given, const graft_launch* launch) {
+// The command does nothing and counts as done; the next wait for its stream is told.
+graft_status fail_late(Stream& stream, uint32_t tag, const std::string& operation) {
+  const std::lock_guard lock(stream.mutex);
+  stream.failed = GRAFT_LAUNCH_FAILED;
+  stream.tag = tag;
+  stream.text = "the unit of " + operation + " stopped";
+  return GRAFT_OK;
+}
+
+graft_status operation_execute(graft_stream stream, graft_plan given, const graft_launch* launch) {
   static const bool drops = std::getenv("FIXED_FUNCTION_DROP") != nullptr;
   if (drops) return GRAFT_OK;
   const auto& plan = *reinterpret_cast<const chip::Plan*>(given);
-  if (named("FIXED_FUNCTION_REFUSE", plan.operation->name)) return GRAFT_UNSUPPORTED;
+  const std::string& name = plan.operation->name;
+  if (named("FIXED_FUNCTION_REFUSE", name)) return GRAFT_UNSUPPORTED;
+  if (named("FIXED_FUNCTION_FAIL_LATE", name)) {
+    return fail_late(stream_of(stream), launch->tag, name);
+  }
   chip::Run run{plan, {}, {}};
   const graft_argument* next = launch->arguments;
   for (const graft_tensor& tensor : plan.tensors) {
@@ -211,8 +255,8 @@ extern "C" graft_status graft_driver_query(graft_driver_table* table) {
     made.device_count = device_count, made.device_properties = device_properties;
     made.device_open = device_open, made.device_close = device_close;
     made.memory_allocate = memory_allocate, made.memory_free = memory_free;
-    made.stream_create = stream_create, made.stream_destroy = stream_end;
-    made.stream_synchronize = stream_end;
+    made.stream_create = stream_create, made.stream_destroy = stream_destroy;
+    made.stream_synchronize = stream_synchronize, made.stream_error = stream_error;
     made.copy = copy, made.fill = fill;
     made.event_create = event_create, made.event_destroy = event_end;
     made.event_record = event_record, made.event_query = event_end;
