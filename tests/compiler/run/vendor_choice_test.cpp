@@ -108,6 +108,19 @@ TEST(VendorChoice, SizesAreTheHints) {
   EXPECT_EQ(choose(outside, &nodes), std::nullopt) << "out of range";
 }
 
+TEST(VendorChoice, NumbersConstantsViewsAndReductions) {
+  const Graph graph = graph_of(
+      "input %x: float32[40, 30] activation\ninput %k: float32[] scalar\n"
+      "constant %c: float32[] = [2.0]\n"
+      "node %t: float32[30, 40](1, 30) = aten.t.default(%x) views %x\n"
+      "node %m: float32[30, 40] = aten.mul.Tensor(%t, %k)\n"
+      "node %a: float32[30, 40] = aten.add.Tensor(%m, %c)\n"
+      "node %s: float32[30] = aten.sum.dim_IntList(%a, [-1])\n"
+      "group g reduction %m %a %s\noutput %s\noutput %a\n");
+  Nodes nodes{kLong};
+  EXPECT_EQ(choose(graph, &nodes), true);
+}
+
 TEST(VendorChoice, NodesWithEffectsAreNotTried) {
   const Graph graph = graph_of(
       "input %x: float32[106] activation mutated\n"
