@@ -1,4 +1,4 @@
-"""tests/drivers/test_sdk.py: the wheel graft-sdk builds and checks a driver where there is no torch."""
+"""tests/vendor/test_sdk.py: the wheel graft-sdk builds and checks a driver where there is no torch."""
 
 from __future__ import annotations
 
