@@ -105,7 +105,7 @@ template <class Kind>
   if constexpr (!kKept) {
     refuse_recording(command.slot());
   } else if (__builtin_expect(recording_ != nullptr, 0)) {
-    return recording_->add(std::move(command));
+    return recording_->add(std::forward<Kind>(command));
   }
   if constexpr (std::is_same_v<Kind, ReplayCommand>) {
     if (!command.list.checks().empty()) check_ = command.list.checks().back();
@@ -113,7 +113,7 @@ template <class Kind>
   give(lock, command);
   if constexpr (kKept) {
     if (CommandCapture* const capture = CommandCapture::current(*this)) {
-      capture->add(std::move(command));
+      capture->add(std::forward<Kind>(command));
     }
   }
 }
@@ -140,7 +140,7 @@ void Stream::execute(ExecutableCommand command) {
   submit(std::move(command));
 }
 void Stream::execute(OperationCommand command) { submit(std::move(command)); }
-void Stream::call(SlotCall call) { submit(std::move(call)); }
+void Stream::call(SlotCall call) { submit(SlotCall(call)); }
 void Stream::replay(CommandList& commands, ReplayCommand::Before before) {
   submit(ReplayCommand{commands, std::move(before)});
 }
