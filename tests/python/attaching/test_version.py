@@ -25,6 +25,7 @@ def test_all_agree(module: Any) -> None:
     assert written == version("torch-graft") == torch_graft.__version__ == _C.version()
 
 
+@pytest.mark.every_run
 def test_the_wheel_reads_it_from_cmake() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "version" in settings["project"]["dynamic"]

@@ -68,6 +68,7 @@ def test_nothing_is_printed_unless_asked(python: Interpret) -> None:
     assert (ran.out, ran.err) == ("", "")
 
 
+@pytest.mark.every_run
 def test_the_page_lists_every_logger() -> None:
     sources = (ROOT / "python" / "torch_graft").rglob("*.py")
     made = {name for one in sources

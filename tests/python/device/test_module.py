@@ -85,6 +85,7 @@ def listed() -> dict[str, str]:
     return {name: row["what"] for name, row in rows}
 
 
+@pytest.mark.every_run
 def test_each_difference_is_listed_with_its_reason() -> None:
     found, known = differences(), listed()
     new = {name: what for name, what in found.items() if known.get(name) != what}

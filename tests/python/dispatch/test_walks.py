@@ -58,6 +58,7 @@ def fault(call: Call, chain: list[Row]) -> str | None:
     return f"the call did not come by {sorted(missing)}" if missing else None
 
 
+@pytest.mark.every_run
 def test_the_page_agrees_with_the_sources() -> None:
     titles = ["Eager add", "Compiled call", "Allocation", "All-reduce"]
     assert [walk.title for walk in WALKS] == titles
