@@ -3,7 +3,7 @@
     python bench/asking.py [pairs]
 
 The host's driver offers no graft.ops, or one that knows no operator, or one that knows every
-operator and refuses each call (tests/drivers/asked.cpp). Processes take turns; each tells the least
+operator and refuses each call (tests/drivers/limited.cpp). Processes take turns; each tells the least
 time of a call over many batches. Prints a row of docs/measurements/asking.md for each driver.
 """
 
@@ -20,9 +20,9 @@ from torch_graft import drivers
 
 ROOT = Path(__file__).resolve().parents[1]
 DRIVERS = {
-    None: "without `graft.ops`",
-    "nothing": "knows no operator",
-    "known": "refuses each call",
+    "none": "without `graft.ops`",
+    "knows_none": "knows no operator",
+    "plans_none": "refuses each call",
 }
 
 TINY = """
@@ -42,21 +42,19 @@ print(least * 1e9)
 
 
 def build(folder: str) -> str:
-    library = f"{folder}/asked.so"
-    source = str(ROOT / "tests/drivers/asked.cpp")
+    library = f"{folder}/limited.so"
+    source = str(ROOT / "tests/drivers/limited.cpp")
     command = ["c++", "-std=c++20", "-O2", "-shared", "-fPIC", f"-I{ROOT}/include", f"-I{ROOT}"]
     subprocess.run([*command, source, "-o", library, "-ldl"], check=True)
     return library
 
 
-def least(library: str, said: str | None) -> float:
+def least(library: str, limit: str) -> float:
     """The least time of a call in a new process, in nanoseconds."""
     environment = os.environ | {
-        "GRAFT_DRIVER_PATH": library, "GRAFT_DEVICES": "asked",
-        "GRAFT_ASKED_DRIVER": str(drivers.host()),
+        "GRAFT_DRIVER_PATH": library, "GRAFT_DEVICES": "limited", "GRAFT_LIMIT": limit,
+        "GRAFT_LIMITED_DRIVER": str(drivers.host()),
     }  # fmt: skip
-    if said is not None:
-        environment["GRAFT_ASKED"] = said
     command = [sys.executable, "-c", TINY]
     ran = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return float(ran.stdout.splitlines()[-1])
@@ -64,17 +62,17 @@ def least(library: str, said: str | None) -> float:
 
 def main() -> None:
     turns = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    times: dict[str | None, list[float]] = {said: [] for said in DRIVERS}
+    times: dict[str, list[float]] = {limit: [] for limit in DRIVERS}
     with tempfile.TemporaryDirectory() as folder:
         library = build(folder)
         for _ in range(turns):
-            for said in DRIVERS:
-                times[said].append(least(library, said))
+            for limit in DRIVERS:
+                times[limit].append(least(library, limit))
     print("| driver | least | median of the processes | more than without |\n|---|---|---|---|")
-    for said, name in DRIVERS.items():
-        middle = median(times[said])
-        more = middle - median(times[None])
-        print(f"| {name} | {min(times[said]):.0f} ns | {middle:.0f} ns | {more:.0f} ns |")
+    for limit, name in DRIVERS.items():
+        middle = median(times[limit])
+        more = middle - median(times["none"])
+        print(f"| {name} | {min(times[limit]):.0f} ns | {middle:.0f} ns | {more:.0f} ns |")
 
 
 if __name__ == "__main__":

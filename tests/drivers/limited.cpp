@@ -233,9 +233,15 @@ void tear_tables(graft_driver_table& table, graft_device_properties*) {
   if (table.extension != nullptr) table.extension = torn_extension;
 }
 
-graft_status know_all(graft_device, const char*) { return GRAFT_OK; }
+std::atomic<int> planned{0};
+
+template <graft_status answer>
+graft_status know(graft_device, const char*) {
+  return answer;
+}
 
 graft_status plan_none(graft_device, const graft_operation*, graft_plan_needs*, graft_plan*) {
+  ++planned;
   own_message = "limited: takes no call of an operator";
   return GRAFT_UNSUPPORTED;
 }
@@ -243,8 +249,9 @@ graft_status plan_none(graft_device, const graft_operation*, graft_plan_needs*, 
 graft_status execute_none(graft_stream, graft_plan, const graft_launch*) { return GRAFT_INTERNAL; }
 graft_status destroy_none(graft_plan) { return GRAFT_INTERNAL; }
 
-graft_status plan_none_extension(const char* name, uint32_t version, const void** out_table) {
-  static const graft_ops_table kOperations = {GRAFT_EXTENSION_PRELUDE(GRAFT_OPS_SLOTS), know_all,
+template <graft_status known>
+graft_status no_operations(const char* name, uint32_t version, const void** out_table) {
+  static const graft_ops_table kOperations = {GRAFT_EXTENSION_PRELUDE(GRAFT_OPS_SLOTS), know<known>,
                                               plan_none, execute_none, destroy_none};
   if (std::strcmp(name, "graft.ops") != 0) return base.extension(name, version, out_table);
   *out_table = &kOperations;
@@ -252,30 +259,32 @@ graft_status plan_none_extension(const char* name, uint32_t version, const void*
 }
 
 // Graft describes every call to it, and refuses to describe one otherwise than its vocabulary says.
-void know_and_refuse(graft_driver_table& table, graft_device_properties*) {
-  if (table.extension != nullptr) table.extension = plan_none_extension;
+template <graft_status known>
+void take_no_call(graft_driver_table& table, graft_device_properties*) {
+  if (table.extension != nullptr) table.extension = no_operations<known>;
 }
 
 // LIMIT(name, function, what is left): the function changes the table, and the properties where it
 // is given them. limits.py reads the rows.
-#define GRAFT_LIMITS(LIMIT)                                                                  \
-  LIMIT(none, nothing, "everything: the driver in front of which this one stands")           \
-  LIMIT(memory_only, keep_required, "the required slots: memory, copies, streams, events")   \
-  LIMIT(no_host_view, hide_memory, "all but memory_host_view")                               \
-  LIMIT(rejects_all, compile_nothing, "a compiler that rejects every program")               \
-  LIMIT(rejects_even, compile_half<0>, "a compiler that rejects one half of the programs")   \
-  LIMIT(rejects_odd, compile_half<1>, "a compiler that rejects the other half")              \
-  LIMIT(eight_arguments, launch_eight, "launches with at most 8 arguments, as it states")    \
-  LIMIT(eight_unsaid, launch_eight_unsaid, "launches with at most 8 arguments, unsaid")      \
-  LIMIT(at_times, refuse_at_times, "no library, and what graft_limited_allow lets run")      \
-  LIMIT(no_float64, lack<GRAFT_FEATURE_FLOAT64>, "kernels without float64")                  \
-  LIMIT(no_int64_atomics, lack<GRAFT_FEATURE_INT64_ATOMICS>, "kernels without such atomics") \
-  LIMIT(no_shuffles, lack<GRAFT_FEATURE_SHUFFLES>, "kernels without sub-groups")             \
-  LIMIT(few_dtypes, know_float32, "bool, uint8, int32, int64 and float32")                   \
-  LIMIT(pages, align_pages, "memory in pages of 64 KiB")                                     \
-  LIMIT(small, hold_little, "64 MiB of memory")                                              \
-  LIMIT(torn_tables, tear_tables, "tables of extensions that end too early")                 \
-  LIMIT(plans_none, know_and_refuse, "every operator known to graft.ops, and no call taken") \
+#define GRAFT_LIMITS(LIMIT)                                                                     \
+  LIMIT(none, nothing, "everything: the driver in front of which this one stands")              \
+  LIMIT(memory_only, keep_required, "the required slots: memory, copies, streams, events")      \
+  LIMIT(no_host_view, hide_memory, "all but memory_host_view")                                  \
+  LIMIT(rejects_all, compile_nothing, "a compiler that rejects every program")                  \
+  LIMIT(rejects_even, compile_half<0>, "a compiler that rejects one half of the programs")      \
+  LIMIT(rejects_odd, compile_half<1>, "a compiler that rejects the other half")                 \
+  LIMIT(eight_arguments, launch_eight, "launches with at most 8 arguments, as it states")       \
+  LIMIT(eight_unsaid, launch_eight_unsaid, "launches with at most 8 arguments, unsaid")         \
+  LIMIT(at_times, refuse_at_times, "no library, and what graft_limited_allow lets run")         \
+  LIMIT(no_float64, lack<GRAFT_FEATURE_FLOAT64>, "kernels without float64")                     \
+  LIMIT(no_int64_atomics, lack<GRAFT_FEATURE_INT64_ATOMICS>, "kernels without such atomics")    \
+  LIMIT(no_shuffles, lack<GRAFT_FEATURE_SHUFFLES>, "kernels without sub-groups")                \
+  LIMIT(few_dtypes, know_float32, "bool, uint8, int32, int64 and float32")                      \
+  LIMIT(pages, align_pages, "memory in pages of 64 KiB")                                        \
+  LIMIT(small, hold_little, "64 MiB of memory")                                                 \
+  LIMIT(torn_tables, tear_tables, "tables of extensions that end too early")                    \
+  LIMIT(plans_none, take_no_call<GRAFT_OK>, "every operator known to graft.ops, no call taken") \
+  LIMIT(knows_none, take_no_call<GRAFT_UNSUPPORTED>, "graft.ops, and no operator known to it")  \
   LIMIT(vector_engine, be_vector_engine, "a Vector Engine's properties, and no library")
 
 struct Limit {
@@ -331,6 +340,9 @@ extern "C" GRAFT_DRIVER_EXPORT void graft_limited_allow(int kernels) {
   allowed.clear();
   allowed_most = kernels;
 }
+
+// How often Graft asked for the plan of an operator.
+extern "C" GRAFT_DRIVER_EXPORT int graft_limited_planned() { return planned; }
 
 extern "C" graft_status graft_driver_query(graft_driver_table* table) {
   const char* path = std::getenv("GRAFT_LIMITED_DRIVER");

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
 import pytest
 
-from sandbox import ROOT, interpret
-from torch_graft import drivers
-
-
-@pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The settings with which a process has the device of asked.cpp alone."""
-    library: Path = tmp_path_factory.mktemp("asked") / "asked.so"
-    command = ["g++", "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{ROOT}/include", f"-I{ROOT}"]
-    source = str(ROOT / "tests/drivers/asked.cpp")
-    subprocess.run([*command, source, "-o", str(library), "-ldl"], check=True)
-    return {
-        "GRAFT_DRIVER_PATH": str(library), "GRAFT_DEVICES": "asked",
-        "GRAFT_ASKED_DRIVER": str(drivers.host()),
-    }  # fmt: skip
-
+from sandbox import interpret
 
 ADDING = """
 import ctypes, threading
-planned = ctypes.CDLL(os.environ["GRAFT_DRIVER_PATH"]).graft_asked_planned
+planned = ctypes.CDLL(os.environ["GRAFT_DRIVER_PATH"]).graft_limited_planned
 graft = torch.get_device_module(D)
 sizes = [(1,), (3, 5), (2, 3, 4)]
 made = [[torch.ones(size, device=D), torch.empty(size, device=D)] for size in sizes]
@@ -54,8 +36,8 @@ print(json.dumps([counts, same, graft.fallback.total()]))
 """
 
 
-def test_a_layout_that_is_refused_is_asked_for_once(asked):
-    counts, same, fallbacks = interpret(ADDING, GRAFT_ASKED="known", **asked).value()
+def test_a_layout_that_is_refused_is_asked_for_once(limited):
+    counts, same, fallbacks = interpret(ADDING, **limited("plans_none")).value()
     before, first, repeated, other = counts
     assert first - before == 3
     assert repeated == first
@@ -64,9 +46,9 @@ def test_a_layout_that_is_refused_is_asked_for_once(asked):
     assert fallbacks == 0
 
 
-@pytest.mark.parametrize("said", ["nothing", None])
-def test_a_vendor_that_knows_no_operator_is_asked_for_no_plan(asked, said):
-    counts, same, fallbacks = interpret(ADDING, GRAFT_ASKED=said, **asked).value()
+@pytest.mark.parametrize("limit", ["knows_none", "none"])
+def test_a_vendor_that_knows_no_operator_is_asked_for_no_plan(limited, limit):
+    counts, same, fallbacks = interpret(ADDING, **limited(limit)).value()
     assert counts == [0, 0, 0, 0]
     assert same
     assert fallbacks == 0
@@ -84,5 +66,5 @@ print(json.dumps([bool(wrong), graft.fallback.total()]))
 """
 
 
-def test_more_refusals_than_are_kept(asked):
-    assert interpret(MANY, GRAFT_ASKED="known", **asked).value() == [False, 0]
+def test_more_refusals_than_are_kept(limited):
+    assert interpret(MANY, **limited("plans_none")).value() == [False, 0]
