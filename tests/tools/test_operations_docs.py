@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,27 @@ def test_names_are_unique():
     names = [one.name for one in operations_docs.operators()]
     names += [row[0] for row in operations_docs.rows()]
     assert len(names) == len(set(names))
+
+
+# Kernels that operators of the vocabulary are made of, and what is no operator.
+WITHIN = {
+    "launch/assertion": "raises what a kernel found",
+    "launch/error_record": "raises what a kernel found",
+    "matmul/complex_matmul": "of matmul",
+    "resample/resample": "of interpolate, pad, unfold and averages",
+    "tuning/tile_tuning": "times tiles",
+}
+
+
+def test_every_kernel_of_the_library_is_offered():
+    kernels = ROOT / "src/kernels"
+    queued = re.compile(r"^GRAFT_EXPORT [\w:<> ]+\(Stream& stream", re.M)
+    headers = {
+        str(path.relative_to(kernels).with_suffix(""))
+        for path in kernels.glob("*/*.h")
+        if queued.search(path.read_text())
+    }
+    named = {one.header for one in operations_docs.operators()}
+    assert len(headers & named) > 30
+    assert headers - named - WITHIN.keys() == set(), "name them in operators.def"
+    assert WITHIN.keys() - (headers - named) == set(), "these are offered or gone"

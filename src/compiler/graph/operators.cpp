@@ -159,6 +159,13 @@ const SchemaArgument* Operator::parameter(std::string_view wanted) const {
   return found == parameters.end() ? nullptr : &*found;
 }
 
+std::string Operator::qualified() const {
+  std::string text = name;
+  if (const size_t dot = text.find('.'); dot != std::string::npos) text.replace(dot, 1, "::");
+  if (text.ends_with(".default")) text.resize(text.size() - 8);
+  return text;
+}
+
 const Operator* find_operator(std::string_view name) { return registry().find(name); }
 const Operator* find_operator(OperatorId id) { return registry().at(id); }
 const Operator* find_user_operator(std::string_view name) { return registry().find_users(name); }

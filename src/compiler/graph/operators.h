@@ -145,6 +145,7 @@ struct Operator {
   std::vector<RowCandidate> rows;          // those with fewer operands first
 
   const SchemaArgument* parameter(std::string_view wanted) const;  // null for none
+  std::string qualified() const;  // "aten::add.Tensor", as in eager's errors
 };
 
 // The one object of an operator, known or not, from its name with the overload. Lives as long as

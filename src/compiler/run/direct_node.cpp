@@ -89,8 +89,8 @@ DirectNode attention_node(const Graph& graph, const Node& node) {
   for (size_t i : {kSeed, kOffset}) {
     if (node.results[i] != kNone && is_used(graph, node.results[i])) numbers.push_back(i);
   }
-  return [=, tag = op_tag("aten::" + node.op->name.substr(node.op->name.find('.') + 1))](
-             const ExternalCall& call, ExecutionHost&, Stream& stream) {
+  return [=, tag = op_tag(node.op->qualified())](const ExternalCall& call, ExecutionHost&,
+                                                 Stream& stream) {
     const OpScope named(tag);
     Attention wanted;
     wanted.query = call.operands[0];

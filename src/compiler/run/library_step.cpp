@@ -5,6 +5,7 @@
 #include "kernels/launch/workspace.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/tensor/axes.h"
+#include "runtime/driver/op_tag.h"
 
 namespace graft::compiler {
 
@@ -25,7 +26,9 @@ std::shared_ptr<const CachedPlan> plan_with_epilogue(OpenDevice& device, Descrip
 
 LibraryStep::LibraryStep(const Graph& graph, const Effects& effects,
                          const std::vector<NodeId>& nodes, LibraryCall call)
-    : call_(std::move(call)), outside_(graph, nodes[0]) {
+    : call_(std::move(call)),
+      tag_(op_tag(graph.nodes[nodes[0]].op->qualified())),
+      outside_(graph, nodes[0]) {
   if (nodes.size() > 1) rest_ = group_kernel(graph, effects, {nodes.begin() + 1, nodes.end()});
 }
 
@@ -92,6 +95,7 @@ void LibraryStep::run(ExecutionHost& host, Stream& stream, std::span<TensorView>
                       std::span<const Scalar> numbers) {
   const TensorView& result = views[call_.result];
   if (result.count() == 0) return;
+  const OpScope named(tag_);
   if (plan_ != nullptr) {
     graft_execution execution{};
     execution.tensors[0] = views[call_.left].address;

@@ -1,6 +1,7 @@
 // src/compiler/run/library_step.h: runs a product or convolution with its epilogue.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -45,6 +46,7 @@ class LibraryStep {
   void product(Stream& stream, const TensorView& output, std::span<const TensorView> views) const;
 
   LibraryCall call_;
+  uint32_t tag_;                     // the product's operator, which late errors name
   ExternalStep outside_;             // the product alone
   bool own_ = true;                  // the device has kernels for the product
   std::optional<GroupKernel> rest_;  // of the nodes behind the product

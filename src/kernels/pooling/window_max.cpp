@@ -8,6 +8,7 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/strided_loop.h"
+#include "kernels/operation/offer.h"
 #include "kernels/pooling/kernel.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
@@ -139,6 +140,13 @@ void window_max(Stream& stream, const TensorView& output, const TensorView& indi
                                             std::to_string(input.rank));
   }
   if (output.count() == 0) return;
+  if (offer(stream, Operation::window_max, [&](VendorCall& to) {
+        to.write(output).write(indices).read(input).read(samples).integers(
+            {windows.kind, reversed});
+        to.integers(windows.kernel).integers(windows.stride);
+        to.integers(windows.padding).integers(windows.dilation);
+      }))
+    return;
   static const char* const kKinds[] = {"regular", "adaptive", "fractional"};
   const std::string key =
       fmt::format("window_max_{}_{}", kKinds[windows.kind], name_of(input.dtype));

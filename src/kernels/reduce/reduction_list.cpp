@@ -171,11 +171,10 @@ struct ListReductionCall {
 
 bool offer_reductions(Stream& stream, ListReduction reduction, std::span<const TensorView> outputs,
                       std::span<const TensorView> inputs) {
-  if (reduction == ListReduction::kSquares) return false;
-  const Operation id = reduction == ListReduction::kNorm1     ? Operation::reduce_norm_1
-                       : reduction == ListReduction::kNorm2   ? Operation::reduce_norm_2
-                       : reduction == ListReduction::kNormInf ? Operation::reduce_norm_inf
-                                                              : Operation::reduce_max;
+  static constexpr Operation kOperations[] = {
+      Operation::reduce_norm_1, Operation::reduce_norm_2, Operation::reduce_norm_inf,
+      Operation::reduce_sum_of_squares, Operation::reduce_max};
+  const Operation id = kOperations[static_cast<size_t>(reduction)];
   return offer_list(stream, id, inputs.size(), [&](size_t i, VendorCall& to) {
     TensorView output = inputs[i];
     output.address = outputs[i].address, output.dtype = outputs[i].dtype, output.strides[0] = 0;

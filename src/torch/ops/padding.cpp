@@ -8,8 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/resample/resample.h"
-#include "kernels/resample/upsample.h"
+#include "kernels/resample/pad.h"
 #include "operators.h"
 #include "torch/device/scope.h"
 #include "torch/dispatch/guarded.h"
@@ -21,32 +20,28 @@
 namespace graft::binding {
 namespace {
 
-using Make = LinearMap (*)(int64_t, int64_t, int64_t);
-
 // padding: before and after, the last dimension first.
-std::vector<LinearMap> maps_of(Make make, const at::Tensor& inner, at::IntArrayRef padding) {
-  std::vector<LinearMap> maps;
-  const int64_t count = static_cast<int64_t>(padding.size()) / 2;
-  for (int64_t i = count - 1; i >= 0; --i) {
-    maps.push_back(make(inner.size(inner.dim() - 1 - i), padding[2 * i], padding[2 * i + 1]));
+std::vector<Padding::Edge> edges_of(at::IntArrayRef padding) {
+  std::vector<Padding::Edge> edges;
+  for (size_t i = padding.size() / 2; i-- > 0;) {
+    edges.push_back({padding[2 * i], padding[2 * i + 1]});
   }
-  return maps;
+  return edges;
 }
 
-void forward(Make make, const at::Tensor& self, at::IntArrayRef padding, const at::Tensor& out) {
+void forward(Padding::Mode mode, const at::Tensor& self, at::IntArrayRef padding,
+             const at::Tensor& out) {
   require(self.scalar_type() != at::kBool);
   if (out.numel() == 0) return;
   const bool moves = std::ranges::any_of(padding, [](int64_t size) { return size != 0; });
   moves ? require_separate(out, {&self}) : require_in_place_or_separate(out, self);
-  resample(stream_of(self), view_of(out), view_of(self), maps_of(make, self, padding));
+  pad(stream_of(self), view_of(out), view_of(self), {mode, edges_of(padding)});
 }
 
-void backward(Make make, const at::Tensor& grad_output, at::IntArrayRef padding,
+void backward(Padding::Mode mode, const at::Tensor& grad_output, at::IntArrayRef padding,
               const at::Tensor& grad_input) {
-  if (grad_input.numel() == 0) return;
-  std::vector<LinearMap> maps = maps_of(make, grad_input, padding);
-  for (LinearMap& map : maps) map = map.transposed();
-  resample(stream_of(grad_output), view_of(grad_input), view_of(grad_output), maps);
+  pad_backward(stream_of(grad_output), view_of(grad_input), view_of(grad_output),
+               {mode, edges_of(padding)});
 }
 
 at::DimVector padded(const at::Tensor& self, at::IntArrayRef padding) {
@@ -81,11 +76,11 @@ void check_gradient(int64_t planes, const at::Tensor& grad_output, const at::Ten
   }
 }
 
-at::Tensor& gradient_into(Make make, int64_t planes, const at::Tensor& grad_output,
+at::Tensor& gradient_into(Padding::Mode mode, int64_t planes, const at::Tensor& grad_output,
                           const at::Tensor& self, at::IntArrayRef padding, at::Tensor& grad_input) {
   check_gradient(planes, grad_output, self, padding);
   grad_input.resize_as_(self, self.suggest_memory_format());
-  backward(make, grad_output, padding, grad_input);
+  backward(mode, grad_output, padding, grad_input);
   return grad_input;
 }
 
@@ -93,7 +88,7 @@ at::Tensor gradient_like(const at::Tensor& self) {
   return at::empty_like(self, self.suggest_memory_format());
 }
 
-template <auto make, int64_t planes>
+template <Padding::Mode mode, int64_t planes>
 at::Tensor& whole_gradient_into(const at::Tensor& grad_output, const at::Tensor& self,
                                 at::IntArrayRef padding, at::Tensor& grad_input) {
   for (const at::Tensor& tensor : {grad_output, grad_input}) {
@@ -104,37 +99,37 @@ at::Tensor& whole_gradient_into(const at::Tensor& grad_output, const at::Tensor&
   TORCH_CHECK(grad_input.scalar_type() == self.scalar_type(), "Expected out tensor to have dtype ",
               self.scalar_type(), ", but got ", grad_input.scalar_type(), " instead");
   const DeviceScope device(self.device());
-  return gradient_into(make, planes, grad_output, self, padding, grad_input);
+  return gradient_into(mode, planes, grad_output, self, padding, grad_input);
 }
 
-template <auto make, int64_t planes>
+template <Padding::Mode mode, int64_t planes>
 at::Tensor whole_gradient(const at::Tensor& grad_output, const at::Tensor& self,
                           at::IntArrayRef padding) {
   at::Tensor grad_input = gradient_like(self);
-  return whole_gradient_into<make, planes>(grad_output, self, padding, grad_input);
+  return whole_gradient_into<mode, planes>(grad_output, self, padding, grad_input);
 }
 
 }  // namespace
 
 void GRAFT_STRUCTURED(reflection_pad1d_out)(const at::Tensor& self, at::IntArrayRef padding,
                                             const at::Tensor& out) {
-  forward(&reflection_taps, self, padding, out);
+  forward(Padding::kReflect, self, padding, out);
 }
 void GRAFT_STRUCTURED(reflection_pad3d_out)(const at::Tensor& self, at::IntArrayRef padding,
                                             const at::Tensor& out) {
-  forward(&reflection_taps, self, padding, out);
+  forward(Padding::kReflect, self, padding, out);
 }
 void GRAFT_STRUCTURED(replication_pad1d_out)(const at::Tensor& self, at::IntArrayRef padding,
                                              const at::Tensor& out) {
-  forward(&replication_taps, self, padding, out);
+  forward(Padding::kReplicate, self, padding, out);
 }
 void GRAFT_STRUCTURED(replication_pad2d_out)(const at::Tensor& self, at::IntArrayRef padding,
                                              const at::Tensor& out) {
-  forward(&replication_taps, self, padding, out);
+  forward(Padding::kReplicate, self, padding, out);
 }
 void GRAFT_STRUCTURED(replication_pad3d_out)(const at::Tensor& self, at::IntArrayRef padding,
                                              const at::Tensor& out) {
-  forward(&replication_taps, self, padding, out);
+  forward(Padding::kReplicate, self, padding, out);
 }
 
 at::Tensor& GRAFT_OPERATOR(reflection_pad2d_out)(const at::Tensor& self, at::IntArrayRef padding,
@@ -156,7 +151,7 @@ at::Tensor& GRAFT_OPERATOR(reflection_pad2d_out)(const at::Tensor& self, at::Int
               ", W: ", width, ") is too small. Calculated output H: ", sizes[sizes.size() - 2],
               " W: ", sizes[sizes.size() - 1]);
   out.resize_(sizes, self.dim() == 4 ? self.suggest_memory_format() : at::MemoryFormat::Contiguous);
-  forward(&reflection_taps, self, padding, out);
+  forward(Padding::kReflect, self, padding, out);
   return out;
 }
 at::Tensor GRAFT_OPERATOR(reflection_pad2d)(const at::Tensor& self, at::IntArrayRef padding) {
@@ -168,19 +163,19 @@ at::Tensor& GRAFT_OPERATOR(reflection_pad2d_backward_grad_input)(const at::Tenso
                                                                  const at::Tensor& self,
                                                                  at::IntArrayRef padding,
                                                                  at::Tensor& grad_input) {
-  return gradient_into(&reflection_taps, 2, grad_output, self, padding, grad_input);
+  return gradient_into(Padding::kReflect, 2, grad_output, self, padding, grad_input);
 }
 at::Tensor& GRAFT_OPERATOR(replication_pad2d_backward_grad_input)(const at::Tensor& grad_output,
                                                                   const at::Tensor& self,
                                                                   at::IntArrayRef padding,
                                                                   at::Tensor& grad_input) {
-  return gradient_into(&replication_taps, 2, grad_output, self, padding, grad_input);
+  return gradient_into(Padding::kReplicate, 2, grad_output, self, padding, grad_input);
 }
 at::Tensor& GRAFT_OPERATOR(replication_pad3d_backward_grad_input)(const at::Tensor& grad_output,
                                                                   const at::Tensor& self,
                                                                   at::IntArrayRef padding,
                                                                   at::Tensor& grad_input) {
-  return gradient_into(&replication_taps, 3, grad_output, self, padding, grad_input);
+  return gradient_into(Padding::kReplicate, 3, grad_output, self, padding, grad_input);
 }
 
 at::Tensor GRAFT_OPERATOR(reflection_pad2d_backward)(const at::Tensor& grad_output,
@@ -208,13 +203,15 @@ at::Tensor GRAFT_OPERATOR(replication_pad3d_backward)(const at::Tensor& grad_out
 // Whole, since upstream's shape functions of these three read paddings that are not there.
 TORCH_LIBRARY_IMPL(aten, GRAFT_DISPATCH_KEY, m) {
   namespace op = at::_ops;
-  implement<op::reflection_pad1d_backward, &whole_gradient<&reflection_taps, 1>>(m);
-  implement<op::reflection_pad3d_backward, &whole_gradient<&reflection_taps, 3>>(m);
-  implement<op::replication_pad1d_backward, &whole_gradient<&replication_taps, 1>>(m);
-  implement<op::reflection_pad1d_backward_grad_input, &whole_gradient_into<&reflection_taps, 1>>(m);
-  implement<op::reflection_pad3d_backward_grad_input, &whole_gradient_into<&reflection_taps, 3>>(m);
-  implement<op::replication_pad1d_backward_grad_input, &whole_gradient_into<&replication_taps, 1>>(
+  implement<op::reflection_pad1d_backward, &whole_gradient<Padding::kReflect, 1>>(m);
+  implement<op::reflection_pad3d_backward, &whole_gradient<Padding::kReflect, 3>>(m);
+  implement<op::replication_pad1d_backward, &whole_gradient<Padding::kReplicate, 1>>(m);
+  implement<op::reflection_pad1d_backward_grad_input, &whole_gradient_into<Padding::kReflect, 1>>(
       m);
+  implement<op::reflection_pad3d_backward_grad_input, &whole_gradient_into<Padding::kReflect, 3>>(
+      m);
+  implement<op::replication_pad1d_backward_grad_input,
+            &whole_gradient_into<Padding::kReplicate, 1>>(m);
 }
 
 }  // namespace graft::binding

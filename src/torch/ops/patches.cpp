@@ -29,22 +29,20 @@ void check_pairs(at::IntArrayRef kernel, at::IntArrayRef dilation, at::IntArrayR
               stride.size());
 }
 
-// The maps from images of height and width to their patches, and how many patches there are.
+// Patches of an image, and how many there are.
 struct Patches {
-  std::array<LinearMap, 2> maps;
+  PatchWindow window;
   std::array<int64_t, 2> count;
 
   Patches(at::IntArrayRef size, at::IntArrayRef kernel, at::IntArrayRef dilation,
           at::IntArrayRef padding, at::IntArrayRef stride) {
     for (size_t d = 0; d < 2; ++d) {
       count[d] = (size[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
-      maps[d] = patch_taps({size[d], count[d], kernel[d], dilation[d], padding[d], stride[d]});
+      window.stride[d] = stride[d], window.padding[d] = padding[d];
+      window.dilation[d] = dilation[d];
     }
   }
 };
-
-// [n, c, kh, oh, kw, ow] from or to [n, c, kh, kw, oh, ow]: the same exchange.
-at::Tensor exchanged(const at::Tensor& tensor) { return tensor.permute({0, 1, 2, 4, 3, 5}); }
 
 }  // namespace
 
@@ -68,11 +66,9 @@ at::Tensor& GRAFT_OPERATOR(im2col_out)(const at::Tensor& self, at::IntArrayRef k
     out.resize_({rows, oh * ow});
   }
   if (out.numel() == 0) return out;
-  const at::Tensor cut = at::empty({n, c, kernel[0] * oh, kernel[1] * ow}, self.options());
-  resample(stream_of(self), view_of(cut), view_of(input), patches.maps);
-  const at::Tensor columns = exchanged(cut.view({n, c, kernel[0], oh, kernel[1], ow}));
   const at::Tensor target = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
-  target.view({n, c, kernel[0], kernel[1], oh, ow}).copy_(columns);
+  unfold(stream_of(self), view_of(target.view({n, c, kernel[0], kernel[1], oh, ow})),
+         view_of(input), patches.window);
   if (!target.is_same(out)) out.copy_(target);
   return out;
 }
@@ -98,7 +94,7 @@ at::Tensor& GRAFT_OPERATOR(col2im_out)(const at::Tensor& self, at::IntArrayRef o
   const bool batched = self.dim() == 3;
   const at::Tensor input = batched ? self : self.unsqueeze(0);
   const int64_t n = input.size(0), c = input.size(1) / (kernel[0] * kernel[1]);
-  Patches patches(output_size, kernel, dilation, padding, stride);
+  const Patches patches(output_size, kernel, dilation, padding, stride);
   const auto [oh, ow] = patches.count;
   if (batched) {
     out.resize_({n, c, output_size[0], output_size[1]});
@@ -107,11 +103,8 @@ at::Tensor& GRAFT_OPERATOR(col2im_out)(const at::Tensor& self, at::IntArrayRef o
   }
   if (out.numel() == 0) return out;
   const at::Tensor columns = input.contiguous().view({n, c, kernel[0], kernel[1], oh, ow});
-  const at::Tensor cut =
-      exchanged(columns).contiguous().view({n, c, kernel[0] * oh, kernel[1] * ow});
-  for (LinearMap& map : patches.maps) map = map.transposed();
   const at::Tensor to = batched ? out : out.unsqueeze(0);
-  resample(stream_of(self), view_of(to), view_of(cut), patches.maps);
+  fold(stream_of(self), view_of(to), view_of(columns), patches.window);
   return out;
 }
 at::Tensor GRAFT_OPERATOR(col2im)(const at::Tensor& self, at::IntArrayRef output_size,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/index/index.h"
+#include "kernels/pooling/volume_average.h"
 #include "kernels/pooling/window_average.h"
 #include "kernels/resample/resample.h"
 #include "operators.h"
@@ -24,44 +25,17 @@ int64_t at_or(at::IntArrayRef list, at::IntArrayRef instead, size_t d) {
   return list[list.size() == 1 ? 0 : d];
 }
 
-// How avg_pool3d cuts large into the windows of small, one line per dimension.
-struct AverageWindows {
-  std::vector<AverageLine> lines;
-  std::optional<int64_t> divisor;
-
-  AverageWindows(const at::Tensor& large, const at::Tensor& small, at::IntArrayRef kernel,
-                 at::IntArrayRef stride, at::IntArrayRef padding, bool count_padding,
-                 std::optional<int64_t> divided_by)
-      : divisor(divided_by) {
-    for (size_t d = 0; d < 3; ++d) {
-      const auto at = static_cast<int64_t>(d) - 3;
-      lines.push_back({large.size(at), small.size(at), at_or(kernel, kernel, d),
-                       at_or(stride, kernel, d), at_or(padding, padding, d), count_padding,
-                       divided_by.has_value()});
-    }
+AverageBoxes boxes_of(at::IntArrayRef kernel, at::IntArrayRef stride, at::IntArrayRef padding,
+                      bool count_padding, std::optional<int64_t> divisor) {
+  AverageBoxes boxes;
+  for (size_t d = 0; d < 3; ++d) {
+    boxes.kernel[d] = at_or(kernel, kernel, d);
+    boxes.stride[d] = at_or(stride, kernel, d);
+    boxes.padding[d] = at_or(padding, padding, d);
   }
-  std::vector<LinearMap> maps() const {
-    std::vector<LinearMap> maps;
-    for (const AverageLine& line : lines) maps.push_back(average_taps(line));
-    if (divisor.has_value()) {
-      for (Tap& tap : maps.front().list) tap.weight /= static_cast<double>(*divisor);
-    }
-    return maps;
-  }
-};
-
-std::vector<LinearMap> adaptive(const at::Tensor& large, const at::Tensor& small) {
-  std::vector<LinearMap> maps;
-  for (int64_t d = -3; d < 0; ++d) {
-    maps.push_back(adaptive_average_taps(large.size(d), small.size(d)));
-  }
-  return maps;
-}
-
-// maps(): called for tensors with elements alone, since the sizes of others may be any.
-template <class Maps>
-void run(const at::Tensor& to, const at::Tensor& from, Maps maps) {
-  if (to.numel() > 0) resample(stream_of(to), view_of(to), view_of(from), maps());
+  boxes.count_padding = count_padding;
+  boxes.divisor = divisor.value_or(0);
+  return boxes;
 }
 
 void check_gradient(const at::Tensor& grad_output, const at::Tensor& self) {
@@ -69,32 +43,25 @@ void check_gradient(const at::Tensor& grad_output, const at::Tensor& self) {
   check_scalar_type(grad_output, self.scalar_type());
 }
 
-template <class Maps>
-void run_back(const at::Tensor& to, const at::Tensor& from, Maps maps) {
-  if (from.numel() == 0) {
-    to.zero_();
-    return;
-  }
-  run(to, from, [&] {
-    std::vector<LinearMap> found = maps();
-    for (LinearMap& map : found) map = map.transposed();
-    return found;
-  });
-}
-
 // Whole numbers are summed as such; the quotient is rounded towards 0.
-void average_integers(const at::Tensor& out, const at::Tensor& self, AverageWindows windows) {
+void average_integers(const at::Tensor& out, const at::Tensor& self, const AverageBoxes& boxes) {
   if (out.numel() == 0) return;
   std::vector<LinearMap> maps;
   at::Tensor lengths = at::ones({}, at::kLong);
-  for (AverageLine& line : windows.lines) {
-    line.total = true;
+  for (int64_t d = 0; d < 3; ++d) {
+    const AverageLine line{self.size(d - 3),
+                           out.size(d - 3),
+                           boxes.kernel[d],
+                           boxes.stride[d],
+                           boxes.padding[d],
+                           boxes.count_padding,
+                           true};
     maps.push_back(average_taps(line));
     lengths = lengths.unsqueeze(-1).mul(at::tensor(window_lengths(line), at::kLong));
   }
-  run(out, self, [&] { return maps; });
-  if (windows.divisor.has_value()) {
-    out.div_(at::Scalar(*windows.divisor), "trunc");
+  resample(stream_of(self), view_of(out), view_of(self), maps);
+  if (boxes.divisor != 0) {
+    out.div_(at::Scalar(boxes.divisor), "trunc");
   } else {
     out.div_(lengths.to(out.device()), "trunc");
   }
@@ -167,12 +134,12 @@ void GRAFT_STRUCTURED(avg_pool3d_out)(const at::Tensor& self, at::IntArrayRef ke
                                       const at::Tensor& out) {
   require_floating_or(at::kLong, self);
   require_separate(out);
-  const AverageWindows windows(self, out, kernel_size, stride, padding, count_include_pad,
-                               divisor_override);
+  const AverageBoxes boxes =
+      boxes_of(kernel_size, stride, padding, count_include_pad, divisor_override);
   if (self.is_floating_point()) {
-    run(out, self, [&] { return windows.maps(); });
+    avg_pool3d(stream_of(self), view_of(out), view_of(self), boxes);
   } else {
-    average_integers(out, self, windows);
+    average_integers(out, self, boxes);
   }
 }
 void GRAFT_STRUCTURED(avg_pool3d_backward_grad_input)(
@@ -181,9 +148,8 @@ void GRAFT_STRUCTURED(avg_pool3d_backward_grad_input)(
     std::optional<int64_t> divisor_override, const at::Tensor& grad_input) {
   check_gradient(grad_output, grad_input);
   require_floating_or(at::kLong, grad_output);
-  const AverageWindows windows(grad_input, grad_output, kernel_size, stride, padding,
-                               count_include_pad, divisor_override);
-  run_back(grad_input, grad_output, [&] { return windows.maps(); });
+  avg_pool3d_backward(stream_of(grad_output), view_of(grad_input), view_of(grad_output),
+                      boxes_of(kernel_size, stride, padding, count_include_pad, divisor_override));
 }
 
 at::Tensor& GRAFT_OPERATOR(adaptive_avg_pool3d_out)(const at::Tensor& self,
@@ -196,7 +162,7 @@ at::Tensor& GRAFT_OPERATOR(adaptive_avg_pool3d_out)(const at::Tensor& self,
   at::DimVector sizes(self.sizes().begin(), self.sizes().end());
   std::copy(output_size.begin(), output_size.end(), sizes.end() - 3);
   out.resize_(sizes);
-  run(out, self, [&] { return adaptive(self, out); });
+  adaptive_avg_pool3d(stream_of(self), view_of(out), view_of(self));
   return out;
 }
 at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool3d)(const at::Tensor& self,
@@ -213,7 +179,7 @@ at::Tensor& GRAFT_OPERATOR(adaptive_avg_pool3d_backward_grad_input)(const at::Te
   check_scalar_type(grad_input, self.scalar_type());
   require_floating(grad_output);
   grad_input.resize_as_(self);
-  run_back(grad_input, grad_output, [&] { return adaptive(grad_input, grad_output); });
+  adaptive_avg_pool3d_backward(stream_of(grad_output), view_of(grad_input), view_of(grad_output));
   return grad_input;
 }
 at::Tensor GRAFT_OPERATOR(_adaptive_avg_pool3d_backward)(const at::Tensor& grad_output,

@@ -78,5 +78,10 @@ TEST(Operators, ArgumentsAreFoundAtTheirPlaceAndAsKeywords) {
   EXPECT_FALSE(number_of(graph.nodes[0], "self", &number));
 }
 
+TEST(Operators, QualifiedNamesAreThoseOfEager) {
+  EXPECT_EQ(find_operator("aten.mm.default")->qualified(), "aten::mm");
+  EXPECT_EQ(find_operator("aten.add.Tensor")->qualified(), "aten::add.Tensor");
+}
+
 }  // namespace
 }  // namespace graft::compiler

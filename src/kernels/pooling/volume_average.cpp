@@ -1,0 +1,91 @@
+// src/kernels/pooling/volume_average.cpp: averages of boxes of volumes, with gradients.
+#include "kernels/pooling/volume_average.h"
+
+#include <vector>
+
+#include "kernels/move/fill.h"
+#include "kernels/operation/offer.h"
+#include "kernels/pooling/window_average.h"
+#include "kernels/resample/resample.h"
+
+namespace graft {
+namespace {
+
+using Maps = std::vector<LinearMap>;
+
+// From large, which has boxes, to small, which has an element for each.
+Maps maps_of(const TensorView& large, const TensorView& small, const AverageBoxes& boxes) {
+  Maps maps;
+  for (int d = 0; d < 3; ++d) {
+    maps.push_back(average_taps({large.sizes[large.rank - 3 + d], small.sizes[small.rank - 3 + d],
+                                 boxes.kernel[d], boxes.stride[d], boxes.padding[d],
+                                 boxes.count_padding, boxes.divisor != 0}));
+  }
+  if (boxes.divisor != 0) {
+    for (Tap& tap : maps.front().list) tap.weight /= static_cast<double>(boxes.divisor);
+  }
+  return maps;
+}
+
+Maps adaptive_maps(const TensorView& large, const TensorView& small) {
+  Maps maps;
+  for (int d = -3; d < 0; ++d) {
+    maps.push_back(adaptive_average_taps(large.sizes[large.rank + d], small.sizes[small.rank + d]));
+  }
+  return maps;
+}
+
+void spread(Stream& stream, const TensorView& to, const TensorView& from, Maps maps) {
+  for (LinearMap& map : maps) map = map.transposed();
+  resample(stream, to, from, maps);
+}
+
+void describe(VendorCall& to, const AverageBoxes& boxes) {
+  to.integers(boxes.kernel).integers(boxes.stride).integers(boxes.padding);
+  to.integers({boxes.count_padding, boxes.divisor});
+}
+
+// Without boxes there is nothing to spread.
+bool cleared(Stream& stream, const TensorView& grad_input, const TensorView& grad_output) {
+  if (grad_output.count() == 0) fill(stream, grad_input, Scalar::of(grad_input.dtype, 0));
+  return grad_output.count() == 0 || grad_input.count() == 0;
+}
+
+}  // namespace
+
+void avg_pool3d(Stream& stream, const TensorView& output, const TensorView& input,
+                const AverageBoxes& boxes) {
+  if (output.count() == 0) return;
+  if (offer(stream, Operation::avg_pool3d,
+            [&](VendorCall& to) { describe(to.write(output).read(input), boxes); }))
+    return;
+  resample(stream, output, input, maps_of(input, output, boxes));
+}
+
+void avg_pool3d_backward(Stream& stream, const TensorView& grad_input,
+                         const TensorView& grad_output, const AverageBoxes& boxes) {
+  if (cleared(stream, grad_input, grad_output)) return;
+  if (offer(stream, Operation::avg_pool3d_backward,
+            [&](VendorCall& to) { describe(to.write(grad_input).read(grad_output), boxes); }))
+    return;
+  spread(stream, grad_input, grad_output, maps_of(grad_input, grad_output, boxes));
+}
+
+void adaptive_avg_pool3d(Stream& stream, const TensorView& output, const TensorView& input) {
+  if (output.count() == 0) return;
+  if (offer(stream, Operation::adaptive_avg_pool3d,
+            [&](VendorCall& to) { to.write(output).read(input); }))
+    return;
+  resample(stream, output, input, adaptive_maps(input, output));
+}
+
+void adaptive_avg_pool3d_backward(Stream& stream, const TensorView& grad_input,
+                                  const TensorView& grad_output) {
+  if (cleared(stream, grad_input, grad_output)) return;
+  if (offer(stream, Operation::adaptive_avg_pool3d_backward,
+            [&](VendorCall& to) { to.write(grad_input).read(grad_output); }))
+    return;
+  spread(stream, grad_input, grad_output, adaptive_maps(grad_input, grad_output));
+}
+
+}  // namespace graft
