@@ -36,6 +36,8 @@ WITHIN = {
     "launch/assertion": "raises what a kernel found",
     "launch/error_record": "raises what a kernel found",
     "matmul/complex_matmul": "of matmul",
+    "pointwise/list": "of the op table's rows",
+    "pointwise/pointwise": "of the op table's rows",
     "resample/resample": "of interpolate, pad, unfold and averages",
     "tuning/tile_tuning": "times tiles",
 }
