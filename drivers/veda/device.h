@@ -25,7 +25,7 @@ struct graft_device_s {
   bool is_borrowed = false;  // others of the process made the context
   graft::veda::Lanes lanes;
   VEDAdeviceptr scratch = nullptr;  // 8 bytes, for asking whether the device answers
-  graft::veda::Memory memory;
+  graft::veda::Allocations memory;
 
  private:
   std::atomic<bool> lost_{false};

@@ -2,7 +2,6 @@
 #include "memory.h"
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 
 #include "context.h"
@@ -11,42 +10,12 @@
 
 namespace graft::veda {
 
-void Memory::add(graft_address begin, uint64_t bytes, VEDAdeviceptr pointer) {
-  std::lock_guard lock(mutex_);
-  allocations_[begin] = {bytes, pointer};
-  held_ += bytes;
-}
-
-VEDAdeviceptr Memory::remove(graft_address begin) {
-  std::lock_guard lock(mutex_);
-  const auto found = allocations_.find(begin);
-  if (found == allocations_.end()) return nullptr;
-  const VEDAdeviceptr pointer = found->second.pointer;
-  held_ -= found->second.bytes;
-  allocations_.erase(found);
-  return pointer;
-}
-
-VEDAdeviceptr Memory::find(graft_address address, uint64_t bytes) const {
-  std::shared_lock lock(mutex_);
-  auto found = allocations_.upper_bound(address);
-  if (found == allocations_.begin()) return nullptr;
-  --found;
-  const uint64_t offset = address - found->first;
-  const Allocation& allocation = found->second;
-  if (offset > allocation.bytes || bytes > allocation.bytes - offset) return nullptr;
-  return advanced(allocation.pointer, offset);
-}
-
-uint64_t Memory::held() const {
-  std::shared_lock lock(mutex_);
-  return held_;
-}
-
 graft_status check_range(graft_device device, graft_address address, uint64_t bytes,
                          VEDAdeviceptr* out) {
-  *out = device->memory.find(address, bytes);
-  if (*out != nullptr) return GRAFT_OK;
+  if (const auto place = device->memory.find(address, bytes)) {
+    *out = advanced(place->handle, place->offset);
+    return GRAFT_OK;
+  }
   return fail(GRAFT_INVALID_ARGUMENT, std::to_string(bytes) + " bytes from " +
                                           std::to_string(address) +
                                           " on are not inside one allocation of the device");
@@ -109,15 +78,15 @@ graft_status MemorySlots::memory_allocate(graft_device device, uint64_t bytes, g
 graft_status MemorySlots::memory_free(graft_device device, graft_address address) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "memory_free: no device given");
   if (forked()) return GRAFT_OK;
-  const VEDAdeviceptr pointer = device->memory.remove(address);
-  if (pointer == nullptr) {
+  const auto place = device->memory.remove(address);
+  if (!place) {
     return fail(GRAFT_INVALID_ARGUMENT,
                 "memory_free: no allocation of the device begins at " + std::to_string(address));
   }
   if (device->is_lost()) return GRAFT_OK;
   Turn turn(device);
   if (turn.status() != GRAFT_OK) return GRAFT_OK;
-  const Called called = GRAFT_VEDA_CALL(MemFree, pointer);
+  const Called called = GRAFT_VEDA_CALL(MemFree, place->handle);
   return called.ok() ? GRAFT_OK : turn.failed(called, "freeing memory", GRAFT_INTERNAL);
 }
 

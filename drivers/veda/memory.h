@@ -3,39 +3,16 @@
 #define GRAFT_DRIVERS_VEDA_MEMORY_H_
 
 #include <cstdint>
-#include <map>
-#include <shared_mutex>
 
 #include "api.h"
 #include "graft/driver.h"
+#include "graft/driver_memory.h"
 
 namespace graft::veda {
 
 // An address of Graft's is the Vector Engine's own (vedaMemPtr), so a kernel may take it from an
-// argument or load it from memory alike. VEDA's calls take its virtual pointers, which this map
-// finds. Thread-safe.
-class Memory {
- public:
-  // Adds an allocation of bytes > 0 at the device's address begin.
-  void add(graft_address begin, uint64_t bytes, VEDAdeviceptr pointer);
-  // Takes out the allocation that begins there; null if none does.
-  VEDAdeviceptr remove(graft_address begin);
-  // VEDA's pointer to bytes from address on; null if they do not all belong to one allocation. The
-  // end of an allocation belongs to it if bytes is 0.
-  VEDAdeviceptr find(graft_address address, uint64_t bytes) const;
-  // Bytes of all allocations.
-  uint64_t held() const;
-
- private:
-  struct Allocation {
-    uint64_t bytes;
-    VEDAdeviceptr pointer;
-  };
-
-  mutable std::shared_mutex mutex_;
-  std::map<graft_address, Allocation> allocations_;  // by their begin; guarded by mutex_
-  uint64_t held_ = 0;                                // guarded by mutex_
-};
+// argument or load it from memory alike. VEDA's calls take its virtual pointers, which these are.
+using Allocations = AddressSpace<VEDAdeviceptr>;
 
 // VEDA's pointer so many bytes further on.
 inline VEDAdeviceptr advanced(VEDAdeviceptr pointer, uint64_t bytes) {

@@ -1,14 +1,9 @@
 // drivers/opencl/memory/buffer_memory.cpp: buffers, whose addresses are the driver's own or the
 // device's.
-#include <sys/mman.h>
-
 #include "memory.h"
 
 namespace graft::opencl {
 namespace {
-
-// Between two allocations, so that the address behind one is never the next one's first.
-constexpr uint64_t kGap = 4096;
 
 class BufferMemory : public Memory {
  public:
@@ -16,26 +11,26 @@ class BufferMemory : public Memory {
 
   cl_int upload(cl_command_queue queue, graft_address to, const void* from, uint64_t bytes,
                 cl_event* event) override {
-    const Place place = at(to);
-    return cl().EnqueueWriteBuffer(queue, place.buffer, CL_FALSE, place.offset, bytes, from, 0,
+    const Allocations::Place place = at(to);
+    return cl().EnqueueWriteBuffer(queue, place.handle, CL_FALSE, place.offset, bytes, from, 0,
                                    nullptr, event);
   }
   cl_int download(cl_command_queue queue, void* to, graft_address from, uint64_t bytes,
                   cl_event* event) override {
-    const Place place = at(from);
-    return cl().EnqueueReadBuffer(queue, place.buffer, CL_FALSE, place.offset, bytes, to, 0,
+    const Allocations::Place place = at(from);
+    return cl().EnqueueReadBuffer(queue, place.handle, CL_FALSE, place.offset, bytes, to, 0,
                                   nullptr, event);
   }
   cl_int copy(cl_command_queue queue, graft_address to, graft_address from, uint64_t bytes,
               cl_event* event) override {
-    const Place target = at(to), source = at(from);
-    return cl().EnqueueCopyBuffer(queue, source.buffer, target.buffer, source.offset, target.offset,
+    const Allocations::Place target = at(to), source = at(from);
+    return cl().EnqueueCopyBuffer(queue, source.handle, target.handle, source.offset, target.offset,
                                   bytes, 0, nullptr, event);
   }
   cl_int fill(cl_command_queue queue, graft_address to, uint64_t bytes, const void* pattern,
               uint32_t width, cl_event* event) override {
-    const Place place = at(to);
-    return cl().EnqueueFillBuffer(queue, place.buffer, pattern, width, place.offset, bytes, 0,
+    const Allocations::Place place = at(to);
+    return cl().EnqueueFillBuffer(queue, place.handle, pattern, width, place.offset, bytes, 0,
                                   nullptr, event);
   }
   cl_uint arguments_per_address() const override { return 2; }
@@ -43,56 +38,36 @@ class BufferMemory : public Memory {
 
  protected:
   cl_int set_address(cl_kernel kernel, cl_uint index, graft_address address) override {
-    const Place place = at(address);
-    if (place.buffer == nullptr) return CL_INVALID_ARG_VALUE;
-    const cl_int code = cl().SetKernelArg(kernel, index, sizeof(cl_mem), &place.buffer);
+    const Allocations::Place place = at(address);
+    if (place.handle == nullptr) return CL_INVALID_ARG_VALUE;
+    const cl_int code = cl().SetKernelArg(kernel, index, sizeof(cl_mem), &place.handle);
     if (code != CL_SUCCESS) return code;
     return cl().SetKernelArg(kernel, index + 1, sizeof place.offset, &place.offset);
   }
-  cl_int acquire(uint64_t bytes, graft_address* out, Piece* piece) override {
-    const cl_int code = create(bytes, nullptr, piece);
-    if (code != CL_SUCCESS) return code;
-    void* range =
-        mmap(nullptr, bytes + kGap, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range == MAP_FAILED) {
-      cl().ReleaseMemObject(piece->buffer);
-      return CL_OUT_OF_HOST_MEMORY;
-    }
-    *out = reinterpret_cast<graft_address>(range);
-    return CL_SUCCESS;
+  cl_int acquire(uint64_t bytes, graft_address*, cl_mem* buffer) override {
+    return create(bytes, nullptr, buffer);
   }
-  void release(graft_address address, const Piece& piece) override {
-    cl().ReleaseMemObject(piece.buffer);
-    munmap(reinterpret_cast<void*>(address), piece.bytes + kGap);
-  }
+  void release(graft_address, cl_mem buffer) override { cl().ReleaseMemObject(buffer); }
 
   // A buffer that the device has really given: many give it at the first use only. That is a byte
   // here, for there are runtimes that move a whole buffer where it is migrated.
-  cl_int create(uint64_t bytes, const cl_mem_properties* properties, Piece* piece) {
+  cl_int create(uint64_t bytes, const cl_mem_properties* properties, cl_mem* buffer) {
     cl_int code = CL_SUCCESS;
-    piece->buffer = properties == nullptr
-                        ? cl().CreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code)
-                        : cl().CreateBufferWithProperties(context_, properties, CL_MEM_READ_WRITE,
-                                                          bytes, nullptr, &code);
+    *buffer = properties == nullptr
+                  ? cl().CreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code)
+                  : cl().CreateBufferWithProperties(context_, properties, CL_MEM_READ_WRITE, bytes,
+                                                    nullptr, &code);
     if (code != CL_SUCCESS) return code;
     const char zero = 0;
-    code = cl().EnqueueFillBuffer(queue_, piece->buffer, &zero, 1, 0, 1, 0, nullptr, nullptr);
+    code = cl().EnqueueFillBuffer(queue_, *buffer, &zero, 1, 0, 1, 0, nullptr, nullptr);
     if (code == CL_SUCCESS) code = cl().Finish(queue_);
-    if (code != CL_SUCCESS) cl().ReleaseMemObject(piece->buffer);
+    if (code != CL_SUCCESS) cl().ReleaseMemObject(*buffer);
     return code;
   }
 
  private:
-  struct Place {
-    cl_mem buffer = nullptr;
-    cl_ulong offset = 0;
-  };
-
-  Place at(graft_address address) const {
-    Piece piece;
-    uint64_t offset = 0;
-    if (!find(address, 0, &piece, &offset)) return {};
-    return {piece.buffer, offset};
+  Allocations::Place at(graft_address address) const {
+    return find(address, 0).value_or(Allocations::Place{});
   }
 };
 
@@ -112,18 +87,17 @@ class AddressMemory final : public BufferMemory {
   cl_int set_address(cl_kernel kernel, cl_uint index, graft_address address) override {
     return set_(kernel, index, address);
   }
-  cl_int acquire(uint64_t bytes, graft_address* out, Piece* piece) override {
+  cl_int acquire(uint64_t bytes, graft_address* out, cl_mem* buffer) override {
     const cl_mem_properties properties[] = {CL_MEM_DEVICE_PRIVATE_ADDRESS_EXT, CL_TRUE, 0};
-    cl_int code = create(bytes, properties, piece);
+    cl_int code = create(bytes, properties, buffer);
     if (code != CL_SUCCESS) return code;
     cl_ulong address = 0;
-    code = cl().GetMemObjectInfo(piece->buffer, CL_MEM_DEVICE_ADDRESS_EXT, sizeof address, &address,
+    code = cl().GetMemObjectInfo(*buffer, CL_MEM_DEVICE_ADDRESS_EXT, sizeof address, &address,
                                  nullptr);
-    if (code != CL_SUCCESS) cl().ReleaseMemObject(piece->buffer);
+    if (code != CL_SUCCESS) cl().ReleaseMemObject(*buffer);
     *out = address;
     return code;
   }
-  void release(graft_address, const Piece& piece) override { cl().ReleaseMemObject(piece.buffer); }
 
  private:
   cl_int(CL_API_CALL* set_)(cl_kernel kernel, cl_uint index, cl_ulong address);

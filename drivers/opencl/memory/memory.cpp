@@ -1,8 +1,6 @@
-// drivers/opencl/memory/memory.cpp: what all kinds of memory share: allocations in an ordered map.
+// drivers/opencl/memory/memory.cpp: what all kinds of memory share.
 #include "memory.h"
 
-#include <iterator>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -36,20 +34,29 @@ std::unique_ptr<Memory> Memory::make(const MemorySource& source) {
   return memory;
 }
 
-// Among the pieces, so that it is found and announced as they are, but no memory that is held.
+cl_int Memory::acquire_addressed(uint64_t bytes, graft_address* out) {
+  cl_mem buffer = nullptr;
+  const cl_int code = acquire(bytes, out, &buffer);
+  if (code != CL_SUCCESS) return code;
+  if (*out != 0) {
+    allocations_.add(*out, bytes, buffer);
+  } else if (buffer != nullptr) {
+    *out = allocations_.reserve(bytes, buffer);
+    if (*out != 0) return CL_SUCCESS;
+    release(0, buffer);
+    return CL_OUT_OF_HOST_MEMORY;
+  }
+  return CL_SUCCESS;
+}
+
+// Among the allocations, so that it is found and announced as they are, but no memory that is held.
 void Memory::take_nothing() {
-  Piece piece = {kNothing, nullptr};
   graft_address address = 0;
-  if (acquire(kNothing, &address, &piece) != CL_SUCCESS || address == 0) return;
-  pieces_[address] = piece;
-  nothing_ = address;
+  if (acquire_addressed(kNothing, &address) == CL_SUCCESS) nothing_ = address;
 }
 
 void Memory::close() {
-  const auto found = pieces_.find(nothing_);
-  if (found == pieces_.end()) return;
-  release(found->first, found->second);
-  pieces_.erase(found);
+  if (const auto found = allocations_.remove(nothing_)) release(nothing_, found->handle);
   nothing_ = 0;
 }
 
@@ -67,8 +74,7 @@ graft_status Memory::allocate(uint64_t bytes, graft_address* out) {
                                          std::to_string(limits_.memory_bytes) + " are in use");
   }
   graft_address address = 0;
-  Piece piece = {bytes, nullptr};
-  const cl_int code = acquire(bytes, &address, &piece);
+  const cl_int code = acquire_addressed(bytes, &address);
   if (code != CL_SUCCESS || address == 0) {
     held_.fetch_sub(bytes);
     const graft_status status = code == CL_OUT_OF_RESOURCES || code == CL_SUCCESS
@@ -76,47 +82,27 @@ graft_status Memory::allocate(uint64_t bytes, graft_address* out) {
                                     : status_of(code, GRAFT_OUT_OF_MEMORY);
     return fail(status, "allocating " + std::to_string(bytes) + " bytes: " + code_name(code));
   }
-  std::lock_guard lock(mutex_);
-  pieces_[address] = piece;
   generation_.fetch_add(1, std::memory_order_release);
   *out = address;
   return GRAFT_OK;
 }
 
 graft_status Memory::free(graft_address address) {
-  Piece piece;
-  {
-    std::lock_guard lock(mutex_);
-    auto found = pieces_.find(address);
-    if (found == pieces_.end()) {
-      return fail(GRAFT_INVALID_ARGUMENT, "memory_free: the address is not from memory_allocate");
-    }
-    piece = found->second;
-    pieces_.erase(found);
-    generation_.fetch_add(1, std::memory_order_release);
+  const auto found = allocations_.remove(address);
+  if (!found) {
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_free: the address is not from memory_allocate");
   }
-  release(address, piece);
-  held_.fetch_sub(piece.bytes);
+  generation_.fetch_add(1, std::memory_order_release);
+  release(address, found->handle);
+  held_.fetch_sub(found->bytes);
   return GRAFT_OK;
-}
-
-bool Memory::find(graft_address address, uint64_t bytes, Piece* piece, uint64_t* offset) const {
-  std::shared_lock lock(mutex_);
-  auto after = pieces_.upper_bound(address);
-  if (after == pieces_.begin()) return false;
-  const auto& [begin, one] = *std::prev(after);
-  if (address - begin > one.bytes || bytes > one.bytes - (address - begin)) return false;
-  *piece = one;
-  *offset = address - begin;
-  return true;
 }
 
 cl_int Memory::announce_all(cl_kernel kernel, cl_kernel_exec_info list) const {
   std::vector<void*> begins;
-  {
-    std::shared_lock lock(mutex_);
-    for (const auto& [begin, piece] : pieces_) begins.push_back(reinterpret_cast<void*>(begin));
-  }
+  allocations_.each([&](graft_address begin, uint64_t, cl_mem) {
+    begins.push_back(reinterpret_cast<void*>(begin));
+  });
   if (begins.empty()) return CL_SUCCESS;
   return cl().SetKernelExecInfo(kernel, list, begins.size() * sizeof(void*), begins.data());
 }

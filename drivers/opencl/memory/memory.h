@@ -4,11 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <shared_mutex>
 
 #include "graft/driver.h"
+#include "graft/driver_memory.h"
 #include "platform/api.h"
 #include "platform/catalog.h"
 
@@ -21,11 +20,8 @@ struct MemorySource {
   cl_command_queue queue;
 };
 
-// One allocation.
-struct Piece {
-  uint64_t bytes = 0;
-  cl_mem buffer = nullptr;  // of the kinds that have one
-};
+// Allocations with their buffers, null for the kinds that have none.
+using Allocations = AddressSpace<cl_mem>;
 
 // Bytes behind an argument that is null: NVIDIA's runtime launches no kernel with a null one.
 constexpr uint64_t kNothing = 16;
@@ -45,8 +41,10 @@ class Memory {
   graft_status free(graft_address address);
   uint64_t held() const { return held_.load(std::memory_order_relaxed); }
 
-  // Whether the range lies inside one allocation; where, and in which, if so.
-  bool find(graft_address address, uint64_t bytes, Piece* piece, uint64_t* offset) const;
+  // Where the range is; nothing if it does not lie inside one allocation.
+  std::optional<Allocations::Place> find(graft_address address, uint64_t bytes) const {
+    return allocations_.find(address, bytes);
+  }
 
   // Addresses are inside one allocation. fill: address and bytes are multiples of width.
   virtual cl_int upload(cl_command_queue queue, graft_address to, const void* from, uint64_t bytes,
@@ -81,8 +79,10 @@ class Memory {
         limits_(source.listed.capabilities.properties) {}
 
   virtual cl_int set_address(cl_kernel kernel, cl_uint index, graft_address address) = 0;
-  virtual cl_int acquire(uint64_t bytes, graft_address* out, Piece* piece) = 0;
-  virtual void release(graft_address address, const Piece& piece) = 0;
+  // Fills in the address, the buffer or both; neither if the device is out of memory. A buffer
+  // without an address gets one of the process.
+  virtual cl_int acquire(uint64_t bytes, graft_address* out, cl_mem* buffer) = 0;
+  virtual void release(graft_address address, cl_mem buffer) = 0;
 
   // Sets a kernel's list of allocations, under a name of clSetKernelExecInfo.
   cl_int announce_all(cl_kernel kernel, cl_kernel_exec_info list) const;
@@ -91,12 +91,13 @@ class Memory {
   const cl_command_queue queue_;
 
  private:
+  // acquire, and an address in any case; 0 if there is none.
+  cl_int acquire_addressed(uint64_t bytes, graft_address* out);
   void take_nothing();
 
   const graft_device_properties& limits_;
   graft_address nothing_ = 0;  // 0: the device had no room for it
-  mutable std::shared_mutex mutex_;
-  std::map<graft_address, Piece> pieces_;  // by their beginnings; guarded by mutex_
+  Allocations allocations_;
   std::atomic<uint64_t> held_{0}, generation_{1};
 };
 

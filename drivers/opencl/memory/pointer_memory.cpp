@@ -60,14 +60,12 @@ class SvmMemory final : public PointerMemory {
   }
 
  protected:
-  cl_int acquire(uint64_t bytes, graft_address* out, Piece*) override {
+  cl_int acquire(uint64_t bytes, graft_address* out, cl_mem*) override {
     const cl_svm_mem_flags flags = CL_MEM_READ_WRITE | (fine_ ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0);
     *out = reinterpret_cast<graft_address>(cl().SVMAlloc(context_, flags, bytes, 0));
     return *out != 0 ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE;
   }
-  void release(graft_address address, const Piece&) override {
-    cl().SVMFree(context_, pointer(address));
-  }
+  void release(graft_address address, cl_mem) override { cl().SVMFree(context_, pointer(address)); }
 
  private:
   const bool fine_;
@@ -98,12 +96,12 @@ class UnifiedMemory final : public PointerMemory {
   }
 
  protected:
-  cl_int acquire(uint64_t bytes, graft_address* out, Piece*) override {
+  cl_int acquire(uint64_t bytes, graft_address* out, cl_mem*) override {
     cl_int code = CL_SUCCESS;
     *out = reinterpret_cast<graft_address>(allocate_(context_, device_, nullptr, bytes, 0, &code));
     return code;
   }
-  void release(graft_address address, const Piece&) override { free_(context_, pointer(address)); }
+  void release(graft_address address, cl_mem) override { free_(context_, pointer(address)); }
 
  private:
   const cl_device_id device_;

@@ -101,9 +101,7 @@ graft_status check_pattern(const void* pattern, uint64_t pattern_bytes) {
 }
 
 graft_status check_range(graft_device device, graft_address address, uint64_t bytes) {
-  Piece piece;
-  uint64_t offset = 0;
-  if (bytes == 0 || device->memory->find(address, bytes, &piece, &offset)) return GRAFT_OK;
+  if (bytes == 0 || device->memory->find(address, bytes)) return GRAFT_OK;
   return fail(GRAFT_INVALID_ARGUMENT, std::to_string(bytes) + " bytes from " +
                                           std::to_string(address) +
                                           " on are not inside one allocation of the device");

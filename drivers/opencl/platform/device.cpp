@@ -151,9 +151,7 @@ graft_status DeviceSlots::memory_info(graft_device device, uint64_t* out_free,
 graft_status DeviceSlots::memory_host_view(graft_device device, graft_address address,
                                            uint64_t bytes, void** out_pointer) {
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
-  Piece piece;
-  uint64_t offset = 0;
-  if (out_pointer == nullptr || !device->memory->find(address, bytes, &piece, &offset)) {
+  if (out_pointer == nullptr || !device->memory->find(address, bytes)) {
     return fail(
         GRAFT_INVALID_ARGUMENT,
         "memory_host_view: no out pointer given, or the range is not inside one allocation");

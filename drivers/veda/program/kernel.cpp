@@ -90,7 +90,7 @@ graft_status translate(graft_device device, const graft_argument& from, const st
   if (from.kind != GRAFT_ARGUMENT_ADDRESS) {
     return fail(GRAFT_INVALID_ARGUMENT, which + " is neither a scalar nor an address");
   }
-  if (from.value == 0 || device->memory.find(from.value, 0) != nullptr) return GRAFT_OK;
+  if (from.value == 0 || device->memory.find(from.value, 0)) return GRAFT_OK;
   return fail(GRAFT_INVALID_ARGUMENT, which + ", " + std::to_string(from.value) +
                                           ", is not an address of the device's memory");
 }
