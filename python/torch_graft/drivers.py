@@ -4,12 +4,14 @@
 Each entry point is a function that returns the absolute path of a driver library, or a pair of
 that path and the name that the device shall have, or None where it has no driver for this machine.
 A package that fails, or gives anything else, is told of and left out; the others work.
+GRAFT_DRIVER_PACKAGES names the packages that are asked; code of others is not imported.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -110,19 +112,41 @@ def _ask(entry: EntryPoint) -> Offer | None:
 
 def _package(entry: EntryPoint) -> str:
     name = None if entry.dist is None else entry.dist.metadata["Name"]
-    return f"'{name or entry.value.split(':')[0]}'"
+    return name or entry.value.split(":")[0]
+
+
+def _normal(name: str) -> str:
+    """A package's name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+def trusted() -> tuple[list[EntryPoint], list[str]]:
+    """The entry points that may be asked, and the packages of the others."""
+    given = os.environ.get("GRAFT_DRIVER_PACKAGES")
+    entries = list(entry_points(group=GROUP))
+    if given is None:
+        return entries, []
+    names = {_normal(name) for name in given.split(",")}
+    asked = [entry for entry in entries if _normal(_package(entry)) in names]
+    return asked, sorted({_package(entry) for entry in entries} - {_package(one) for one in asked})
 
 
 def ask() -> tuple[list[Offer], list[str]]:
-    """Asks every entry point: what they give, and a text for each that gives nothing useful."""
+    """Asks the trusted entry points.
+
+    Returns what they give, and a text for each that gives nothing useful.
+    """
     found: list[Offer] = []
     flaws: list[str] = []
-    for entry in entry_points(group=GROUP):
+    entries, strangers = trusted()
+    if strangers:
+        _log.debug("GRAFT_DRIVER_PACKAGES leaves out %s", ", ".join(strangers))
+    for entry in entries:
         try:
             offer = _ask(entry)
         except _Refused as flaw:
             flaws.append(
-                f"the driver package {_package(entry)} returned no driver from its entry point "
+                f"the driver package '{_package(entry)}' returned no driver from its entry point "
                 f"'{entry.name} = {entry.value}': {flaw}. Expected {EXPECTED}. Update, repair or "
                 "uninstall the package; the other drivers work."
             )

@@ -96,6 +96,8 @@ def _drivers(report: Report) -> None:
     for flaw in flaws:
         text, _, remedy = flaw.partition(". ")
         report.problem(text, remedy)
+    for stranger in drivers.trusted()[1]:
+        report.say(f"  not asked '{stranger}' (GRAFT_DRIVER_PACKAGES does not name it)")
     for offer in offers:
         report.say(f"  offered  {offer.path} (by the package entry '{offer.entry}')")
     absences = dict(_C.absences())

@@ -62,6 +62,9 @@ ROWS = (
 
     ("GRAFT_DEVICE_NAME", "binding", "lower-case letters and underscores",
      "what a driver's package asks for, else `graft`", "names the device type", "naming.md"),
+    ("GRAFT_DRIVER_PACKAGES", "binding", "names of packages, `,` between them; empty: none",
+     "all installed packages", "names the packages whose drivers are asked; code of others is not imported",
+     "trust.md"),
     ("GRAFT_FALLBACK", "binding", "`off`, `warn`, `forbid`", "`warn`",
      "what Graft does if the CPU has to run an operator: count it, count and warn, or refuse",
      "fallback.md"),

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from sandbox import ROOT, build_c
+from sandbox import ROOT, build_c, doctor
 
 # package -> (body of its entry point, what the warning shows of it)
 LIES = {
@@ -124,6 +124,42 @@ def test_the_doctor_lists_them(many):
         assert f"'{name}'" in ran.stdout
         assert shown in ran.stdout
     assert "host:0" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("named", "imported", "drivers"),
+    [
+        (None, ["my_vendor", "other"], {"host", "tiny"}),
+        ("torch-graft", [], {"host"}),
+        ("torch_graft, My.Vendor", ["my_vendor"], {"host", "tiny"}),
+        ("", [], set()),
+    ],
+)
+def test_packages_that_are_not_named_are_not_imported(tmp_path, python, named, imported, drivers):
+    tiny = build_c(tmp_path / "tiny.so", (ROOT / "tests/drivers/tiny.c").read_text())
+    for name, given in (("My-Vendor", repr(tiny)), ("other", "None")):
+        module = name.replace("-", "_").lower()
+        body = f"open({str(tmp_path / module)!r} + '.ran', 'w').close()\n    return {given}"
+        package(tmp_path, name, body, module)
+    ran = python(
+        """
+        import torch_graft
+        names = [name for name, _ in torch_graft._C.drivers()]
+        print(json.dumps([names, sorted(set(sys.modules) & {"my_vendor", "other"})]))
+        """,
+        PYTHONPATH=str(tmp_path), GRAFT_DRIVER_PACKAGES=named, GRAFT_DEVICES=None,
+    )  # fmt: skip
+    loaded, modules = ran.value()
+    assert modules == imported
+    assert {path.stem for path in tmp_path.glob("*.ran")} == set(imported)
+    assert set(loaded) & {"host", "tiny"} == drivers
+
+
+def test_the_doctor_names_packages_that_are_not_asked(tmp_path):
+    package(tmp_path, "stranger", "raise SystemExit")
+    ran = doctor(PYTHONPATH=str(tmp_path), GRAFT_DRIVER_PACKAGES="torch-graft", GRAFT_DEVICES="host")
+    assert "not asked 'stranger' (GRAFT_DRIVER_PACKAGES does not name it)" in ran.stdout
+    assert ran.returncode == 0, ran.stdout
 
 
 def test_warnings_that_are_errors_take_nothing_away(tmp_path, python):
