@@ -60,15 +60,23 @@ option(GRAFT_BATCHES "Compile the files of a row as one: half the time from noth
 # graft_compile_together(<target> <name>...) compiles <name>.cpp and the others, of the current folder, as one file.
 # GCC lets a file grow by inlining up to a size that does not depend on how many are one: a target's rows get that of as
 # many as its first has, or accessors of tensors stay calls (a graph of 161 parameters took 1.06 of its time).
+# CMake's own UNITY_BUILD names files by absolute path, so ccache would find nothing of theirs in a clone elsewhere.
 function(graft_compile_together target first)
   if(NOT GRAFT_BATCHES)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   set(sources ${first} ${ARGN})
-  list(TRANSFORM sources REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/\\1.cpp")
-  string(MAKE_C_IDENTIFIER ${first} group)
-  set_source_files_properties(${sources} PROPERTIES UNITY_GROUP ${group})
+  list(TRANSFORM sources APPEND .cpp)
+  set(text)
+  foreach(source IN LISTS sources)
+    file(RELATIVE_PATH included ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    string(APPEND text "#include \"${included}\"\n")
+  endforeach()
+  set(row ${CMAKE_CURRENT_BINARY_DIR}/rows/${first}.cpp)
+  file(CONFIGURE OUTPUT ${row} CONTENT "${text}" @ONLY)
+  target_sources(${target} PRIVATE ${row})
+  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  set_source_files_properties(${sources} PROPERTIES HEADER_FILE_ONLY ON)
   # GCC warns of types of an unnamed namespace that a type uses outside the main file, which the files of a row are.
   get_target_property(options ${target} COMPILE_OPTIONS)
   list(LENGTH sources files)
