@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/matmul/vendor_products.h"
 #include "runtime/platform/device.h"
 #include "tests/runtime/driver/fake_driver.h"
 
@@ -23,15 +24,21 @@ using fake::has;
 struct Vendor {
   std::atomic<int> takes{0};  // plans that it makes before it refuses the others
   std::atomic<int> asked{0}, executed{0}, live{0};
+  std::vector<uint32_t> dtypes;  // of the last call's tensors
 };
 Vendor& vendor() {
   static auto* const the_vendor = new Vendor();
   return *the_vendor;
 }
 
-graft_status make_plan(graft_device, const graft_operation*, graft_plan_needs*, graft_plan* out) {
+graft_status make_plan(graft_device, const graft_operation* operation, graft_plan_needs*,
+                       graft_plan* out) {
   if (++vendor().asked > vendor().takes) return GRAFT_UNSUPPORTED;
   ++vendor().live;
+  vendor().dtypes.clear();
+  for (uint32_t i = 0; i < operation->tensor_count; ++i) {
+    vendor().dtypes.push_back(operation->tensors[i].dtype);
+  }
   return *out = reinterpret_cast<graft_plan>(new char), GRAFT_OK;
 }
 
@@ -117,6 +124,30 @@ TEST_F(OfferTest, AListIsTakenAsAWholeOrNotAtAll) {
   vendor().takes = 100;
   EXPECT_TRUE(fill_each(20011, 3));
   EXPECT_EQ(vendor().executed, 3);
+}
+
+// Products that have no kernel of ours: what is refused is composed by the caller.
+TEST_F(OfferTest, GroupedAndWeightOnlyProductsAreOffered) {
+  const auto matrix = [&](graft_dtype dtype, std::initializer_list<int64_t> sizes) {
+    TensorView view;
+    view.address = block_->address, view.dtype = dtype;
+    for (const int64_t size : sizes) view.sizes[view.rank++] = size;
+    int64_t stride = 1;
+    for (int d = view.rank; d-- > 0; stride *= view.sizes[d]) view.strides[d] = stride;
+    return view;
+  };
+  const TensorView output = matrix(GRAFT_BFLOAT16, {6, 5}), a = matrix(GRAFT_BFLOAT16, {6, 4});
+  const TensorView b = matrix(GRAFT_BFLOAT16, {2, 4, 5}), ends = matrix(GRAFT_INT32, {2});
+  EXPECT_FALSE(grouped_matmul(*stream_, output, a, b, &ends));
+  vendor().takes = 100;
+  const TensorView wider = matrix(GRAFT_BFLOAT16, {7, 5}), rows = matrix(GRAFT_BFLOAT16, {7, 4});
+  EXPECT_TRUE(grouped_matmul(*stream_, wider, rows, b, &ends));
+  using Dtypes = std::vector<uint32_t>;
+  EXPECT_EQ(vendor().dtypes, (Dtypes{GRAFT_BFLOAT16, GRAFT_BFLOAT16, GRAFT_BFLOAT16, GRAFT_INT32}));
+  const TensorView weight = matrix(GRAFT_INT8, {5, 4}), scales = matrix(GRAFT_BFLOAT16, {5});
+  EXPECT_TRUE(int8_weight_matmul(*stream_, output, a, weight, scales));
+  EXPECT_EQ(vendor().dtypes, (Dtypes{GRAFT_BFLOAT16, GRAFT_BFLOAT16, GRAFT_INT8, GRAFT_BFLOAT16}));
+  EXPECT_EQ(vendor().executed, 2);
 }
 
 // More layouts than plans are kept, so the first is asked for again when the list runs.

@@ -44,6 +44,27 @@ def test_the_chip_computes_not_graft(chip):
     assert found != [pytest.approx(expected[0])]
 
 
+# Linear maps to Graft's kernels, operators to a vendor.
+RESIZED = """
+import torch.nn.functional as F
+x = torch.arange(24.0).reshape(1, 2, 3, 4)
+works = (lambda x: F.interpolate(x, size=(7, 5)), lambda x: F.interpolate(x, scale_factor=1.7),
+         lambda x: F.pad(x, (1, 3, 2, 0), "reflect"), lambda x: F.pad(x, (2, 0), "replicate"))
+found = []
+for work in works:
+    with torch.get_device_module(D).kernels() as ran:
+        result = work(x.to(D))
+    found.append([torch.equal(result.cpu(), work(x)), ran.total()["vendor"]])
+print(json.dumps(found))
+"""
+
+
+def test_images_are_resized_and_padded_by_the_chip(chip):
+    for same, launches in interpret(RESIZED, **chip).value():
+        assert same
+        assert launches > 0
+
+
 FAILING = """
 x = torch.ones(2, 3, device=D)
 try:

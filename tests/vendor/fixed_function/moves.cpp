@@ -87,6 +87,45 @@ void run_join(const Run& run) {
   }
 }
 
+// Each element of the output is that element of the input which from(d, i) names along each of the
+// last `dims` dimensions.
+template <class From>
+void pick(const Run& run, size_t dims, const From& from) {
+  const Tensor &output = run[0], &input = run[1];
+  const uint32_t rank = output.layout->rank, first = rank - static_cast<uint32_t>(dims);
+  for (int64_t at = 0, count = output.count(); at < count; ++at) {
+    int64_t rest = at, place = 0;
+    for (uint32_t d = rank; d-- > 0;) {
+      int64_t step = rest % output.size(d);
+      rest /= output.size(d);
+      if (d >= first) step = from(d - first, step, input.size(d), output.size(d));
+      place += step * input.stride(d);
+    }
+    output.at(at) = input.real(place);
+  }
+}
+
+// interpolate: filter 0 picks the nearest element; a number is a given scale, or 0.
+void run_nearest(const Run& run) {
+  pick(run, run.plan.numbers.size(), [&](size_t d, int64_t i, int64_t in, int64_t out) {
+    const double given = run.number(d);
+    const auto step = static_cast<float>(
+        given > 0 ? 1 / given : static_cast<double>(in) / static_cast<double>(out));
+    return std::min(static_cast<int64_t>(static_cast<float>(i) * step), in - 1);
+  });
+}
+
+// pad: mode (0 reflects, 1 repeats the edge), before of each dimension, after.
+void run_pad(const Run& run) {
+  const bool reflects = run.integer(0) == 0;
+  pick(run, run.plan.integers.size() / 2, [&](size_t d, int64_t i, int64_t in, int64_t) {
+    int64_t at = i - run.integer(1 + d);
+    if (!reflects) return std::clamp<int64_t>(at, 0, in - 1);
+    at = at < 0 ? -at : at;
+    return at >= in ? 2 * (in - 1) - at : at;
+  });
+}
+
 }  // namespace
 
 std::vector<Operation> moves() {
@@ -97,7 +136,9 @@ std::vector<Operation> moves() {
           {"index_select", run_select, 0b100},
           {"embedding_dense_backward", run_table_gradient, 0b100,
            [](const Plan& plan) { return plan.integers[1] == 0; }},
-          {"cat", run_join}};
+          {"cat", run_join},
+          {"interpolate", run_nearest, 0, [](const Plan& plan) { return plan.integers[0] == 0; }},
+          {"pad", run_pad}};
 }
 
 }  // namespace chip

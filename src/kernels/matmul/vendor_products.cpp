@@ -1,0 +1,20 @@
+// src/kernels/matmul/vendor_products.cpp: products that vendors may have kernels for.
+#include "kernels/matmul/vendor_products.h"
+
+#include "kernels/operation/offer.h"
+
+namespace graft {
+
+bool grouped_matmul(Stream& stream, const TensorView& output, const TensorView& a,
+                    const TensorView& b, const TensorView* offsets) {
+  return offer(stream, Operation::grouped_matmul,
+               [&](VendorCall& to) { to.write(output).read(a).read(b).read(offsets); });
+}
+
+bool int8_weight_matmul(Stream& stream, const TensorView& output, const TensorView& a,
+                        const TensorView& weight, const TensorView& scales) {
+  return offer(stream, Operation::int8_weight_matmul,
+               [&](VendorCall& to) { to.write(output).read(a).read(weight).read(scales); });
+}
+
+}  // namespace graft

@@ -1,0 +1,25 @@
+// src/kernels/matmul/vendor_products.h: products that vendors may have kernels for beside matmul's.
+#pragma once
+
+#include "kernels/tensor/view.h"
+#include "runtime/driver/export.h"
+#include "runtime/stream/stream.h"
+
+namespace graft {
+
+// Each queues the vendor's kernel. False, and nothing is done, if the vendor does not take the
+// call: the caller composes it of other products then. Throws Error where the vendor fails.
+
+// Products of groups, as torch.nn.functional.grouped_mm: output [m, n] of a [m, k] and b [g, k, n],
+// output [m, n] of a [g, m, k] and b [k, n], output [g, m, n] of a [m, k] and b [k, n], or of a
+// [g, m, k] and b [g, k, n]. offsets (int32 [g]; null for the last form): where each group ends, in
+// the rows of a, the columns of b or the sums. One floating dtype, any strides.
+GRAFT_EXPORT bool grouped_matmul(Stream& stream, const TensorView& output, const TensorView& a,
+                                 const TensorView& b, const TensorView* offsets);
+
+// output [m, n] = a [m, k] times the transposed weight [n, k] of int8, whose rows scales [n]
+// multiply. output, a and scales have one floating dtype; any strides.
+GRAFT_EXPORT bool int8_weight_matmul(Stream& stream, const TensorView& output, const TensorView& a,
+                                     const TensorView& weight, const TensorView& scales);
+
+}  // namespace graft
