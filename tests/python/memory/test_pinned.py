@@ -8,6 +8,7 @@ pytestmark = pytest.mark.both_modes
 
 def test_pinned_memory_of_a_copy_under_way_goes_to_nobody(pending):
     assert pending["pinned"] == [True, 1.0]
+    assert pending["pinned that a copy writes"] == [True, 7.0]
     assert pending["pinned on the second device"] == [True, 3.0]
 
 

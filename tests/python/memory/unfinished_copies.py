@@ -27,6 +27,17 @@ del source
 other = torch.full((1,), 7.0).pin_memory()
 found["pinned"] = [other.data_ptr() != address, target.item()]
 
+made = torch.full((1,), 5.0, device=D)
+landing = torch.zeros(1).pin_memory()
+address = landing.data_ptr()
+busy(12)
+landing.copy_(made, non_blocking=True)
+del landing
+other = torch.full((1,), 7.0).pin_memory()
+early = other.data_ptr()
+torch.accelerator.synchronize()
+found["pinned that a copy writes"] = [early != address, other.item()]
+
 landing = torch.zeros(1000).pin_memory()
 busy(12)
 landing.copy_(torch.full((1000,), 2.5, device=D), non_blocking=True)
