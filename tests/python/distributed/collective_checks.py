@@ -35,6 +35,8 @@ def piece(rank: int, dtype: torch.dtype, count: int = 12) -> torch.Tensor:
         return grid % 2 == 0
     if dtype.is_complex:
         return torch.complex(grid.float(), -grid.float()).to(dtype)
+    if dtype.is_signed and not dtype.is_floating_point:
+        grid = torch.where(grid % 2 == 1, -grid, grid)  # AVG rounds toward 0
     return grid.to(dtype)
 
 
