@@ -1,10 +1,11 @@
 # tools/patch_rules.py: the rules of check_design.py that keep Graft from changing what it does not own.
 """Graft plugs into PyTorch by PyTorch's own functions: it writes into no module of torch, and into no
-import."""
+import. Into other libraries its integrations alone write, by what can be undone."""
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -19,6 +20,10 @@ PATCHES = {
     ("python/torch_graft/ve/__init__.py", "torch.UntypedStorage.ve"),
     ("python/torch_graft/ve/__init__.py", "copy._deepcopy_dispatch[torch.UntypedStorage]"),
 }
+INTEGRATIONS = "python/torch_graft/integrations/"
+UNDONE = f"{INTEGRATIONS}changes.py"  # keeps what stood there, and refuses torch at run time
+WRITERS = ("replace", "replace_function", "put")  # its methods; the first argument is written into
+OWN = ("torch_graft", "torch_conformance", "graft_sdk", *PATCHED_ROOTS)  # torch has its own rule
 # Where Python lets others into its imports.
 IMPORT_HOOKS = {
     "meta_path",
@@ -40,10 +45,11 @@ def monkeypatches(tree: Files) -> Iterator[Finding]:
         if source.path.startswith(SHIPPED_PYTHON) and source.is_python:
             missing = {target for path, target in PATCHES if path == source.path}
             names = _patched_names(source.tree)
+            places = _origins(source.tree)
             for node in ast.walk(source.tree):
-                for target in _written(node):
+                for target in (*_written(node), *_integrated(node)):
                     text = ast.unparse(target)
-                    if root_name(target) not in names:
+                    if root_name(target) not in names and places.get(root_name(target)) != "torch":
                         continue
                     if text in missing:
                         missing.remove(text)
@@ -52,6 +58,50 @@ def monkeypatches(tree: Files) -> Iterator[Finding]:
                     yield Finding(source.path, getattr(node, "lineno", 1), text)
             for text in sorted(missing):
                 yield Finding(source.path, 1, f"no longer writes {text}: take it out of PATCHES")
+
+
+def library_writes(tree: Files) -> Iterator[Finding]:
+    """Writes into another library: integrations make them through changes.py, other files none."""
+    for source in tree.code:
+        if not (source.path.startswith(SHIPPED_PYTHON) and source.is_python):
+            continue
+        inside = source.path.startswith(INTEGRATIONS)
+        libraries = {
+            name
+            for name, root in _origins(source.tree).items()
+            if root not in sys.stdlib_module_names and root not in OWN
+        }
+        for node in ast.walk(source.tree):
+            for target in (*_written(node), *(() if inside else _integrated(node))):
+                if root_name(target) in libraries:
+                    remedy = (
+                        f"use the Changes of {UNDONE}" if inside else f"only {INTEGRATIONS} may"
+                    )
+                    text = f"writes {ast.unparse(target)}, of another library: {remedy}"
+                    yield Finding(source.path, getattr(node, "lineno", 1), text)
+
+
+def _origins(tree: ast.Module) -> dict[str, str]:
+    """Names that stand for something imported, also by one assignment, and the top module of each."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                found[one.asname or one.name.split(".")[0]] = one.name.split(".")[0]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found |= {a.asname or a.name: (node.module or "").split(".")[0] for a in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute):
+            for name in (t.id for t in node.targets if isinstance(t, ast.Name)):
+                if root_name(node.value) in found:
+                    found.setdefault(name, found[root_name(node.value)])
+    return found
+
+
+def _integrated(node: ast.AST) -> list[ast.expr]:
+    """What a call of Changes writes into."""
+    call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return [node.args[0]] if call and node.func.attr in WRITERS and node.args else []  # type: ignore[attr-defined]
 
 
 def _patched_names(tree: ast.Module) -> set[str]:
@@ -103,4 +153,4 @@ def import_hooks(tree: Files) -> Iterator[Finding]:
                 yield Finding(source.path, getattr(node, "lineno", 1), text)
 
 
-PATCH_RULES = [monkeypatches, import_hooks]
+PATCH_RULES = [monkeypatches, library_writes, import_hooks]

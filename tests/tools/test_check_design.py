@@ -37,6 +37,22 @@ torch.UntypedStorage.ve = 1
 copy._deepcopy_dispatch[torch.UntypedStorage] = 1
 """
 
+# Each writes into a library; the last two as an integration may.
+LIBRARY_WRITES = [
+    "import accelerate\naccelerate.a = 1\n", "from lightning.pytorch import Trainer as T\nT.fit = None\n",
+    "def f():\n    import fastai.vision\n    del fastai.vision.b\n",
+    "import safetensors as s\nsetattr(s.torch, 'a', 1)\n",
+    "from accelerate import Accelerator\nchanges.replace(Accelerator, 'a', 1)\n",
+    "from accelerate.utils import modeling\nold = modeling.a\nchanges.replace_function(old, 1)\n",
+]  # fmt: skip
+# What no integration may do.
+TORCH_CHANGES = [
+    "import torch\nchanges.replace(torch.nn.Linear, 'forward', 1)\n", "import torch\ntorch.b = 1\n",
+    "from torch.nn.attention import flex_attention as f\nchanges.replace(f, '_validate_device', 1)\n",
+    "import torch\nold = torch.compile\nchanges.replace_function(old, 1)\n",
+    "import torch\nchanges.put(torch.a, 'b', 1)\n",
+]  # fmt: skip
+
 SEAM = "python/torch_graft/private_names.py"
 TABLE = 'TORCH: dict[str, str] = {"a": "torch:_a", }\n\ndef module_of(name): ...\n'
 USES = "from torch_graft import private_names as inside\ninside.a(inside.module_of('a'))\n"
@@ -154,6 +170,12 @@ BAD = [
     (patches.monkeypatches, {SLOT: SLOT_PATCHES + "torch.UntypedStorage.ve = 2\n"}),
     (patches.monkeypatches, {SLOT: SLOT_PATCHES + "torch.UntypedStorage.cuda = 2\n"}),
     (patches.monkeypatches, {SLOT: "import torch\ntorch.UntypedStorage.ve = 1\n"}),
+    *((patches.library_writes, {"python/a.py": code}) for code in LIBRARY_WRITES),
+    *(
+        (patches.library_writes, {f"{patches.INTEGRATIONS}a.py": code})
+        for code in LIBRARY_WRITES[:4]
+    ),
+    *((patches.monkeypatches, {f"{patches.INTEGRATIONS}a.py": code}) for code in TORCH_CHANGES),
     (patches.import_hooks, {"python/a.py": "import sys\nsys.meta_path.insert(0, None)\n"}),
     (patches.import_hooks, {"python/a.py": "from sys import path_hooks\n"}),
     (patches.import_hooks, {"python/a.py": "import builtins\nbuiltins.__import__ = print\n"}),
@@ -351,6 +373,10 @@ GOOD = {
     "src/runtime/c.h": '// "one" and "two" in a comment\nconst char* kDefault = "one";\n',
     SLOT: f"# {SLOT}: what it may write\n{SLOT_PATCHES}",
     "python/a.py": "# python/a.py: its own names\nimport torch\na = torch.ones(1)\na.b = 1\n",
+    **folder(patches.INTEGRATIONS[:-1], "b.txt"),
+    f"{patches.INTEGRATIONS}a.py": f"# {patches.INTEGRATIONS}a.py: changes\nimport os\nimport torch\n"
+    "from accelerate import Accelerator\nmodule = torch.get_device_module('a')\n"
+    "changes.replace(Accelerator, 'a', module)\nchanges.put(os.environ, 'A', 'b')\n",
     SEAM: f"# {SEAM}: a table\n{TABLE}",
     "python/torch_graft/a.py": (
         f"# python/torch_graft/a.py: its own\nimport os\n{USES}class A:\n    _kept = 1\n\n"
