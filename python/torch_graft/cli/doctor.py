@@ -299,6 +299,25 @@ def _compute_unpacked(where: str) -> dict[str, fallback.Count]:
         return fallback.counts()
 
 
+def _integrations(report: Report) -> None:
+    """Libraries of the environment that choose devices by a list of names, and what an integration changes in them."""
+    from torch_graft.integrations import registry
+
+    report.say("Libraries that an integration lets use the device (docs/use/libraries/README.md)")
+    names = [name for name in registry.libraries() if registry.installed(name)]
+    for name in names:
+        if flaw := registry.flaw(name):
+            report.say(f"  {name:<22} {flaw}: nothing is changed in it")
+            continue
+        report.say(
+            f"  {name:<22} {registry.installed(name)}, by `import torch_graft.integrations.{name}`"
+        )
+        for how, what, why in registry.libraries()[name].changes:
+            report.say(f"  {'':<22} {how} {what}: {why}")
+    if not names:
+        report.say("  none is installed")
+
+
 def _environment(report: Report) -> None:
     from torch_graft.cli import environment
 
@@ -335,6 +354,7 @@ def examine(whole: bool = False) -> int:
             _devices(report, name)
             _slot(report)
             _compiler(report, name)
+            _integrations(report)
     if whole:
         _environment(report)
     report.say("Nothing to do." if report.problems == 0 else f"{report.problems} problem(s).")

@@ -72,6 +72,10 @@ ROWS = (
      "`1` adds the Python stack of the call to errors that are reported later", "device-module.md"),
     ("GRAFT_COLLECTIVES", "binding", "`auto`, `native`, `staged`", "`auto`",
      "chooses the engine of collectives, the same on all ranks", "distributed.md"),
+    ("GRAFT_INTEGRATIONS", "binding", "list with commas of libraries; `none`", "those that the script imports",
+     "chooses the libraries that `torch_graft run` lets use the device", "libraries/README.md"),
+    ("GRAFT_SCRIPT", "binding", "a path", "none",
+     "the script of a rank; `torch_graft run` sets it for the processes that the script spawns"),
     ("GRAFT_VE", "binding", "`1` or `0`", "`1`",
      "`0` leaves `torch.device(\"ve\")` to other packages", "ve.md"),
 
