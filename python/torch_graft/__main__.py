@@ -1,4 +1,4 @@
-# python/torch_graft/__main__.py: the command line: python -m torch_graft doctor, simulate, tune.
+# python/torch_graft/__main__.py: the command line: python -m torch_graft doctor, run, simulate, tune.
 """Commands of the package."""
 
 from __future__ import annotations
@@ -20,11 +20,17 @@ def main(arguments: list[str] | None = None) -> int:
     simulate.add_argument("settings", help="such as ranks=256,bandwidth=25G,latency=5us")
     simulate.add_argument("script")
     simulate.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
+    commands.add_parser("run", help="starts a script on several ranks, with torchrun's options")
     tune = commands.add_parser("tune", help="finds the fastest tiles for matrix products on a GPU")
     tune.add_argument("--device", type=int, default=0, help="the device's number (0)")
     tune.add_argument(
         "--candidates", type=int, default=12, help="shapes to try for each kind of product (12)"
     )
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["run"]:
+        from torch_graft.process import launching
+
+        return launching.run(arguments[1:])
     options = parser.parse_args(arguments)
     if options.command == "simulate":
         from torch_graft.process import simulation
