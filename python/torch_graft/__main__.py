@@ -1,10 +1,11 @@
-# python/torch_graft/__main__.py: the command line: python -m torch_graft doctor, run, simulate, tune.
+# python/torch_graft/__main__.py: the command line: python -m torch_graft doctor, new-driver, run, simulate, tune.
 """Commands of the package."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -16,6 +17,16 @@ def main(arguments: list[str] | None = None) -> int:
     examine.add_argument(
         "--report", action="store_true", help="adds the facts of the machine for a bug report"
     )
+    project = commands.add_parser(
+        "new-driver", help="writes a vendor's project: a driver, its package, tests and CI"
+    )
+    project.add_argument("name", help="of the device: torch.device(NAME), torch.NAME")
+    project.add_argument(
+        "--kernels", choices=("own", "c", "none"), default="c",
+        help="who computes: the vendor's kernels, a compiler of Graft's, or the CPU (c)",
+    )  # fmt: skip
+    project.add_argument("--language", choices=("c", "c++"), default="c++", help="(c++)")
+    project.add_argument("--directory", type=Path, help="an empty or new folder (./torch-NAME)")
     simulate = commands.add_parser("simulate", help="runs a script as one of many simulated ranks")
     simulate.add_argument("settings", help="such as ranks=256,bandwidth=25G,latency=5us")
     simulate.add_argument("script")
@@ -37,6 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
 
         simulation.run(options.settings, options.script, options.arguments)
         return 0
+    if options.command == "new-driver":
+        from torch_graft.cli import new_driver
+
+        return new_driver.run(options.name, options.kernels, options.language, options.directory)
     if options.command == "tune":
         from torch_graft.cli import tuning
 
