@@ -23,6 +23,7 @@ from patch_rules import PATCH_RULES
 from seam_rules import native_names, python_names
 from setting_rules import SETTING_RULES
 from source_scan import Finding, Source, read_sources, root_name
+from text_rules import TEXT_RULES
 
 FILE_LINES = 400
 FUNCTION_LINES = 60
@@ -300,6 +301,7 @@ RULES = [
     file_sizes, function_sizes, special_sizes, include_direction, comment_shares, first_lines,
     vague_names, driver_lists, language_share, listed_skips, machine_paths,
     one_package_s_names, native_names, python_names, *PATCH_RULES, *HOUSE_RULES, *SETTING_RULES,
+    *TEXT_RULES,
 ]  # fmt: skip
 
 

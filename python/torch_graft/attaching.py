@@ -10,7 +10,7 @@ import warnings
 
 import torch
 
-from torch_graft import drivers, naming
+from torch_graft import drivers, naming, other_names
 from torch_graft import private_names as inside
 
 _FREE = "privateuseone"  # the name of PyTorch's slot for a device type while nobody has it
@@ -45,22 +45,23 @@ def attach() -> None:
     begin = time.perf_counter()
     from torch_graft import _C, toolchain, ve
     from torch_graft.compiler import default_backend, dynamo_interface, higher_order
-    from torch_graft.device import accelerator
+    from torch_graft.device import accelerator, additions
     from torch_graft.device import module as device_module
     from torch_graft.process import distributed, multiprocessing
 
     toolchain.offer()
     offered = drivers.offers()
-    name = naming.choose([(o.device_name, f"driver package '{o.entry}'") for o in offered
-                          if o.device_name])  # fmt: skip
+    for offer in offered:
+        _C.add_driver_path(offer.path)
+    name = naming.choose(offered)
     torch.utils.rename_privateuse1_backend(name)
     _C.attach()
     _attached = name
-    for offer in offered:
-        _C.add_driver_path(offer.path)
+    other_names.explain(name, offered)
     module = device_module.device_module(name, accelerator)
     inside.register_device_module(name, module)
     device_module.load_parts(module)
+    additions.install(module)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     default_backend.register()
     dynamo_interface.register(name, accelerator)

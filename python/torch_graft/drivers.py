@@ -9,6 +9,7 @@ GRAFT_DRIVER_PACKAGES names the packages that are asked; code of others is not i
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import re
@@ -16,7 +17,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ class Offer:
     entry: str
     path: str
     device_name: str | None
+    package: str
 
 
 def __getattr__(name: str) -> Callable[[], str | None]:
@@ -69,17 +71,17 @@ def _path(given: Any) -> str:
     return path
 
 
-def _offer(entry: str, given: Any) -> Offer:
+def _offer(entry: EntryPoint, given: Any) -> Offer:
     if not isinstance(given, tuple):
         if not isinstance(given, (str, os.PathLike)):
             raise _Refused(f"it returned {_shown(given)}")
-        return Offer(entry, _path(given), None)
+        return Offer(entry.name, _path(given), None, package(entry))
     if len(given) != 2:
         raise _Refused(f"it returned {_shown(given)}")
     path, name = given
     if name is not None and (not isinstance(name, str) or not name):
         raise _Refused(f"its device name is {_shown(name)}")
-    return Offer(entry, _path(path), name)
+    return Offer(entry.name, _path(path), name, package(entry))
 
 
 def _shown(value: Any) -> str:
@@ -101,7 +103,7 @@ def _ask(entry: EntryPoint) -> Offer | None:
     """Raises _Refused for whatever an entry point does but end the program by Ctrl-C."""
     try:
         given = entry.load()()
-        return None if given is None else _offer(entry.name, given)
+        return None if given is None else _offer(entry, given)
     except (_Refused, KeyboardInterrupt):
         raise
     except SystemExit as error:
@@ -110,7 +112,8 @@ def _ask(entry: EntryPoint) -> Offer | None:
         raise _Refused(f"it raised {type(error).__name__}: {_words(error)}") from error
 
 
-def _package(entry: EntryPoint) -> str:
+def package(entry: EntryPoint) -> str:
+    """The name of the package that an entry point is of."""
     name = None if entry.dist is None else entry.dist.metadata["Name"]
     return name or entry.value.split(":")[0]
 
@@ -120,15 +123,32 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
-def trusted() -> tuple[list[EntryPoint], list[str]]:
-    """The entry points that may be asked, and the packages of the others."""
-    given = os.environ.get("GRAFT_DRIVER_PACKAGES")
-    entries = list(entry_points(group=GROUP))
-    if given is None:
-        return entries, []
-    names = {_normal(name) for name in given.split(",")}
-    asked = [entry for entry in entries if _normal(_package(entry)) in names]
-    return asked, sorted({_package(entry) for entry in entries} - {_package(one) for one in asked})
+def _trusted(entry: EntryPoint) -> bool:
+    names = os.environ.get("GRAFT_DRIVER_PACKAGES")
+    return names is None or _normal(package(entry)) in map(_normal, names.split(","))
+
+
+def _order(entry: EntryPoint) -> tuple[bool, str, str]:
+    """The drivers of other packages come before those of this one, each in the order of the names."""
+    return entry.value.startswith(f"{__name__}:"), entry.name, package(entry)
+
+
+def entries(group: str) -> list[EntryPoint]:
+    """The entry points of a group that may be asked.
+
+    Their order does not depend on the folders of the packages.
+    """
+    return sorted(filter(_trusted, _installed().select(group=group)), key=_order)
+
+
+def strangers() -> list[str]:
+    """The packages with drivers whose entry points GRAFT_DRIVER_PACKAGES leaves out."""
+    return sorted({package(one) for one in _installed().select(group=GROUP) if not _trusted(one)})
+
+
+@functools.cache
+def _installed() -> EntryPoints:
+    return EntryPoints(entry_points())
 
 
 def ask() -> tuple[list[Offer], list[str]]:
@@ -138,15 +158,14 @@ def ask() -> tuple[list[Offer], list[str]]:
     """
     found: list[Offer] = []
     flaws: list[str] = []
-    entries, strangers = trusted()
-    if strangers:
-        _log.debug("GRAFT_DRIVER_PACKAGES leaves out %s", ", ".join(strangers))
-    for entry in entries:
+    if left_out := strangers():
+        _log.debug("GRAFT_DRIVER_PACKAGES leaves out %s", ", ".join(left_out))
+    for entry in entries(GROUP):
         try:
             offer = _ask(entry)
         except _Refused as flaw:
             flaws.append(
-                f"the driver package '{_package(entry)}' returned no driver from its entry point "
+                f"the driver package '{package(entry)}' returned no driver from its entry point "
                 f"'{entry.name} = {entry.value}': {flaw}. Expected {EXPECTED}. Update, repair or "
                 "uninstall the package; the other drivers work."
             )
@@ -161,11 +180,16 @@ def offers() -> list[Offer]:
     """What the entry points give; each that gives nothing useful becomes a warning."""
     found, flaws = ask()
     for flaw in flaws:
-        try:
-            warnings.warn(flaw, stacklevel=2)
-        except Warning:  # under -W error: the others' devices are not to go for it
-            print(f"Graft: {flaw}", file=sys.stderr)
+        tell(flaw)
     return found
+
+
+def tell(text: str) -> None:
+    """Warns while Graft attaches. Under -W error the devices stay, and the text is printed."""
+    try:
+        warnings.warn(text, stacklevel=3)
+    except Warning:
+        print(f"Graft: {text}", file=sys.stderr)
 
 
 def record() -> None:

@@ -19,6 +19,7 @@ import torch_graft
 from torch_graft import attaching, drivers, naming, toolchain, ve
 from torch_graft import private_names as inside
 from torch_graft.cli import settings
+from torch_graft.device import additions
 
 if TYPE_CHECKING:
     from torch_graft._C import DeviceProperties
@@ -96,10 +97,11 @@ def _drivers(report: Report) -> None:
     for flaw in flaws:
         text, _, remedy = flaw.partition(". ")
         report.problem(text, remedy)
-    for stranger in drivers.trusted()[1]:
+    for stranger in drivers.strangers():
         report.say(f"  not asked '{stranger}' (GRAFT_DRIVER_PACKAGES does not name it)")
     for offer in offers:
         report.say(f"  offered  {offer.path} (by the package entry '{offer.entry}')")
+    _names(report, offers)
     absences = dict(_C.absences())
     asked = {device[0] for device in _C.found_devices()} | set(absences)
     refusals = _C.refusals()
@@ -114,6 +116,28 @@ def _drivers(report: Report) -> None:
                 report.say(f"           {driver}:{ordinal} is '{device}' ({_use_of(index)})")
     for path, reason in refusals:
         report.problem(f"{path} was refused", reason)
+
+
+def _names(report: Report, offers: list[drivers.Offer]) -> None:
+    """Which package's name the devices have, and what became of the other names."""
+    attached = str(attaching.attached_name())
+    serving = naming.with_devices(offers)
+    chosen = os.environ.get(naming.VARIABLE) == attached
+    for offer in offers:
+        if offer.device_name in (None, attached):
+            continue
+        name = str(offer.device_name)
+        if name not in [one.name for one in serving]:
+            why = "no device of this package is used"
+        else:
+            why = naming.flaw(name) or (
+                f"{naming.VARIABLE} chooses '{attached}'" if chosen else "another package has it"
+            )
+        report.say(f"           the package '{offer.package}' offers the name '{name}', which the "
+                   f"devices do not have: {why}")  # fmt: skip
+    if not chosen and (text := naming.conflict(attached, serving)):
+        what, _, remedy = text.partition(". ")
+        report.problem(what, remedy)
 
 
 def _because(reason: str) -> str:
@@ -209,6 +233,14 @@ def _limits(facts: DeviceProperties) -> list[str]:
     if facts.max_allocation < facts.total_memory:
         limits.append(f"one allocation has at most {facts.max_allocation / 2**30:.1f} GiB")
     return limits
+
+
+def _additions(report: Report, name: str) -> None:
+    for attribute, package in additions.added().items():
+        report.say(f"  torch.{name}.{attribute} is of the package '{package}'")
+    for flaw in additions.flaws():
+        what, _, remedy = flaw.rpartition(". ")
+        report.problem(what, remedy)
 
 
 def _slot(report: Report) -> None:
@@ -352,6 +384,7 @@ def examine(whole: bool = False) -> int:
                 torch.ve.device_count()  # asks its drivers
             _drivers(report)
             _devices(report, name)
+            _additions(report, name)
             _slot(report)
             _compiler(report, name)
             _integrations(report)

@@ -8,6 +8,7 @@ import sys
 import torch
 
 from torch_graft import _C
+from torch_graft import private_names as inside
 
 
 class Table:
@@ -26,11 +27,11 @@ class Table:
 
 
 def tune(index: int, candidates: int) -> int:
-    """Measures on device graft:index; the exit code is 1 where there is nothing to tune."""
+    """Measures on the device of an index; the exit code is 1 where there is nothing to tune."""
     table = Table()
     try:
         name = _C.device_properties(index).name
-        print(f"graft:{index} is '{name}'. Most of the time goes into compiling.")
+        print(f"{inside.privateuse1_name()}:{index} is '{name}'. Most of the time goes into compiling.")
         _C.tune(index, candidates, table.add)
     except (RuntimeError, TypeError, torch.AcceleratorError) as error:
         print(f"tune: {error}", file=sys.stderr)

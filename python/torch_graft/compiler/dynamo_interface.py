@@ -84,8 +84,8 @@ def _interface(base: Any, module: ModuleType) -> Any:
 
 def _device_variable(base: Any, name: str, module: ModuleType) -> Any:
     def exchange_device(index: int) -> int:
-        """Called while a graph is traced: PyTorch remembers on which device `device="graft"` made a
-        fake tensor, and takes no notice of the current device."""
+        """Called while a graph is traced: PyTorch remembers on which device a
+        type without an index made a fake tensor, and takes no notice of the current device."""
         inside.FakeTensorMode.cache_clear()
         return int(module._exchange_device(index))
 

@@ -1,5 +1,5 @@
 # python/torch_graft/compiler/placing.py: which device a graph means by "graft" without a number.
-"""Graphs keep `device="graft"` as it was written, but not where `with torch.graft.device(1)` began
+"""Graphs keep a device without an index as it was written, but not where the block of a device began
 and ended. So the number is written into them."""
 
 from __future__ import annotations

@@ -60,5 +60,5 @@ class Kernels:
 
 
 def kernels() -> Kernels:
-    """A context manager: with torch.graft.kernels() as ran: ...; then ran.shares()."""
+    """A context manager: with kernels() as ran: ...; then ran.shares()."""
     return Kernels()

@@ -1,5 +1,5 @@
 # python/torch_graft/device/memory.py: device memory: figures, limits, a snapshot.
-"""The memory functions of torch.graft; the figures are those of torch.accelerator."""
+"""The device's memory; the figures are those of torch.accelerator."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # python/torch_graft/device/module.py: torch.graft under PyTorch's names.
 """PyTorch finds a device's module by its name: Dynamo takes the last part of module.__name__ for
-an attribute of torch. So torch.graft and its parts are modules of that name with the contents of
-accelerator.py and others. The parts are files of the folder parts, which is torch.graft's __path__;
-`from torch.graft.amp import autocast` works as with torch.cuda."""
+an attribute of torch. So the device's module and its parts have that name and the contents of
+accelerator.py and others. The parts are files of the folder parts, which is the module's __path__:
+`from torch.<name>.amp import autocast` works as with torch.cuda."""
 
 from __future__ import annotations
 

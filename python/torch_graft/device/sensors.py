@@ -1,5 +1,5 @@
 # python/torch_graft/device/sensors.py: what a device's sensors read, in torch.cuda's names and units.
-"""The sensors of torch.graft. A driver that has no such sensor raises RuntimeError."""
+"""The device's sensors. A driver that has no such sensor raises RuntimeError."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # python/torch_graft/ve/carried.py: torch.graft's functions for the devices of torch.device("ve").
-"""A device of the slot is carried by one of torch.graft's device type, whose index the functions of
-torch.graft take. So each function of torch.ve is one of those, with its devices translated."""
+"""A device of the slot is carried by one of Graft's own device type, whose index the functions of its
+module take. So each function of torch.ve is one of those, with its devices translated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def slot_index(device: DeviceLike, optional: bool = True) -> int:
 
 
 def inner_index(device: DeviceLike = None) -> int:
-    """The index of the device of torch.graft's type that carries it. Opens the device."""
+    """The index of the device of Graft's own type that carries it. Opens the device."""
     return int(_C.ve.inner_index(slot_index(device)))
 
 
@@ -43,7 +43,7 @@ def inner_indices() -> list[int]:
 
 @contextmanager
 def inner_current() -> Iterator[None]:
-    """What carries the slot's current device is torch.graft's current device meanwhile."""
+    """What carries the slot's current device is the current one of Graft's own type meanwhile."""
     before = _C.exchange_device(inner_index())
     try:
         yield
@@ -52,7 +52,7 @@ def inner_current() -> Iterator[None]:
 
 
 def carried(function: Callable[..., Any]) -> Callable[..., Any]:
-    """function of torch.graft for a device of the slot: its parameter `device`, or its current one."""
+    """A function of accelerator.py for a device of the slot: its parameter `device`, or its current one."""
     signature = inspect.signature(function)
     takes_device = "device" in signature.parameters
 

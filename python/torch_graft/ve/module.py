@@ -1,5 +1,5 @@
 # python/torch_graft/ve/module.py: the module torch.ve.
-"""Devices, streams, memory and random numbers of torch.device("ve"): what torch.graft offers."""
+"""Devices, streams, memory and random numbers of torch.device("ve"), with the names of torch.cuda."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def record_memory_history(
     enabled: Any = "all", context: Any = "all", stacks: Any = "python", max_entries: int = 2**20,
     device: DeviceLike = None,
 ) -> None:  # fmt: skip
-    """torch.graft's, on one device of the slot, or on all of them."""
+    """As torch.cuda.memory's, on one device, or on all of them."""
     for index in inner_indices() if device is None else [inner_index(device)]:
         _memory.record_memory_history(enabled, context, stacks, max_entries, index)
 
@@ -249,7 +249,7 @@ _record_memory_history = record_memory_history
 
 
 def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
-    """As torch.graft.memory's, with the slot's numbers of devices."""
+    """As torch.cuda.memory's, with the slot's numbers of devices."""
     whole = snapshots.of([], augment_with_fx_traces)
     for index in range(device_count()):
         if device is not None and index != slot_index(device):
@@ -264,7 +264,7 @@ def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -
 def memory_snapshot(
     mempool_id: tuple[int, int] | None = None, include_traces: bool = True
 ) -> list[dict[str, Any]]:
-    """As torch.graft.memory's, with the slot's numbers of devices."""
+    """As torch.cuda.memory's, with the slot's numbers of devices."""
     return snapshots.segments_of(_snapshot(), mempool_id)
 
 
@@ -279,7 +279,7 @@ def dump_memory_snapshot(path: str | os.PathLike[str] = "snapshot.pickle") -> No
 
 
 def attach_out_of_memory_observer(observer: Callable[[int, int, int, int], None]) -> None:
-    """As torch.graft.memory's, for the slot's devices."""
+    """As torch.cuda.memory's, for the slot's devices."""
 
     def of_the_slot(device: int, *bytes_: int) -> None:
         index = _C.ve.index_of(device)
@@ -322,14 +322,14 @@ _PARTS = ("amp", "graphs", "memory", "random", "streams")
 
 
 def _counterpart(name: str, ours: Any) -> Any:
-    """The slot's value for a name of torch.graft."""
+    """The slot's value for a name of accelerator.py."""
     if name in globals():
         return globals()[name]
     return carried(ours) if isinstance(ours, FunctionType) and name not in _SHARED else ours
 
 
 def _part(of: ModuleType) -> ModuleType:
-    """torch.ve.<part> for a part of torch.graft."""
+    """torch.ve.<part> for a part of accelerator.py."""
     made = ModuleType(of.__name__, of.__doc__)
     for name, ours in vars(of).items():
         own = getattr(ours, "__module__", None) == of.__name__ and name[:2] != "__"

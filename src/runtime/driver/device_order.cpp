@@ -97,4 +97,11 @@ std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found,
   return order;
 }
 
+bool order_needs_all(const std::vector<DeviceDescription>& counting, const char* list) {
+  if (!trimmed(list == nullptr ? "" : list).empty()) return false;
+  return std::any_of(counting.begin(), counting.end(), [](const DeviceDescription& device) {
+    return has(device, GRAFT_FEATURE_SIMULATED);
+  });
+}
+
 }  // namespace graft

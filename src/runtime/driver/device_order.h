@@ -43,4 +43,8 @@ std::vector<size_t> order_devices(const std::vector<DeviceDescription>& found,
                                   const std::string& variable, const char* list,
                                   std::vector<Refusal>& problems);
 
+// Whether devices that count among these may not count beside those of other drivers, under such a
+// list: simulated ones, without a list.
+bool order_needs_all(const std::vector<DeviceDescription>& counting, const char* list);
+
 }  // namespace graft

@@ -7,22 +7,19 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include "runtime/driver/bounded_wait.h"
 #include "runtime/driver/device_name.h"
-#include "runtime/driver/device_properties.h"
 #include "runtime/driver/error.h"
 #include "runtime/driver/fork.h"
 #include "runtime/driver/slot_gate.h"
 #include "runtime/memory/shared_memory.h"
+#include "runtime/platform/driver_devices.h"
 
 namespace graft {
 namespace {
-
-constexpr uint32_t kMostOrdinals = 1024;  // more than that is rubbish, not a machine
 
 constexpr const char* kCarriedVariable = "GRAFT_VE_DEVICES";
 constexpr const char* kCarriedDefault = "veda";
@@ -44,12 +41,6 @@ bool finish_device(Device& device, Patience& patience) noexcept {
         device.label().c_str());
   }
   return done;
-}
-
-std::string real_path(const std::string& path) {
-  std::error_code failed;
-  const std::string real = std::filesystem::canonical(path, failed).string();
-  return failed ? path : real;
 }
 
 }  // namespace
@@ -80,29 +71,11 @@ void Platform::refuse(const std::string& path, const std::string& reason) {
 
 void Platform::describe(Driver& driver) {
   if (std::find(described_.begin(), described_.end(), &driver) != described_.end()) return;
-  constexpr uint32_t kUnwritten = UINT32_MAX;
-  uint32_t count = kUnwritten;
-  const graft_status status = Driver::call_locked(driver.table().device_count, &count);
-  driver.check(status, "device_count");
-  if (count == kUnwritten) {
-    throw Error(
-        GRAFT_INVALID_ARGUMENT,
-        "device_count of the driver '" + driver.name() +
-            "' returned OK without a count, so Graft does not use the driver. Ask its vendor.");
-  }
-  if (count > kMostOrdinals) {
-    throw Error(GRAFT_INVALID_ARGUMENT, "The driver '" + driver.name() + "' claims " +
-                                            std::to_string(count) +
-                                            " devices, so Graft does not use it. Ask its vendor.");
-  }
-  if (count == 0) absences_.push_back({&driver, driver.last_words()});
-  for (uint32_t ordinal = 0; ordinal < count; ++ordinal) {
-    try {
-      found_.push_back({-1, &driver, ordinal, read_properties(driver, ordinal)});
-    } catch (const Error& error) {
-      refuse(driver.path(), error.what());
-    }
-  }
+  std::vector<std::string> refused;
+  const std::vector<DeviceDescription> devices = list_devices(driver, refused);
+  for (const std::string& reason : refused) refuse(driver.path(), reason);
+  if (devices.empty() && refused.empty()) absences_.push_back({&driver, driver.last_words()});
+  found_.insert(found_.end(), devices.begin(), devices.end());
   described_.push_back(&driver);
 }
 
@@ -112,7 +85,7 @@ Driver* Platform::add_driver(const std::string& path, const char* list) {
   for (const auto& driver : drivers_) {
     if (driver->path() == real) return driver.get();
   }
-  std::unique_ptr<Driver> driver = Driver::load(real);
+  std::unique_ptr<Driver> driver = early_.take(real);
   for (const auto& other : drivers_) {
     if (other->name() == driver->name()) {
       throw Error(GRAFT_INVALID_ARGUMENT, "The driver '" + real +
@@ -224,6 +197,23 @@ void Platform::freeze() {
   std::lock_guard lock(mutex_);
   discover();
   frozen_ = true;
+}
+
+std::vector<DeviceDescription> Platform::early_devices(const std::vector<std::string>& paths) {
+  const std::lock_guard lock(mutex_);
+  std::vector<DeviceDescription> devices = early_.devices(paths, drivers_);
+  if (!order_needs_all(devices, std::getenv("GRAFT_DEVICES"))) return devices;
+  discover();
+  std::erase_if(devices, [&](const DeviceDescription& device) { return !counted(device); });
+  return devices;
+}
+
+bool Platform::counted(const DeviceDescription& device) const {
+  const auto& all = numbers_.counted();
+  return std::any_of(all.begin(), all.end(), [&](const DeviceNumbers::Entry& entry) {
+    const DeviceDescription& one = entry->description;
+    return one.driver->name() == device.driver->name() && one.ordinal == device.ordinal;
+  });
 }
 
 int Platform::device_count() {

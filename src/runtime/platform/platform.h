@@ -14,6 +14,7 @@
 #include "runtime/driver/library.h"
 #include "runtime/platform/device.h"
 #include "runtime/platform/device_numbers.h"
+#include "runtime/platform/early_drivers.h"
 
 namespace graft {
 
@@ -45,6 +46,10 @@ class GRAFT_EXPORT Platform {
 
   // Autograd has counted the devices: the list is final.
   void freeze();
+
+  // The devices of the drivers in these libraries that count, in the order of their numbers; the
+  // indices are -1. Loads no other driver, unless all of the devices are simulated.
+  std::vector<DeviceDescription> early_devices(const std::vector<std::string>& paths);
 
   // Number of devices. Loads libraries but opens no device.
   int device_count();
@@ -105,6 +110,7 @@ class GRAFT_EXPORT Platform {
   // Asks the driver for its devices where the list, as GRAFT_DEVICES has it, may count one.
   Driver* add_driver(const std::string& path, const char* list);
   void describe(Driver& driver);
+  bool counted(const DeviceDescription& device) const;  // by the driver's name
   void number_devices();
   void number_carried();
   void refuse(const std::string& path, const std::string& reason);
@@ -117,6 +123,7 @@ class GRAFT_EXPORT Platform {
   bool frozen_ = false;
   bool ended_ = false;              // no more device is opened
   std::vector<std::string> paths_;  // not loaded yet
+  EarlyDrivers early_;
   std::vector<std::unique_ptr<Driver>> drivers_;
   std::vector<Refusal> refusals_;
   std::vector<DeviceDescription> found_;  // every device of every driver

@@ -1,4 +1,5 @@
 // src/torch/python/devices.cpp: devices, drivers and generators for Python.
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -147,6 +148,18 @@ std::vector<std::tuple<std::string, std::string>> driver_names() {
   return found;
 }
 
+// Name and path of the drivers in these libraries that have devices that count, in the order of
+// the devices' numbers.
+std::vector<std::tuple<std::string, std::string>> early_drivers(
+    const std::vector<std::string>& paths) {
+  std::vector<std::tuple<std::string, std::string>> found;
+  for (const DeviceDescription& one : platform().early_devices(paths)) {
+    const std::tuple driver(one.driver->name(), one.driver->path());
+    if (std::find(found.begin(), found.end(), driver) == found.end()) found.push_back(driver);
+  }
+  return found;
+}
+
 // Driver, number in the driver, name, index or -1.
 using Found = std::tuple<std::string, uint32_t, std::string, int>;
 std::vector<Found> found_devices() {
@@ -252,9 +265,11 @@ void bind_devices(py::module& module) {
   define(
       module, "load_driver", +[](const std::string& path) { load_driver(path); });
   define(module, "drivers", &driver_names);
+  define(module, "early_drivers", &early_drivers);
   define(module, "refusals", &refused_drivers);
   define(module, "absences", &absences);
   define(module, "found_devices", &found_devices);
+  module.attr("FIRST_CARRIED") = kFirstCarriedIndex;
   define(
       module, "seed_all", +[](uint64_t seed) { seed_all(seed); });
   define(

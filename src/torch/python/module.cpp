@@ -63,7 +63,7 @@ void end_threads_and_work() {
 
 PYBIND11_MODULE(_C, module) {
   using namespace graft::binding;
-  module.doc() = "Attaches Graft to PyTorch; torch.graft and torch_graft are its faces.";
+  module.doc() = "Attaches Graft to PyTorch; the device's module and torch_graft are its faces.";
   define(module, "attach", &attach_and_check);
   define(
       module, "shutdown", +[] { end_threads_and_work(); });
