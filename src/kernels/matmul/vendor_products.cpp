@@ -5,6 +5,11 @@
 
 namespace graft {
 
+bool knows_grouped_matmul(Stream& stream) { return offers(stream, Operation::grouped_matmul); }
+bool knows_int8_weight_matmul(Stream& stream) {
+  return offers(stream, Operation::int8_weight_matmul);
+}
+
 bool grouped_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                     const TensorView& b, const TensorView* offsets) {
   return offer(stream, Operation::grouped_matmul,

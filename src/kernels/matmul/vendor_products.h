@@ -7,6 +7,11 @@
 
 namespace graft {
 
+// Whether the vendor has a kernel at all, before a result is allocated. Two loads where it has
+// none.
+GRAFT_EXPORT bool knows_grouped_matmul(Stream& stream);
+GRAFT_EXPORT bool knows_int8_weight_matmul(Stream& stream);
+
 // Each queues the vendor's kernel. False, and nothing is done, if the vendor does not take the
 // call: the caller composes it of other products then. Throws Error where the vendor fails.
 

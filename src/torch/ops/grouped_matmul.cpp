@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "kernels/matmul/vendor_products.h"
-#include "kernels/operation/offer.h"
 #include "operators.h"
 #include "torch/dispatch/composite.h"
 #include "torch/dispatch/guarded.h"
@@ -47,7 +46,7 @@ at::Tensor GRAFT_OPERATOR(_grouped_mm)(const at::Tensor& self, const at::Tensor&
   const auto sizes = sizes_of(self, mat2, offs);
   const bool plain =
       !bias.has_value() && out_dtype.value_or(self.scalar_type()) == self.scalar_type();
-  if (plain && sizes.has_value() && offers(stream_of(self), Operation::grouped_matmul)) {
+  if (plain && sizes.has_value() && knows_grouped_matmul(stream_of(self))) {
     const at::Tensor out = at::empty(*sizes, self.options());
     const OptionalView groups(offs);
     if (grouped_matmul(stream_of(self), view_of(out), view_of(self), view_of(mat2), groups.get())) {

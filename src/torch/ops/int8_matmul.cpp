@@ -4,7 +4,6 @@
 
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/vendor_products.h"
-#include "kernels/operation/offer.h"
 #include "operators.h"
 #include "torch/dispatch/guarded.h"
 #include "torch/tensor/operands.h"
@@ -47,8 +46,7 @@ at::Tensor GRAFT_OPERATOR(_weight_int8pack_mm)(const at::Tensor& self, const at:
   TORCH_CHECK(scales.dim() == 1 && scales.size(0) == mat2.size(0),
               "_weight_int8pack_mm: expected scales to be a vector of ", mat2.size(0),
               " elements, got ", scales.sizes());
-  if (scales.scalar_type() == self.scalar_type() &&
-      offers(stream_of(self), Operation::int8_weight_matmul)) {
+  if (scales.scalar_type() == self.scalar_type() && knows_int8_weight_matmul(stream_of(self))) {
     const at::Tensor out = at::empty({self.size(0), mat2.size(0)}, self.options());
     if (out.numel() > 0 && int8_weight_matmul(stream_of(self), view_of(out), view_of(self),
                                               view_of(mat2), view_of(scales))) {
