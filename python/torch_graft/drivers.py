@@ -9,7 +9,6 @@ GRAFT_DRIVER_PACKAGES names the packages that are asked; code of others is not i
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import re
@@ -17,7 +16,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -138,17 +137,12 @@ def entries(group: str) -> list[EntryPoint]:
 
     Their order does not depend on the folders of the packages.
     """
-    return sorted(filter(_trusted, _installed().select(group=group)), key=_order)
+    return sorted(filter(_trusted, entry_points(group=group)), key=_order)
 
 
 def strangers() -> list[str]:
     """The packages with drivers whose entry points GRAFT_DRIVER_PACKAGES leaves out."""
-    return sorted({package(one) for one in _installed().select(group=GROUP) if not _trusted(one)})
-
-
-@functools.cache
-def _installed() -> EntryPoints:
-    return EntryPoints(entry_points())
+    return sorted({package(one) for one in entry_points(group=GROUP) if not _trusted(one)})
 
 
 def ask() -> tuple[list[Offer], list[str]]:

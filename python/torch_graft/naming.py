@@ -91,8 +91,8 @@ def choose(offered: list[Offer]) -> str:
     for text in refused:
         drivers.tell(f"{text} The device is called '{chosen}' instead. Choose another name with "
                      f"{VARIABLE}.")  # fmt: skip
-    if text := conflict(chosen, serving):
-        drivers.tell(text)
+    if warning := conflict(chosen, serving):
+        drivers.tell(warning)
     return chosen
 
 

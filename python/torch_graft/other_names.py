@@ -50,9 +50,7 @@ def instead(name: str) -> str:
     offers = f"'{name}' is the name that the package '{offer.package}' offers for its devices"
     places = _places(offer)
     if not places:
-        return (
-            f"{offers}, but none of them is used here. `python -m torch_graft doctor` says why."
-        )
+        return f"{offers}, but none of them is used here. `python -m torch_graft doctor` says why."
     others = "" if len(places) == 1 else f" (all: {', '.join(places)})"
     return (
         f"{offers}. They are called '{places[0].partition(':')[0]}' here: use "

@@ -11,6 +11,7 @@ import check_design as design
 import house_rules as house
 import patch_rules as patches
 import setting_rules as settings
+import text_rules as texts
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
@@ -119,6 +120,13 @@ GRAPHS = {
     **folder("tests/python/graphs", "test_graphs.py", "test_replay.py"),
     "tests/python/graphs/walk.py": '"""What walks the graphs."""\n' + "CODE = " + quoted(60),
 }
+# Each a text that sends a user of another device name to what is not there.
+DEFAULT_NAMES = {
+    "src/torch/a.cpp": ['"call torch.graft.empty_cache()"', '"graft:0 is lost"', '"a graft device"',
+                        'R"(move it to device=\'graft\')"'],
+    "drivers/x/a.cpp": ['"graft:{} is lost"'],
+    "python/torch_graft/a.py": ['TEXT = f"torch.graft.{name}"', 'def f():\n    """As torch.graft\'s."""'],
+}  # fmt: skip
 # Each a phrase that no page for users or vendors may hold, also across two lines.
 FILLERS = [
     "A copy is told to emit.\n", "What waits is\ntold of.\n", "It is 30 unless told.\n",
@@ -131,6 +139,14 @@ FILLERS = [
 ]  # fmt: skip
 BODY = "  x();\n"
 BAD = [
+    *(
+        (
+            texts.default_device_names,
+            {path: f"const char* a = {text};\n" if path[-1] == "p" else f"{text}\n"},
+        )
+        for path, lines in DEFAULT_NAMES.items()
+        for text in lines
+    ),
     (design.file_sizes, {"src/runtime/a.cpp": "int a;\n" * 400}),
     (design.function_sizes, {"src/runtime/a.cpp": "void f() {\n" + BODY * 60 + "}\n"}),
     (design.function_sizes, {"tools/a.py": "def f():\n" + "    x()\n" * 60}),
@@ -386,6 +402,7 @@ GOOD = {
     "src/torch/version/minor/2_13.h": "using at::native::b;\n",
     "src/torch/version/minor/2_15.h": "using at::native::b;\n",
     "src/torch/version/names.py": "# src/torch/version/names.py: of torchgen\nimport torchgen\n",
+    "src/torch/d.cpp": '// torch.graft.a, graft:0\nconst char* a = "graft: warning: Graft, graft:all_reduce";\n',
     "src/torch/c.cpp": "// at::native::b\nnamespace at { int native; }\n",
     "tests/test_a.py": "# tests/test_a.py: a skip\nimport pytest\n\ndef test_b():\n"
     "    pytest.skip()\n",

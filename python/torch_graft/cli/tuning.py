@@ -31,7 +31,9 @@ def tune(index: int, candidates: int) -> int:
     table = Table()
     try:
         name = _C.device_properties(index).name
-        print(f"{inside.privateuse1_name()}:{index} is '{name}'. Most of the time goes into compiling.")
+        print(
+            f"{inside.privateuse1_name()}:{index} is '{name}'. Most of the time goes into compiling."
+        )
         _C.tune(index, candidates, table.add)
     except (RuntimeError, TypeError, torch.AcceleratorError) as error:
         print(f"tune: {error}", file=sys.stderr)

@@ -10,6 +10,7 @@ import warnings
 from contextlib import redirect_stdout
 
 import torch
+
 import torch_graft
 from torch_graft.cli import doctor
 
@@ -175,12 +176,6 @@ def driver_path():
 @step
 def driver_that_is_none():
     z.load_driver(__file__)
-
-
-@step
-def kernels_in_kernels():
-    with z.kernels(), z.kernels():
-        pass
 
 
 @step

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 
 def test_another_name(python):
@@ -50,9 +51,10 @@ TAKEN = {
     "shared": "PyTorch already has torch.Tensor.is_shared",
     "parameters": "PyTorch already has torch.nn.Module.parameters",
     "lambda": "is a keyword of Python",
-    "9lives": "lower-case letters and underscores only",
-    "NPU": "lower-case letters and underscores only",
-    "two words": "lower-case letters and underscores only",
+    "9lives": "a letter first",
+    "NPU": "lower-case letters, digits and underscores only",
+    "two words": "lower-case letters, digits and underscores only",
+    "npu:1": "lower-case letters, digits and underscores only",
     "_npu": "a letter first",
 }
 
@@ -69,6 +71,34 @@ def test_name_that_cannot_be(python, name):
     assert f"the device name '{name}', which is not possible: " in told[0]
     assert TAKEN[name] in told[0]
     assert "The device is called 'graft' instead" in told[0]
+
+
+@pytest.mark.parametrize("name", ["npu2", "n3pu"])
+def test_digits_are_a_matter_of_the_installed_pytorch(python, name):
+    """Some versions parse them, others rename the type and never parse its name again."""
+    asked = f"""
+    torch.utils.rename_privateuse1_backend({name!r})
+    try:
+        text = str(torch.device("{name}:1"))
+    except RuntimeError as error:
+        text = str(error)
+    print(json.dumps(text))
+    """
+    parsed = python(asked, TORCH_DEVICE_BACKEND_AUTOLOAD="0").value()
+    ran = python(
+        "d = torch.accelerator.current_accelerator(); print(json.dumps(str(torch.ones(2, device=d).device)))",
+        GRAFT_DEVICE_NAME=name,
+    )
+    if parsed == f"{name}:1":
+        assert ran.value() == f"{name}:0"
+        assert "is not possible" not in ran.err
+        return
+    assert parsed == f"Invalid device string: '{name}:1'"
+    assert ran.value() == "graft:0"
+    said = next(line for line in ran.err.splitlines() if "GRAFT_DEVICE_NAME asks for" in line)
+    version = torch.__version__.split("+")[0]
+    assert f"PyTorch {version} does not parse digits in the name of a device; torch.device" in said
+    assert f"Invalid device string: '{name}:0'" in said
 
 
 def test_the_doctor_says_that_the_name_is_taken():

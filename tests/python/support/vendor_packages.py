@@ -40,7 +40,9 @@ def install(
     module = "vendor_" + package.replace("-", "_")
     info = folder / f"{module}-1.0.dist-info"
     info.mkdir(parents=True)
-    (folder / f"{module}.py").write_text(f"def driver():\n    return {driver!r}, {device!r}\n{code}\n")
+    (folder / f"{module}.py").write_text(
+        f"def driver():\n    return {driver!r}, {device!r}\n{code}\n"
+    )
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
     entries = f"[graft.drivers]\n{package} = {module}:driver\n" if driver else ""
     if adds:

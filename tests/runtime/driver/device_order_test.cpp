@@ -54,6 +54,13 @@ TEST_F(DeviceOrderTest, DevicesThatWantToBeNamedCountOnlyThen) {
   EXPECT_EQ(order(""), Order{});
 }
 
+TEST_F(DeviceOrderTest, SimulatedDevicesMayBeHiddenByOtherDrivers) {
+  EXPECT_TRUE(order_needs_all(found_, nullptr));
+  EXPECT_FALSE(order_needs_all(found_, "chip,host"));
+  EXPECT_FALSE(order_needs_all({found_[1], found_[2]}, " "));
+  EXPECT_FALSE(order_needs_all({}, nullptr));
+}
+
 TEST(MayCount, AListRulesOutTheDriversThatItDoesNotName) {
   EXPECT_TRUE(may_count("chip", nullptr));
   EXPECT_TRUE(may_count("chip", " "));
