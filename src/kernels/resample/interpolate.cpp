@@ -1,6 +1,7 @@
 // src/kernels/resample/interpolate.cpp: images made larger or smaller.
 #include "kernels/resample/interpolate.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/operation/offer.h"
@@ -57,8 +58,9 @@ void interpolate(Stream& stream, const TensorView& output, const TensorView& inp
             [&](VendorCall& to) { describe(to.write(output).read(input), resizing); }))
     return;
   const std::vector<LinearMap> maps = maps_of(output, input, resizing);
+  const bool picks = std::ranges::all_of(maps, [](const LinearMap& map) { return map.picks(); });
   // PyTorch interpolates bytes in images alone.
-  if (input.dtype == GRAFT_UINT8 && maps.size() == 2 && !maps.front().picks()) {
+  if (input.dtype == GRAFT_UINT8 && maps.size() == 2 && !picks) {
     return resample_bytes(stream, output, input, maps);
   }
   resample(stream, output, input, maps);
