@@ -49,7 +49,7 @@ RESIZED = """
 import torch.nn.functional as F
 x = torch.arange(24.0).reshape(1, 2, 3, 4)
 works = (lambda x: F.interpolate(x, size=(7, 5)), lambda x: F.interpolate(x, scale_factor=1.7),
-         lambda x: F.pad(x, (1, 3, 2, 0), "reflect"), lambda x: F.pad(x, (2, 0), "replicate"))
+         lambda x: F.pad(x, (1, 3, 2, 0), "reflect"), lambda x: F.pad(x, (2, 0, 1, 1), "replicate"))
 found = []
 for work in works:
     with torch.get_device_module(D).kernels() as ran:
