@@ -37,6 +37,18 @@ TEST(ConstantFolding, RoundsAndWrapsAsStorageDoes) {
                 "node %y: float32[2] = ns.use.default(%x, %k, %g, %t)\noutput %y\n");
 }
 
+TEST(ConstantFolding, BytesWithoutASignWrapAt256) {
+  const std::string x = "input %x: float32[3] activation\n";
+  EXPECT_EQ(after(fold_constants, x + "constant %i: uint8[3] = [200, 255, 1]\n"
+                                      "node %j: uint8[3] = aten.add.Tensor(%i, %i)\n"
+                                      "node %k: uint8[3] = aten.neg.default(%i)\n"
+                                      "node %y: float32[3] = ns.use.default(%x, %j, %k)\n"
+                                      "output %y\n"),
+            x + "constant %j: uint8[3] = [144, 254, 2]\n"
+                "constant %k: uint8[3] = [56, 1, 255]\n"
+                "node %y: float32[3] = ns.use.default(%x, %j, %k)\noutput %y\n");
+}
+
 TEST(ConstantFolding, LeavesOutputsWritesAndInexactOperators) {
   const std::string text =
       "constant %c: float32[2] = [1.0, 2.0]\n"
