@@ -5,11 +5,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <vector>
 
+#include "graft/driver_trace.h"
 #include "runtime/driver/error.h"
 #include "runtime/driver/op_tag.h"
 #include "runtime/driver/readable_text.h"
@@ -133,6 +136,48 @@ void check_name(const std::string& path, const char* name) {
   }
 }
 
+// The layer's library: beside the folder of this one.
+std::string layer_path() {
+  Dl_info info = {};
+  std::string path;
+  if (::dladdr(reinterpret_cast<void*>(&version_text), &info) != 0) path = info.dli_fname;
+  const size_t slash = path.rfind('/');
+  return (slash == std::string::npos ? "" : path.substr(0, slash + 1)) +
+         "../drivers/graft_trace.so";
+}
+
+graft_trace_front_function find_front(const std::string& path) {
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const front = library == nullptr ? nullptr : ::dlsym(library, "graft_trace_front");
+  return reinterpret_cast<graft_trace_front_function>(front);
+}
+
+// The settings of GRAFT_DRIVER_TRACE; "" if there shall be no layer.
+std::string trace_settings() {
+  const char* const text = std::getenv("GRAFT_DRIVER_TRACE");
+  const std::string settings = text == nullptr ? "" : text;
+  return settings == "0" ? "" : settings;
+}
+
+// In the place of query(table): puts the layer in front of the driver at path, unless that is the
+// layer itself.
+graft_status query_traced(graft_driver_query_function query, const std::string& path,
+                          const std::string& settings, graft_driver_table* table,
+                          std::string* out_flaw) {
+  if (find_front(path) != nullptr) return query(table);
+  const std::string layer = layer_path();
+  const graft_trace_front_function front = find_front(layer);
+  if (front == nullptr) {
+    *out_flaw = "GRAFT_DRIVER_TRACE is set, but its layer '" + layer +
+                "' does not load. Install Graft again, or unset the variable.";
+    return GRAFT_NOT_FOUND;
+  }
+  std::array<char, 1024> text{};
+  const graft_status status = front(query, settings.c_str(), table, text.data(), text.size());
+  if (status != GRAFT_OK) *out_flaw = text.data();
+  return status;
+}
+
 }  // namespace
 
 Driver::Driver(std::string path, const graft_driver_table& table)
@@ -140,15 +185,24 @@ Driver::Driver(std::string path, const graft_driver_table& table)
 
 std::unique_ptr<Driver> Driver::load(const std::string& absolute_path) {
   check_path(absolute_path);
-  return adopt(find_query(absolute_path), absolute_path);
+  return take(find_query(absolute_path), absolute_path, trace_settings());
 }
 
 std::unique_ptr<Driver> Driver::adopt(graft_driver_query_function query, const std::string& path) {
+  return take(query, path, "");
+}
+
+std::unique_ptr<Driver> Driver::take(graft_driver_query_function query, const std::string& path,
+                                     const std::string& trace) {
   Offer offer{};
   offer.table.abi_major = GRAFT_ABI_MAJOR;
   offer.table.abi_minor = GRAFT_ABI_MINOR;
   offer.table.slot_count = GRAFT_SLOT_COUNT;
-  const graft_status status = call_locked(query, &offer.table);
+  std::string flaw;
+  const graft_status status =
+      trace.empty() ? call_locked(query, &offer.table)
+                    : call_locked(query_traced, query, path, trace, &offer.table, &flaw);
+  if (!flaw.empty()) refuse(status, path, flaw);
   for (const void* word : offer.beyond) {
     if (word != nullptr) {
       refuse(GRAFT_INVALID_ARGUMENT, path,

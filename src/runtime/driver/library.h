@@ -23,7 +23,7 @@ class GRAFT_EXPORT Driver {
   // Loads a driver's library. Throws Error that says what is wrong and what to do when the path is
   // relative, names no file or no library, the library has no graft_driver_query, speaks another
   // major or a newer minor (both versions are named), leaves out a required slot, throws, or
-  // answers with rubbish.
+  // answers with rubbish. GRAFT_DRIVER_TRACE puts a layer in front of it.
   static std::unique_ptr<Driver> load(const std::string& absolute_path);
 
   // As load, for a driver that is linked into the program; path appears in messages only.
@@ -98,6 +98,8 @@ class GRAFT_EXPORT Driver {
 
   Driver(std::string path, const graft_driver_table& table);
 
+  static std::unique_ptr<Driver> take(graft_driver_query_function query, const std::string& path,
+                                      const std::string& trace);
   static graft_status caught() noexcept;
   static std::string current_op();
   const Extension& find_extension(const TableFacts& facts) const;

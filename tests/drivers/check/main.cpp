@@ -19,10 +19,14 @@ using graft::check::Verdict;
 
 constexpr const char* kUsage =
     "usage: graft-driver-check [--only TEXT] [--timeout SECONDS] [--late-error NAME=VALUE] "
-    "DRIVER.so\n"
+    "[--trace SETTINGS] DRIVER.so\n"
     "  --only        runs the cases whose name contains TEXT\n"
     "  --timeout     for one case; default 30\n"
     "  --late-error  environment that makes the driver's second copy fail after it was enqueued\n"
+    "  --trace       puts the trace layer in front of the driver; settings as in\n"
+    "                GRAFT_DRIVER_TRACE, such as verify=1. Each of its findings in the driver "
+    "fails\n"
+    "                the case\n"
     "Exit code: 0 all cases passed, 1 some did not, 2 wrong use or no such library.\n";
 
 bool parse(int count, char** words, Options* options) {
@@ -35,6 +39,8 @@ bool parse(int count, char** words, Options* options) {
       options->timeout_seconds = std::atof(words[++i]);
     } else if (word == "--late-error" && has_value) {
       options->late_error = words[++i];
+    } else if (word == "--trace" && has_value) {
+      options->trace = words[++i];
     } else if (word.rfind("--", 0) == 0 || !options->path.empty()) {
       return false;
     } else {

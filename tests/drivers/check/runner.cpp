@@ -12,6 +12,8 @@
 #include <functional>
 #include <sstream>
 
+#include "graft/driver_trace.h"
+
 namespace graft::check {
 namespace {
 
@@ -47,6 +49,7 @@ Ended in_child(double timeout_seconds, const std::function<std::string()>& body)
   if (child == 0) {
     close(ends[0]);
     const std::string text = body();
+    graft_trace_finish();
     const ssize_t written = write(ends[1], text.data(), text.size());
     _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 2);
   }
@@ -80,15 +83,31 @@ bool apply_late_error(const Options& options) {
                 options.late_error.substr(equals + 1).c_str(), 1) == 0;
 }
 
+// The driver's fault strikes its second copy, so the layer makes none then.
+std::string trace_of(const Case& one, const Options& options) {
+  if (options.trace.empty()) return "";
+  const bool alone = one.setting == Setting::kLateError;
+  return options.trace + ",summary=0" + (alone ? ",probe=0,verify=0" : "");
+}
+
+// A case passes under the trace layer if the layer found nothing in the driver.
+std::string traced_verdict(const Options& options) {
+  if (options.trace.empty()) return "p";
+  graft_trace_finish();
+  char text[1024] = "";
+  return graft_trace_findings(GRAFT_TRACE_DRIVER, text, sizeof text) == 0 ? "p"
+                                                                          : std::string("f") + text;
+}
+
 std::string verdict_of(const Case& one, const Options& options) {
   try {
     if (one.setting == Setting::kLateError && !apply_late_error(options)) return "o--late-error";
-    Session session(options.path);
+    Session session(options.path, trace_of(one, options));
     const std::string slot = missing_slot(one, session.table);
     if (!slot.empty()) return "o" + slot;
     if (one.setting != Setting::kLoaded) session.open();
     one.run(session);
-    return "p";
+    return traced_verdict(options);
   } catch (const Omitted& omitted) {
     return std::string("o") + omitted.what();
   } catch (const Failure& failure) {

@@ -32,6 +32,7 @@ struct Options {
   std::string
       late_error;  // "NAME=VALUE": environment that makes the driver's second copy fail late
   double timeout_seconds = 30;
+  std::string trace;  // settings of the trace layer in front of the driver; "": none
 };
 
 // "pass", "FAIL", "CRASH", "HANG" or "omitted".

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <thread>
 
+#include "graft/driver_trace.h"
+
 namespace graft::check {
 namespace {
 
@@ -28,7 +30,7 @@ const char* status_name(graft_status status) {
   return "a number that is no graft_status";
 }
 
-Session::Session(const std::string& path) {
+Session::Session(const std::string& path, const std::string& trace) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw Failure(std::string("dlopen: ") + dlerror());
   query = reinterpret_cast<graft_driver_query_function>(dlsym(library, "graft_driver_query"));
@@ -36,7 +38,13 @@ Session::Session(const std::string& path) {
   table.abi_major = GRAFT_ABI_MAJOR;
   table.abi_minor = GRAFT_ABI_MINOR;
   table.slot_count = GRAFT_SLOT_COUNT;
-  expect(query(&table), GRAFT_OK, "graft_driver_query");
+  if (trace.empty()) {
+    expect(query(&table), GRAFT_OK, "graft_driver_query");
+    return;
+  }
+  char text[512] = "";
+  const graft_status status = graft_trace_front(query, trace.c_str(), &table, text, sizeof text);
+  expect(status, GRAFT_OK, "graft_driver_query under --trace " + trace + " " + text);
 }
 
 void Session::open() {

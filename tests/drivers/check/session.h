@@ -32,8 +32,9 @@ const char* status_name(graft_status status);
 // unloads the library. Not thread-safe, but its table may be called from threads.
 class Session {
  public:
-  // Loads the library and fills the table. Throws Failure when that does not work.
-  explicit Session(const std::string& path);
+  // Loads the library and fills the table. Throws Failure when that does not work. trace: settings
+  // of the trace layer, which is then in front of the table; "": none.
+  explicit Session(const std::string& path, const std::string& trace = "");
 
   // Opens device 0 and reads its properties. Throws Failure.
   void open();

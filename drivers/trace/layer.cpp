@@ -1,0 +1,65 @@
+// drivers/trace/layer.cpp: the layer in front of one driver.
+#include "layer.h"
+
+#include <pthread.h>
+
+#include <array>
+#include <utility>
+
+namespace graft::trace {
+namespace {
+
+std::atomic<bool> in_child{false};
+
+void note_fork() { in_child = true; }
+
+struct LastText {
+  const TraceLayer* owner = nullptr;
+  std::string text;
+};
+thread_local LastText last;
+
+}  // namespace
+
+TraceLayer::TraceLayer(const TraceSettings& given, const graft_driver_table& driver)
+    : settings(given), name(driver.name == nullptr ? "" : driver.name), faults(given) {
+  behind<graft_driver_table>() = driver;
+  static const int watched = pthread_atfork(nullptr, nullptr, note_fork);
+  (void)watched;
+}
+
+bool TraceLayer::forked() { return in_child.load(std::memory_order_relaxed); }
+
+const std::string* TraceLayer::last_text() const {
+  return last.owner == this && !last.text.empty() ? &last.text : nullptr;
+}
+
+void TraceLayer::keep_text(std::string text) const { last = {this, std::move(text)}; }
+
+std::string TraceLayer::driver_text() const {
+  thread_local std::array<char, 16384> text;
+  text[0] = '\0';
+  const auto ask = driver().last_message;
+  if (ask == nullptr || ask(text.data(), text.size()) != GRAFT_OK) return "";
+  text.back() = '\0';
+  return text.data();
+}
+
+void TraceLayer::report_suspicions() {
+  const std::lock_guard lock(mutex);
+  for (const auto& [id, stream] : ledger.stream_ids) {
+    for (const Suspicion& one : std::exchange(stream->suspicions, {})) {
+      findings.add(one.slot, {Culprit::kDriver, "early", one.call, one.text,
+                              "Set the mark behind the stream's earlier commands."});
+    }
+  }
+}
+
+void TraceLayer::finish() {
+  if (forked() || finished_.exchange(true)) return;
+  if (settings.rules) report_suspicions();
+  if (settings.rules && settings.summary) findings.summarize(calls);
+  log.close();
+}
+
+}  // namespace graft::trace

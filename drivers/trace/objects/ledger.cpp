@@ -1,0 +1,56 @@
+// drivers/trace/objects/ledger.cpp: what is alive in one driver: devices, memory, streams, events,
+// programs.
+#include "objects/ledger.h"
+
+#include <algorithm>
+
+namespace graft::trace {
+
+void ObjectLedger::complete(StreamRecord& stream, uint64_t number) {
+  if (number <= stream.done) return;
+  stream.done = number;
+  std::vector<StreamWait> ended;
+  const auto later = std::partition(stream.waits.begin(), stream.waits.end(),
+                                    [&](const StreamWait& wait) { return wait.command > number; });
+  ended.assign(later, stream.waits.end());
+  stream.waits.erase(later, stream.waits.end());
+  for (const StreamWait& wait : ended) {
+    const auto other = stream_ids.find(wait.mark.stream);
+    if (other != stream_ids.end()) complete(*other->second, wait.mark.number);
+  }
+}
+
+std::optional<CommandPlace> ObjectLedger::unfinished(const std::vector<CommandPlace>& uses) const {
+  for (const CommandPlace& place : uses) {
+    const auto stream = stream_ids.find(place.stream);
+    if (stream != stream_ids.end() && stream->second->done < place.number) return place;
+  }
+  return std::nullopt;
+}
+
+void ObjectLedger::use(std::vector<CommandPlace>& uses, CommandPlace place) const {
+  for (CommandPlace& known : uses) {
+    if (known.stream == place.stream) {
+      known.number = std::max(known.number, place.number);
+      return;
+    }
+  }
+  uses.push_back(place);
+}
+
+Allocation* ObjectLedger::around(DeviceRecord& device, graft_address address,
+                                 graft_address* out_begin) {
+  auto next = device.memory.upper_bound(address);
+  if (next == device.memory.begin()) return nullptr;
+  --next;
+  Allocation& found = next->second;
+  if (!found.imported && address - next->first > found.bytes) return nullptr;
+  *out_begin = next->first;
+  return &found;
+}
+
+const char* ObjectLedger::fate_of(const void* handle) const {
+  return ended.contains(handle) ? "was destroyed" : "is not known to this driver";
+}
+
+}  // namespace graft::trace

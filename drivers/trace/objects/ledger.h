@@ -1,0 +1,148 @@
+// drivers/trace/objects/ledger.h: what is alive in one driver: devices, memory, streams, events,
+// programs.
+//
+// A driver may give one handle several times, as one whose streams are all alike does: records
+// count. Nothing here locks: TraceLayer::mutex guards all of it, but for the atomic fields.
+#ifndef GRAFT_DRIVERS_TRACE_OBJECTS_LEDGER_H_
+#define GRAFT_DRIVERS_TRACE_OBJECTS_LEDGER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "graft/driver.h"
+
+namespace graft::trace {
+
+// A command, by its stream's id and its number there.
+struct CommandPlace {
+  uint64_t stream = 0;
+  uint64_t number = 0;
+};
+
+struct Allocation {
+  uint64_t bytes = 0;
+  bool imported = false;           // bytes is unknown
+  std::vector<CommandPlace> uses;  // the last one of each stream
+};
+
+struct HostBlock {
+  uint64_t bytes = 0;
+  std::vector<CommandPlace> uses;
+};
+
+// A wait of a stream for an event's mark.
+struct StreamWait {
+  uint64_t command = 0;  // of the waiting stream: later ones run after the mark
+  uint32_t ticket = 0;   // of the waiting stream, after the wait; 0: none
+  CommandPlace mark;
+  uint32_t mark_ticket = 0;  // of the mark's stream; 0: none
+};
+
+// A finding that holds unless the stream turns out to have failed.
+struct Suspicion {
+  std::string slot, call, text;
+};
+
+struct StreamRecord {
+  uint64_t id = 0;
+  graft_stream handle = nullptr;
+  graft_device device = nullptr;
+  uint32_t count = 0;
+  std::atomic<uint64_t> queued{0};  // commands so far
+  uint64_t done = 0;                // of them, known to have ended
+  uint64_t inside = 0;              // the thread that calls a slot on it; 0: none
+  std::vector<StreamWait> waits;
+  std::vector<Suspicion> suspicions;
+  uint64_t native_handle = 0;
+  bool has_native_handle = false;
+  // Tickets (objects/probes.h).
+  volatile uint32_t* word = nullptr;   // the last ticket that arrived; null: no probes
+  graft_address ticket_table = 0;      // of the device
+  std::atomic<uint32_t> tickets{0};    // queued so far
+  std::atomic<uint64_t> ticketed{0};   // queued when the last ticket was
+  std::atomic<uint32_t> untrusted{0};  // tickets up to this may have been lost to an error
+};
+
+struct Mark {
+  bool set = false;
+  bool passed = false;  // a slot said so
+  CommandPlace place;
+  uint32_t ticket = 0;
+};
+
+struct EventRecord {
+  graft_device device = nullptr;
+  uint32_t count = 0;
+  bool timed = false;
+  Mark mark;
+};
+
+struct ProgramRecord {
+  graft_device device = nullptr;
+  uint32_t count = 0;
+  uint64_t content = 0;            // hash of the blob or source
+  std::vector<CommandPlace> uses;  // launches
+};
+
+struct KernelRecord {
+  graft_program program = nullptr;  // null: of the driver's pack
+  uint64_t content = 0;             // of the program that it was found in
+};
+
+// A plan, graph, group or executable.
+struct OtherRecord {
+  graft_device device = nullptr;
+  uint32_t count = 0;
+  uint64_t workspace_bytes = 0;  // of a plan
+};
+
+struct DeviceRecord {
+  uint32_t ordinal = 0;
+  uint32_t count = 0;
+  graft_device_properties properties{};
+  bool lost = false;
+  std::map<graft_address, Allocation> memory;
+  std::unordered_map<const void*, HostBlock> host;
+  std::unordered_map<uint64_t, graft_stream> native_handles;
+  graft_address tickets = 0;  // objects/probes.h; 0: none
+  bool tried_tickets = false;
+  bool asked_operations = false;
+  std::atomic<uint64_t> commands{0};  // of all its streams
+};
+
+struct ObjectLedger {
+  std::unordered_map<graft_device, DeviceRecord> devices;
+  std::unordered_map<graft_stream, std::shared_ptr<StreamRecord>> streams;
+  std::unordered_map<uint64_t, std::shared_ptr<StreamRecord>> stream_ids;
+  std::unordered_map<graft_event, EventRecord> events;
+  std::unordered_map<graft_program, ProgramRecord> programs;
+  std::unordered_map<graft_kernel, KernelRecord> kernels;
+  std::unordered_map<const void*, OtherRecord> others;
+  std::unordered_set<const void*> ended;  // handles that were destroyed
+  std::unordered_map<uint32_t, graft_device_properties> properties;
+  uint64_t next_stream = 1;
+
+  // Commands of stream up to number have ended, and what they waited for.
+  void complete(StreamRecord& stream, uint64_t number);
+  // The first use that may still run; its stream's place, or nothing.
+  std::optional<CommandPlace> unfinished(const std::vector<CommandPlace>& uses) const;
+  // Notes that a command uses something.
+  void use(std::vector<CommandPlace>& uses, CommandPlace place) const;
+
+  // The allocation around address; null if there is none.
+  static Allocation* around(DeviceRecord& device, graft_address address, graft_address* out_begin);
+
+  // "is not known", or "was destroyed", of a handle that no record has.
+  const char* fate_of(const void* handle) const;
+};
+
+}  // namespace graft::trace
+
+#endif  // GRAFT_DRIVERS_TRACE_OBJECTS_LEDGER_H_

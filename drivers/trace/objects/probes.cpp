@@ -1,0 +1,137 @@
+// drivers/trace/objects/probes.cpp: tickets, small copies that the layer queues to see when work is
+// done.
+#include "objects/probes.h"
+
+#include <array>
+#include <utility>
+
+namespace graft::trace {
+namespace {
+
+constexpr uint32_t kTickets = 16384;  // more than a stream holds at a time
+using TicketTable = std::array<uint32_t, kTickets>;
+
+const TicketTable& ticket_numbers() {
+  static const TicketTable* numbers = [] {
+    auto* made = new TicketTable;
+    for (uint32_t i = 0; i < kTickets; ++i) (*made)[i] = i;
+    return made;
+  }();
+  return *numbers;
+}
+
+graft_address make_table(TraceLayer& layer, graft_device device, graft_stream handle) {
+  const graft_driver_table& driver = layer.driver();
+  graft_address table = 0;
+  const auto from = reinterpret_cast<uint64_t>(ticket_numbers().data());
+  if (driver.memory_allocate(device, sizeof(TicketTable), &table) != GRAFT_OK) return 0;
+  if (driver.copy(handle, table, from, sizeof(TicketTable), GRAFT_HOST_TO_DEVICE, 0) == GRAFT_OK &&
+      driver.stream_synchronize(handle) == GRAFT_OK) {
+    return table;
+  }
+  driver.memory_free(device, table);
+  return 0;
+}
+
+// The word changes while it is read, by design.
+__attribute__((no_sanitize("thread"))) uint32_t word_of(const StreamRecord& stream) {
+  return *stream.word;
+}
+
+}  // namespace
+
+void prepare_tickets(TraceLayer& layer, graft_device device, graft_stream handle) {
+  if (!layer.settings.probe || !layer.settings.rules) return;
+  bool first = false;
+  {
+    const std::lock_guard lock(layer.mutex);
+    const auto found = layer.ledger.devices.find(device);
+    if (found == layer.ledger.devices.end()) return;
+    first = !std::exchange(found->second.tried_tickets, true);
+  }
+  const graft_address made = first ? make_table(layer, device, handle) : 0;
+  const std::lock_guard lock(layer.mutex);
+  const auto found = layer.ledger.devices.find(device);
+  if (found == layer.ledger.devices.end()) return;
+  if (made != 0) found->second.tickets = made;
+  const auto stream = layer.ledger.streams.find(handle);
+  if (found->second.tickets == 0 || stream == layer.ledger.streams.end()) return;
+  // A driver that drops work may write it late: it is never freed.
+  if (stream->second->word == nullptr) stream->second->word = new uint32_t(0);
+  stream->second->ticket_table = found->second.tickets;
+}
+
+void free_tickets(TraceLayer& layer, graft_device device) {
+  graft_address table = 0;
+  {
+    const std::lock_guard lock(layer.mutex);
+    const auto found = layer.ledger.devices.find(device);
+    if (found != layer.ledger.devices.end()) table = std::exchange(found->second.tickets, 0);
+  }
+  if (table != 0) layer.driver().memory_free(device, table);
+}
+
+uint32_t queue_ticket(TraceCall& call) {
+  if (call.stream == nullptr || call.stream->word == nullptr || call.stream->count != 1) return 0;
+  StreamRecord& stream = *call.stream;
+  const uint32_t ticket = stream.tickets + 1;
+  const auto to = reinterpret_cast<uint64_t>(stream.word);
+  const graft_address from = stream.ticket_table + sizeof(uint32_t) * (ticket % kTickets);
+  if (call.layer.driver().copy(call.stream_handle, to, from, sizeof(uint32_t), GRAFT_DEVICE_TO_HOST,
+                               0) != GRAFT_OK) {
+    return 0;
+  }
+  stream.tickets = ticket;
+  stream.ticketed = stream.queued.load();
+  return ticket;
+}
+
+uint32_t latest_ticket(TraceCall& call) {
+  if (call.stream == nullptr) return 0;
+  const StreamRecord& stream = *call.stream;
+  return stream.ticketed == stream.queued ? stream.tickets.load() : queue_ticket(call);
+}
+
+bool has_arrived(const StreamRecord& stream, uint32_t ticket) {
+  if (ticket == 0 || stream.word == nullptr || ticket <= stream.untrusted) return true;
+  const uint32_t ahead = (ticket - word_of(stream)) % kTickets;
+  return ahead == 0 || ahead >= kTickets / 2;
+}
+
+void note_done(TraceCall& call, StreamRecord& stream, uint64_t number, uint32_t ticket,
+               bool certain) {
+  for (const StreamWait& wait : stream.waits) {
+    const auto other = call.layer.ledger.stream_ids.find(wait.mark.stream);
+    if (other == call.layer.ledger.stream_ids.end() || wait.ticket == 0) continue;
+    if (wait.ticket <= stream.untrusted || !has_arrived(stream, wait.ticket)) continue;
+    if (!has_arrived(*other->second, wait.mark_ticket)) {
+      call.driver_broke("unordered",
+                        "commands behind stream_wait_event ran before the event's mark was passed",
+                        "Hold the stream back until the mark is passed.");
+    }
+  }
+  const char* const early = "reported work as done that had not run yet";
+  if (!has_arrived(stream, ticket)) {
+    if (certain) {
+      call.driver_broke("early", early, "Wait for every earlier command of the stream.");
+    } else {
+      stream.suspicions.push_back(
+          {slot_name(call.table, call.slot), call.text(), std::string(early)});
+    }
+  }
+  if (certain) {
+    for (const Suspicion& one : std::exchange(stream.suspicions, {})) {
+      call.layer.findings.add(one.slot, {Culprit::kDriver, "early", one.call, one.text,
+                                         "Set the mark behind the stream's earlier commands."});
+    }
+  }
+  call.layer.ledger.complete(stream, number);
+}
+
+void note_failed(TraceCall& call, StreamRecord& stream, uint64_t number) {
+  stream.suspicions.clear();
+  stream.untrusted = stream.tickets.load();
+  call.layer.ledger.complete(stream, number);
+}
+
+}  // namespace graft::trace

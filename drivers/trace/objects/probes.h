@@ -1,0 +1,41 @@
+// drivers/trace/objects/probes.h: tickets, small copies that the layer queues to see when work is
+// done.
+//
+// A ticket is a copy of its number, from a table in device memory to a word of the stream in host
+// memory. Commands of a stream run in order: if a wait returns before its ticket arrived, the wait
+// was too short.
+#ifndef GRAFT_DRIVERS_TRACE_OBJECTS_PROBES_H_
+#define GRAFT_DRIVERS_TRACE_OBJECTS_PROBES_H_
+
+#include "call/call.h"
+
+namespace graft::trace {
+
+// Fills the device's table by the fresh stream, once, and gives the stream its word.
+void prepare_tickets(TraceLayer& layer, graft_device device, graft_stream handle);
+
+// Frees the device's table; before device_close.
+void free_tickets(TraceLayer& layer, graft_device device);
+
+// Queues a ticket on the call's stream, behind its commands. Returns its number, 0 if there is
+// none.
+uint32_t queue_ticket(TraceCall& call);
+
+// As queue_ticket, but returns the last ticket if no command was queued since.
+uint32_t latest_ticket(TraceCall& call);
+
+// Whether a ticket has arrived; true if nothing can be said.
+bool has_arrived(const StreamRecord& stream, uint32_t ticket);
+
+// A slot said that the commands up to number, and with them the ticket, are done. certain: the
+// slot would have returned an error of the stream. REQUIRES: the layer's mutex is held.
+void note_done(TraceCall& call, StreamRecord& stream, uint64_t number, uint32_t ticket,
+               bool certain);
+
+// A slot reported an error of the stream: what it queued has ended, and may not have run.
+// REQUIRES: the layer's mutex is held.
+void note_failed(TraceCall& call, StreamRecord& stream, uint64_t number);
+
+}  // namespace graft::trace
+
+#endif  // GRAFT_DRIVERS_TRACE_OBJECTS_PROBES_H_

@@ -1,0 +1,110 @@
+// drivers/trace/rules/kernel.cpp: rules of programs, kernels and launches.
+#include <string_view>
+
+#include "objects/guard.h"
+#include "rules/checks.h"
+#include "rules/hooks.h"
+
+namespace graft::trace {
+
+void KernelAfter::program_load(TraceCall& call, graft_status status, graft_device device,
+                               const void* blob, size_t bytes, graft_program* out_program) {
+  if (status != GRAFT_OK) return;
+  add_program(call, device, *out_program,
+              std::hash<std::string_view>{}({static_cast<const char*>(blob), bytes}));
+}
+
+void add_program(TraceCall& call, graft_device device, graft_program program, uint64_t content) {
+  if (program == nullptr) {
+    call.driver_broke("null-result", "OK without a program", "Return a handle.");
+    return;
+  }
+  const std::lock_guard lock(call.layer.mutex);
+  ProgramRecord& record = call.layer.ledger.programs[program];
+  record.device = device;
+  record.content = content;
+  ++record.count;
+  call.layer.ledger.ended.erase(program);
+}
+
+// REQUIRES: the mutex is held.
+static ProgramRecord* find_program(TraceCall& call, graft_program handle) {
+  const auto found = call.layer.ledger.programs.find(handle);
+  if (found != call.layer.ledger.programs.end()) return &found->second;
+  call.caller_broke("dead-program", std::string("the program ") + call.layer.ledger.fate_of(handle),
+                    "Use a program until program_unload.");
+  return nullptr;
+}
+
+void KernelBefore::program_unload(TraceCall& call, graft_program handle) {
+  const std::lock_guard lock(call.layer.mutex);
+  ObjectLedger& ledger = call.layer.ledger;
+  ProgramRecord* const program = find_program(call, handle);
+  if (program == nullptr) return;
+  call.device = program->device;
+  if (ledger.unfinished(program->uses)) {
+    call.caller_broke("unloaded-in-use", "a launch of its kernels may still run",
+                      "Wait for the launches before program_unload.");
+  }
+  if (--program->count != 0) return;
+  std::erase_if(ledger.kernels, [&](const auto& row) { return row.second.program == handle; });
+  ledger.programs.erase(handle);
+  ledger.ended.insert(handle);
+}
+
+void KernelBefore::kernel_find(TraceCall& call, graft_device, graft_program program, const char*,
+                               graft_kernel*) {
+  if (program == nullptr) return;
+  const std::lock_guard lock(call.layer.mutex);
+  find_program(call, program);
+}
+
+void KernelAfter::kernel_find(TraceCall& call, graft_status status, graft_device,
+                              graft_program program, const char*, graft_kernel* out) {
+  if (status != GRAFT_OK) return;
+  if (*out == nullptr) {
+    call.driver_broke("null-result", "OK without a kernel", "Return NOT_FOUND.");
+    return;
+  }
+  const std::lock_guard lock(call.layer.mutex);
+  ObjectLedger& ledger = call.layer.ledger;
+  const auto record = ledger.programs.find(program);
+  const uint64_t content = record == ledger.programs.end() ? 0 : record->second.content;
+  const auto [found, fresh] = ledger.kernels.emplace(*out, KernelRecord{program, content});
+  // Programs of one content may share their kernels.
+  if (!fresh && found->second.program != program && found->second.content != content) {
+    call.driver_broke("one-kernel", "two programs of different content have one kernel",
+                      "Find the kernel in the program that is given.");
+  }
+  found->second = {program, content};
+}
+
+void KernelBefore::kernel_launch(TraceCall& call, graft_stream, graft_kernel kernel,
+                                 const graft_launch*& launch) {
+  check_launch(call, launch);
+  if (call.stream == nullptr) return;
+  {
+    const std::lock_guard lock(call.layer.mutex);
+    ObjectLedger& ledger = call.layer.ledger;
+    const auto found = ledger.kernels.find(kernel);
+    if (found == ledger.kernels.end()) {
+      call.caller_broke("dead-kernel", "no live program has the kernel",
+                        "Launch kernels of programs that are loaded.");
+    } else if (found->second.program != nullptr) {
+      const auto program = ledger.programs.find(found->second.program);
+      if (program != ledger.programs.end()) {
+        ledger.use(program->second.uses, {call.stream->id, call.command});
+      }
+    }
+  }
+  if (call.layer.faults.draw(call.layer.settings.verify)) launch = guarded_launch(call, launch);
+}
+
+void KernelAfter::kernel_launch(TraceCall& call, graft_status status, graft_stream, graft_kernel,
+                                const graft_launch*) {
+  if (status != GRAFT_INVALID_ARGUMENT || call.broken_by_caller || call.stream == nullptr) return;
+  call.driver_broke("refused", "refused a launch that keeps to the rules with INVALID_ARGUMENT",
+                    "Run it, or state the device's limits in its properties.");
+}
+
+}  // namespace graft::trace
