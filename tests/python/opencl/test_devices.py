@@ -38,7 +38,7 @@ def test_without_opencl_nothing_changes(python):
 
 def test_a_package_may_have_no_driver_for_this_machine(monkeypatch):
     class Nothing:
-        name, value = "nothing", "package:nothing"
+        name, value, dist = "nothing", "package:nothing", None
 
         @staticmethod
         def load():
