@@ -161,10 +161,7 @@ BAD = [
         design.include_direction,
         {"drivers/a/a.cpp": '#include "../b/b.h"\n', "drivers/b/b.h": "int b;\n"},
     ),
-    (
-        design.include_direction,
-        {"include/graft/driver.h": '#include "runtime/platform/device.h"\n'},
-    ),
+    (design.include_direction, {"include/graft/driver.h": '#include "runtime/a/device.h"\n'}),
     (design.comment_shares, {"include/graft/driver.h": "int a;\n" * 40}),
     (design.comment_shares, {"src/runtime/a.h": "// why\n" * 30 + "int a;\n" * 20}),
     (design.comment_shares, {"src/runtime/a.h": "int a;\n" * 40}),
