@@ -24,6 +24,8 @@ LARGE = {"src/torch/ops"}
 SMALL = {"src/torch/version/minor"}  # one minor version of torch a file
 TESTED = ("runtime", "codegen", "kernels", "compiler")  # layers whose tests mirror their folders
 HOUSED = ("src/", "drivers/", "python/", "conformance/", "tests/", "docs/")
+# The files of a vendor's project, whose folders are those of the project.
+TEMPLATE = "python/torch_graft/cli/project/"
 _ORDER = re.compile(r"^\| `(\w+)` \| (\w+(?: < [\w{}, ]+)+) \|$", re.MULTILINE)
 _ARROW = re.compile(r"^\| `(\w+)/(\w+)` \| `(\w+)` \| ([^|]+) \|$", re.MULTILINE)
 _INCLUDE = re.compile(r'^#include "(\w+)/(\w+)/[^"]+"', re.MULTILINE)
@@ -34,8 +36,8 @@ _TYPE = re.compile(
 _MEMBER = re.compile(r"^(?![ #/}])(?:[^=;(){}]*[\s*&])?([A-Z]\w*)::~?[A-Za-z_]\w*\(", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 _FILE = re.compile(r"(?<![\w/.<*\"-])((?:[a-z0-9_]+/)*[a-z0-9_]+\.(?:h|cpp|cmake))\b")
-# Files of an example, of torch, of the next version.
-ELSEWHERE = re.compile(r"^(swish\.cpp|file\.cpp|torch/csrc/.*|minor/2_16\.h)$")
+# Files of an example, of a vendor's project, of torch, of the next version.
+ELSEWHERE = re.compile(r"^(swish\.cpp|file\.cpp|(?:[ab]/)?compiled/driver/.*|torch/csrc/.*|minor/2_16\.h)$")
 
 # What a user or a vendor reads, and phrases that are never right there: each hides who does what.
 WORDED = re.compile(r"^(README\.md|docs/(use|drivers)/.*\.md|include/graft/.*\.h)$")
@@ -58,6 +60,12 @@ PHRASES = {
 }
 
 
+def project_path(path: str) -> str:
+    """The path of a template's file in the project that python -m torch_graft new-driver writes."""
+    parts = path.removeprefix(TEMPLATE).split("/")[1:]
+    return "/".join(re.sub(r"^dot(?=\.)", "", part) for part in parts).replace(".template.", ".")
+
+
 class Files(Protocol):
     sources: list[Source]
     code: list[Source]
@@ -68,7 +76,7 @@ def folders(tree: Files) -> dict[str, list[str]]:
     """Folder -> names of its tracked files, of the folders that the rules hold for."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in tree.paths:
-        if path.startswith(HOUSED):
+        if path.startswith(HOUSED) and not path.startswith(TEMPLATE):
             folder, _, name = path.rpartition("/")
             found[folder].append(name)
     return found

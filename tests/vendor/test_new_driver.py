@@ -32,8 +32,9 @@ class Desk:
 
     def run(self, *command: str, **variables: str) -> str:
         done = subprocess.run(
-            command, cwd=self.folder, env=self.variables | variables, capture_output=True, text=True
-        )
+            command, cwd=self.folder, env=self.variables | variables, capture_output=True, text=True,
+            timeout=300,
+        )  # fmt: skip
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
