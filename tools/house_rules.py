@@ -37,7 +37,9 @@ _MEMBER = re.compile(r"^(?![ #/}])(?:[^=;(){}]*[\s*&])?([A-Z]\w*)::~?[A-Za-z_]\w
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 _FILE = re.compile(r"(?<![\w/.<*\"-])((?:[a-z0-9_]+/)*[a-z0-9_]+\.(?:h|cpp|cmake))\b")
 # Files of an example, of a vendor's project, of torch, of the next version.
-ELSEWHERE = re.compile(r"^(swish\.cpp|file\.cpp|(?:[ab]/)?compiled/driver/.*|torch/csrc/.*|minor/2_16\.h)$")
+ELSEWHERE = re.compile(
+    r"^(swish\.cpp|file\.cpp|(?:[ab]/)?compiled/driver/.*|torch/csrc/.*|minor/2_16\.h)$"
+)
 
 # What a user or a vendor reads, and phrases that are never right there: each hides who does what.
 WORDED = re.compile(r"^(README\.md|docs/(use|drivers)/.*\.md|include/graft/.*\.h)$")

@@ -79,7 +79,9 @@ def test_a_flavour_is_built_installed_and_passes(desk: Desk, kernels: str, langu
     said = write(desk, kernels, language)
     assert "pip install ./torch-zeta" in said
     desk.run("pip", "install", "./torch-zeta")
-    code = "import torch; print((torch.ones(3, device='zeta') + 1).cpu(), torch.zeta.device_count())"
+    code = (
+        "import torch; print((torch.ones(3, device='zeta') + 1).cpu(), torch.zeta.device_count())"
+    )
     assert desk.run("python", "-c", code).strip() == "tensor([2., 2., 2.]) 1"
     # Each flavour has another part of the suite.
     shard = f"{1 + FLAVOURS.index((kernels, language))}/400"
@@ -97,7 +99,15 @@ def test_the_checker_of_a_project_finds_a_fault(desk: Desk) -> None:
     assert planted != text
     path.write_text(planted)
     desk.run("pip", "install", "./torch-zeta")
-    test = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "torch-zeta/tests/test_driver.py"]
+    test = [
+        "python",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "torch-zeta/tests/test_driver.py",
+    ]
     with pytest.raises(AssertionError, match="stream: later commands wait for the event"):
         desk.run(*test)
 

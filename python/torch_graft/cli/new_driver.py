@@ -78,7 +78,9 @@ def write(name: str, kernels: str, language: str, directory: Path | None) -> Pat
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(renamed(source.read_text(encoding="utf-8"), name), encoding="utf-8")
     except OSError as error:
-        raise Refused(f"{folder} cannot be written: {error}. Name another with --directory.") from error
+        raise Refused(
+            f"{folder} cannot be written: {error}. Name another with --directory."
+        ) from error
     return folder
 
 
