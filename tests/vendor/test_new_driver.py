@@ -95,7 +95,7 @@ def test_the_checker_of_a_project_finds_a_fault(desk: Desk) -> None:
     write(desk, "none", "c")
     path = desk.folder / "torch-zeta/driver/event.c"
     text = path.read_text()
-    planted = text.replace("chip_await(stream->queue, fence)", "CHIP_OK")
+    planted = text.replace("chip_await(stream->queue, fence)", "((void)stream, CHIP_OK)")
     assert planted != text
     path.write_text(planted)
     desk.run("pip", "install", "./torch-zeta")
@@ -108,7 +108,7 @@ def test_the_checker_of_a_project_finds_a_fault(desk: Desk) -> None:
         "no:cacheprovider",
         "torch-zeta/tests/test_driver.py",
     ]
-    with pytest.raises(AssertionError, match="stream: later commands wait for the event"):
+    with pytest.raises(AssertionError, match="orders two streams: a stream ran on"):
         desk.run(*test)
 
 
@@ -117,7 +117,7 @@ def test_the_checker_of_a_project_finds_a_fault(desk: Desk) -> None:
 def test_a_project_has_the_vendors_name_alone(tmp_path: Path, kernels: str, language: str) -> None:
     folder = new_driver.write("my_chip", kernels, language, tmp_path / "made")
     written = [path for path in folder.rglob("*") if path.is_file()]
-    assert len(written) > 25
+    assert len(written) > 20
     for path in written:
         text = path.read_text()
         name = path.relative_to(folder)
