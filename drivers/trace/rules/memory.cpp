@@ -121,7 +121,10 @@ void MemoryAfter::memory_allocate(TraceCall& call, graft_status status, graft_de
     call.driver_broke("overlap", "the range passes the last address", "Give a whole range.");
   }
   check_overlap(call, device->second, begin, bytes);
-  device->second.memory[begin] = {bytes, false, {}};
+  const auto [made, fresh] = device->second.memory.emplace(begin, Allocation{.bytes = bytes});
+  if (fresh) return;
+  made->second.bytes = std::max(made->second.bytes, bytes);
+  ++made->second.count;
 }
 
 void MemoryBefore::memory_free(TraceCall& call, graft_device handle, graft_address address) {
@@ -141,7 +144,7 @@ void MemoryBefore::memory_free(TraceCall& call, graft_device handle, graft_addre
                       "Wait for the commands that use memory before freeing it.");
   }
   // Gone before the driver frees it: another thread may get the address at once.
-  device->second.memory.erase(found);
+  if (--found->second.count == 0) device->second.memory.erase(found);
 }
 
 void MemoryAfter::memory_info(TraceCall& call, graft_status status, graft_device,
@@ -205,7 +208,7 @@ void MemoryAfter::memory_import(TraceCall& call, graft_status status, graft_devi
   const std::lock_guard lock(call.layer.mutex);
   const auto device = call.layer.ledger.devices.find(handle);
   if (device != call.layer.ledger.devices.end()) {
-    device->second.memory[*out_address] = {0, true, {}};
+    device->second.memory[*out_address] = Allocation{.imported = true};
   }
 }
 
