@@ -54,7 +54,7 @@ graft_status graft_trace_front(graft_driver_query_function behind, const char* s
   }
   static const int registered = std::atexit(graft::trace::finish_layers);
   (void)registered;
-  layer.release();  // lives as long as the process
+  static_cast<void>(layer.release());  // lives as long as the process
   return GRAFT_OK;
 }
 

@@ -25,7 +25,7 @@
 //     if (!place) return graft::fail(GRAFT_INVALID_ARGUMENT, "not inside one allocation");
 //     acme_queue_fill(stream->queue, place->handle, place->offset, ...);
 //
-// A chip whose kernels load addresses from memory needs addresses of its own: add() takes those.
+// A chip whose kernels load addresses from memory needs the chip's addresses: add() takes those.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef GRAFT_DRIVER_MEMORY_H_
 #define GRAFT_DRIVER_MEMORY_H_
@@ -71,7 +71,7 @@ class AddressSpace {
   }
 
   // Adds an allocation of bytes > 0 and returns its first address, a multiple of 4096: a range of
-  // this process that nothing else uses and nobody may touch. The address behind it belongs to no
+  // this process that nothing else uses and no code may touch. The address behind it belongs to no
   // allocation. Returns 0 if no range is left.
   graft_address reserve(uint64_t bytes, Handle handle) {
     void* range =

@@ -38,6 +38,7 @@ torch.UntypedStorage.ve = 1
 copy._deepcopy_dispatch[torch.UntypedStorage] = 1
 """
 
+WRITER = f"{patches.INTEGRATIONS}a.py"
 # Each writes into a library; the last two as an integration may.
 LIBRARY_WRITES = [
     "import accelerate\naccelerate.a = 1\n", "from lightning.pytorch import Trainer as T\nT.fit = None\n",
@@ -46,7 +47,6 @@ LIBRARY_WRITES = [
     "from accelerate import Accelerator\nchanges.replace(Accelerator, 'a', 1)\n",
     "from accelerate.utils import modeling\nold = modeling.a\nchanges.replace_function(old, 1)\n",
 ]  # fmt: skip
-# What no integration may do.
 TORCH_CHANGES = [
     "import torch\nchanges.replace(torch.nn.Linear, 'forward', 1)\n", "import torch\ntorch.b = 1\n",
     "from torch.nn.attention import flex_attention as f\nchanges.replace(f, '_validate_device', 1)\n",
@@ -121,12 +121,13 @@ GRAPHS = {
     "tests/python/graphs/walk.py": '"""What walks the graphs."""\n' + "CODE = " + quoted(60),
 }
 # Each a text that sends a user of another device name to what is not there.
-DEFAULT_NAMES = {
-    "src/torch/a.cpp": ['"call torch.graft.empty_cache()"', '"graft:0 is lost"', '"a graft device"',
-                        'R"(move it to device=\'graft\')"'],
-    "drivers/x/a.cpp": ['"graft:{} is lost"'],
-    "python/torch_graft/a.py": ['TEXT = f"torch.graft.{name}"', 'def f():\n    """As torch.graft\'s."""'],
-}  # fmt: skip
+DEFAULT_NAMES = [
+    *({"src/torch/a.cpp": f"const char* a = {text};\n"} for text in (
+        '"call torch.graft.empty_cache()"', '"graft:0 is lost"', '"a graft device"', 'R"(to device=\'graft\')"')),
+    {"drivers/x/a.cpp": 'const char* a = "graft:{} is lost";\n'},
+    {"python/torch_graft/a.py": 'TEXT = f"torch.graft.{name}"\n'},
+    {"python/torch_graft/a.py": 'def f():\n    """As torch.graft\'s."""\n'},
+]  # fmt: skip
 # Each a phrase that no page for users or vendors may hold, also across two lines.
 FILLERS = [
     "A copy is told to emit.\n", "What waits is\ntold of.\n", "It is 30 unless told.\n",
@@ -139,14 +140,7 @@ FILLERS = [
 ]  # fmt: skip
 BODY = "  x();\n"
 BAD = [
-    *(
-        (
-            texts.default_device_names,
-            {path: f"const char* a = {text};\n" if path[-1] == "p" else f"{text}\n"},
-        )
-        for path, lines in DEFAULT_NAMES.items()
-        for text in lines
-    ),
+    *((texts.default_device_names, files) for files in DEFAULT_NAMES),
     (design.file_sizes, {"src/runtime/a.cpp": "int a;\n" * 400}),
     (design.function_sizes, {"src/runtime/a.cpp": "void f() {\n" + BODY * 60 + "}\n"}),
     (design.function_sizes, {"tools/a.py": "def f():\n" + "    x()\n" * 60}),
@@ -157,10 +151,7 @@ BAD = [
     (design.include_direction, {"src/kernels/a.cpp": "#include <ATen/ATen.h>\n"}),
     (design.include_direction, {"src/compiler/a.cpp": '#include "torch/tensor/view.h"\n'}),
     (design.include_direction, {"drivers/host/a.cpp": '#include "runtime/platform/device.h"\n'}),
-    (
-        design.include_direction,
-        {"drivers/a/a.cpp": '#include "../b/b.h"\n', "drivers/b/b.h": "int b;\n"},
-    ),
+    (design.include_direction, {"drivers/a/a.cpp": '#include "../b/b.h"\n', "drivers/b/b.h": ""}),
     (design.include_direction, {"include/graft/driver.h": '#include "runtime/a/device.h"\n'}),
     (design.comment_shares, {"include/graft/driver.h": "int a;\n" * 40}),
     (design.comment_shares, {"src/runtime/a.h": "// why\n" * 30 + "int a;\n" * 20}),
@@ -184,11 +175,8 @@ BAD = [
     (patches.monkeypatches, {SLOT: SLOT_PATCHES + "torch.UntypedStorage.cuda = 2\n"}),
     (patches.monkeypatches, {SLOT: "import torch\ntorch.UntypedStorage.ve = 1\n"}),
     *((patches.library_writes, {"python/a.py": code}) for code in LIBRARY_WRITES),
-    *(
-        (patches.library_writes, {f"{patches.INTEGRATIONS}a.py": code})
-        for code in LIBRARY_WRITES[:4]
-    ),
-    *((patches.monkeypatches, {f"{patches.INTEGRATIONS}a.py": code}) for code in TORCH_CHANGES),
+    *((patches.library_writes, {WRITER: code}) for code in LIBRARY_WRITES[:4]),
+    *((patches.monkeypatches, {WRITER: code}) for code in TORCH_CHANGES),
     (patches.import_hooks, {"python/a.py": "import sys\nsys.meta_path.insert(0, None)\n"}),
     (patches.import_hooks, {"python/a.py": "from sys import path_hooks\n"}),
     (patches.import_hooks, {"python/a.py": "import builtins\nbuiltins.__import__ = print\n"}),
@@ -321,16 +309,13 @@ BAD = [
     (
         house.one_type_one_name,
         {
-            "src/kernels/a.h": "struct GRAFT_EXPORT Same {\n};\n",
-            "src/runtime/a.h": "class Same final : public Other {\n};\n",
+            "src/kernels/a.h": "struct GRAFT_EXPORT S {\n};\n",
+            "src/runtime/a.h": "class S : B {\n};\n",
         },
     ),
     (
         house.one_class_one_file,
-        {
-            "src/runtime/a.cpp": "int Same::first() const { return 1; }\n",
-            "src/runtime/b.cpp": "Same::~Same() {}\n",
-        },
+        {"src/runtime/a.cpp": "int S::f() { return 1; }\n", "src/runtime/b.cpp": "S::~S() {}\n"},
     ),
 ]
 
@@ -387,7 +372,7 @@ GOOD = {
     SLOT: f"# {SLOT}: what it may write\n{SLOT_PATCHES}",
     "python/a.py": "# python/a.py: its own names\nimport torch\na = torch.ones(1)\na.b = 1\n",
     **folder(patches.INTEGRATIONS[:-1], "b.txt"),
-    f"{patches.INTEGRATIONS}a.py": f"# {patches.INTEGRATIONS}a.py: changes\nimport os\nimport torch\n"
+    WRITER: f"# {WRITER}: changes\nimport os\nimport torch\n"
     "from accelerate import Accelerator\nmodule = torch.get_device_module('a')\n"
     "changes.replace(Accelerator, 'a', module)\nchanges.put(os.environ, 'A', 'b')\n",
     SEAM: f"# {SEAM}: a table\n{TABLE}",

@@ -2,11 +2,10 @@
 """Prints a product's operands and its bits, which the test computes again by the kernel alone."""
 
 import json
+import os
 
 import torch
 import torch.nn.functional as F
-
-import os
 
 D = os.environ["DEVICE"]
 torch.manual_seed(0)
@@ -18,7 +17,20 @@ for one in (x, x.half(), x.bfloat16(), x.double()):
     (one * 2).relu().sum(1)
     one.softmax(-1)
     one @ one.t()
-for name in "exp log1p tanh sin lgamma erfinv digamma sqrt trunc round atan expm1".split():
+for name in [
+    "exp",
+    "log1p",
+    "tanh",
+    "sin",
+    "lgamma",
+    "erfinv",
+    "digamma",
+    "sqrt",
+    "trunc",
+    "round",
+    "atan",
+    "expm1",
+]:
     getattr(torch, name)(x.abs())
     getattr(torch, name)(x.double().abs())
 torch.hypot(x, x)

@@ -111,7 +111,9 @@ def test_kernels_use_the_listed_extensions_alone(dumped):
     reserved -= {f"__builtin_{name}" for name in builtins}
     known = {"__attribute__", "__int128", "__ve__", "__clang__"}
     strange = {name for name in reserved - known if name not in PAGE}
-    strange = {name for name in strange if not re.fullmatch(r"__(U?INT\d+_TYPE|F\w+|AVX\w+)__", name)}
+    strange = {
+        name for name in strange if not re.fullmatch(r"__(U?INT\d+_TYPE|F\w+|AVX\w+)__", name)
+    }
     assert not strange
 
 
@@ -119,7 +121,9 @@ def test_a_kernel_is_called_as_the_page_says(dumped, tmp_path):
     folder, (a, b, expected) = dumped
     [source] = folder.glob("mul_float32_0_float32d_float32d_float32d.c")
     library = tmp_path / "kernel.so"
-    subprocess.run(["gcc", "-O0", "-std=gnu11", "-fPIC", "-shared", source, "-o", library], check=True)
+    subprocess.run(
+        ["gcc", "-O0", "-std=gnu11", "-fPIC", "-shared", source, "-o", library], check=True
+    )
     kernel = ctypes.CDLL(str(library))[source.stem]
     numbers = [(ctypes.c_float * 1000)(*values) for values in ([0] * 1000, a, b)]
     arguments = (Argument * 5)(*[Argument(address=ctypes.addressof(one)) for one in numbers])
@@ -128,4 +132,3 @@ def test_a_kernel_is_called_as_the_page_says(dumped, tmp_path):
     for begin, end in ((2, 4), (0, 1), (1, 2)):
         kernel(arguments, ctypes.c_uint64(begin), ctypes.c_uint64(end))
     assert list(numbers[0]) == expected
-

@@ -74,15 +74,15 @@ struct LentArgument<T, true> {
   using Value = std::remove_pointer_t<T>;
 
   explicit LentArgument(T given) : given_(given) {
-    std::memset(&value_, kUntouched, sizeof value_);
+    std::memset(&value_, kUntouched, sizeof(Value));
   }
   T lend() { return given_ == nullptr ? nullptr : &value_; }
 
   void settle(TraceCall& call, graft_status status) {
     if (given_ == nullptr) return;
     Value untouched;
-    std::memset(&untouched, kUntouched, sizeof untouched);
-    const bool touched = std::memcmp(&untouched, &value_, sizeof value_) != 0;
+    std::memset(&untouched, kUntouched, sizeof(Value));
+    const bool touched = std::memcmp(&untouched, &value_, sizeof(Value)) != 0;
     if (touched || status == GRAFT_OK) {
       if (touched != (status == GRAFT_OK) && call.layer.settings.rules) report(call, touched);
     }

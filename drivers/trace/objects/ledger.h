@@ -28,9 +28,9 @@ struct CommandPlace {
 
 struct Allocation {
   uint64_t bytes = 0;
-  uint32_t count = 1;              // above 1: the driver gave it again
-  bool imported = false;           // bytes is unknown
-  std::vector<CommandPlace> uses;  // the last one of each stream
+  uint32_t count = 1;                // above 1: the driver gave it again
+  bool imported = false;             // bytes is unknown
+  std::vector<CommandPlace> uses{};  // the last one of each stream
 };
 
 struct HostBlock {

@@ -148,8 +148,6 @@ ROWS = (
      "chooses what the limited driver takes away"),
     ("GRAFT_LIMITED_DRIVER", "tests", "an absolute path", "the driver that it was built for",
      "the driver behind the limited driver"),
-    ("GRAFT_VARIANT", "tests", "a name in tests/drivers/trace/variants.cpp", "none",
-     "chooses the unusual or faulty driver"),
     ("GRAFT_TORCHES", "build", "folders of torch packages, `:` between them", "the torch of the environment",
      "chooses the versions of torch that a wheel has extensions for", "versions.md"),
 )

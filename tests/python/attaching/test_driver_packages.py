@@ -157,7 +157,9 @@ def test_packages_that_are_not_named_are_not_imported(tmp_path, python, named, i
 
 def test_the_doctor_names_packages_that_are_not_asked(tmp_path):
     package(tmp_path, "stranger", "raise SystemExit")
-    ran = doctor(PYTHONPATH=str(tmp_path), GRAFT_DRIVER_PACKAGES="torch-graft", GRAFT_DEVICES="host")
+    ran = doctor(
+        PYTHONPATH=str(tmp_path), GRAFT_DRIVER_PACKAGES="torch-graft", GRAFT_DEVICES="host"
+    )
     assert "not asked 'stranger' (GRAFT_DRIVER_PACKAGES does not name it)" in ran.stdout
     assert ran.returncode == 0, ran.stdout
 
