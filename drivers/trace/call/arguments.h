@@ -3,6 +3,7 @@
 #ifndef GRAFT_DRIVERS_TRACE_CALL_ARGUMENTS_H_
 #define GRAFT_DRIVERS_TRACE_CALL_ARGUMENTS_H_
 
+#include <array>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -73,16 +74,14 @@ template <class T>
 struct LentArgument<T, true> {
   using Value = std::remove_pointer_t<T>;
 
-  explicit LentArgument(T given) : given_(given) {
-    std::memset(&value_, kUntouched, sizeof(Value));
-  }
+  explicit LentArgument(T given) : given_(given) { std::memset(&value_, kUntouched, kBytes); }
   T lend() { return given_ == nullptr ? nullptr : &value_; }
 
   void settle(TraceCall& call, graft_status status) {
     if (given_ == nullptr) return;
     Value untouched;
-    std::memset(&untouched, kUntouched, sizeof(Value));
-    const bool touched = std::memcmp(&untouched, &value_, sizeof(Value)) != 0;
+    std::memset(&untouched, kUntouched, kBytes);
+    const bool touched = std::memcmp(&untouched, &value_, kBytes) != 0;
     if (touched || status == GRAFT_OK) {
       if (touched != (status == GRAFT_OK) && call.layer.settings.rules) report(call, touched);
     }
@@ -91,6 +90,7 @@ struct LentArgument<T, true> {
 
  private:
   static constexpr int kUntouched = 0x5a;
+  static constexpr size_t kBytes = sizeof(std::array<Value, 1>);
 
   static void report(TraceCall& call, bool touched) {
     if (touched) {
