@@ -129,7 +129,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], pat
         (folder / "graft").mkdir()
         (folder / "graft/driver.h").write_text(header_with_slots(change))
         (folder / "graft/extensions.h").write_text(extensions_with_slots(max(change, 0)))
-        for header in ("driver_table.h", "descriptors.h"):
+        for header in ("driver_table.h", "descriptors.h", "driver_trace.h"):
             shutil.copy(ROOT / "include/graft" / header, folder / "graft")
         out[name, "driver"] = build_driver(folder, "tiny", "tiny.c")
         out[name, "extended"] = build_driver(folder, "extended", "extended.c", "-DBY_LIST")

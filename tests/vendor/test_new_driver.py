@@ -150,7 +150,7 @@ def test_no_layer_of_the_template_replaces_a_file_of_another() -> None:
         ("Zeta", "letters"),
         ("a-b", "letters"),
         ("../zeta", "letters"),
-        ("cuda", "PyTorch has a device type 'cuda' already"),
+        ("xpu", "PyTorch has a device type 'xpu' already"),
         ("nn", "PyTorch already has torch.nn"),
         ("for", "keyword"),
         ("graft", "Graft itself uses it"),
