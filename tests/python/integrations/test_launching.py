@@ -89,7 +89,9 @@ def test_the_failure_of_one_rank_ends_all_with_its_code_or_signal(tmp_path, end,
 
 
 def test_an_interrupt_leaves_no_process(tmp_path):
-    script = write(tmp_path, "import os, time\nos.write(1, b'%d\\n' % os.getpid())\ntime.sleep(100)\n")
+    script = write(
+        tmp_path, "import os, time\nos.write(1, b'%d\\n' % os.getpid())\ntime.sleep(100)\n"
+    )
     with subprocess.Popen(
         [*LAUNCHER, "--nproc", "2", str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, env=os.environ | QUIET,
