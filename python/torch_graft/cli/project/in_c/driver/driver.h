@@ -27,6 +27,22 @@ extern const char* const driver_dialect;
 GRAFT_DRIVER_SLOTS(DECLARE_SLOT)
 #undef DECLARE_SLOT
 
+/* The slots that every flavour of the driver has, for its table in driver.c. */
+#define DRIVER_SLOTS                                                                              \
+  GRAFT_PRELUDE("acme"),                                                                          \
+      .device_count = device_count, .device_properties = device_properties,                       \
+      .device_open = device_open, .device_close = device_close,                                   \
+      .memory_allocate = memory_allocate, .memory_free = memory_free, .memory_info = memory_info, \
+      .host_allocate = host_allocate, .host_free = host_free, .copy = copy, .fill = fill,         \
+      .stream_create = stream_create, .stream_destroy = stream_destroy,                           \
+      .stream_synchronize = stream_synchronize,                                                   \
+      .stream_synchronize_within = stream_synchronize_within, .stream_query = stream_query,       \
+      .stream_error = stream_error, .host_callback = host_callback, .event_create = event_create, \
+      .event_destroy = event_destroy, .event_record = event_record, .event_query = event_query,   \
+      .event_synchronize = event_synchronize,                                                     \
+      .event_synchronize_within = event_synchronize_within, .event_elapsed = event_elapsed,       \
+      .stream_wait_event = stream_wait_event, .last_message = last_message
+
 /* Keeps a text for the slot last_message of this thread and returns status. */
 graft_status failed(graft_status status, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
