@@ -74,7 +74,7 @@ def users_among(operators: Iterable[Any], device: torch.device | None) -> list[A
     """The operators of which one of the forms has a user's kernel for tensors on the device."""
     if device is None or not of_graft(device):
         return []
-    bases = {_base(name) for name in registrations.names(device.type == SLOT)}
+    bases = {_base(name) for name in registrations.of(device.type == SLOT).called}
     return [one for one in operators
             if isinstance(one, inside.OpOverload) and _base(one.name()) in bases]  # fmt: skip
 
@@ -113,11 +113,11 @@ def _replaces(operator: Any) -> bool:
 def noting(device: torch.device | None) -> Iterator[None]:
     """While a graph is traced in it, its nodes are given what kernels_of asks for, and operators that
     have a user's kernel stay whole."""
-    names = frozenset() if device is None else registrations.names(device.type == SLOT)
+    names, traced = _NONE if device is None else registrations.of(device.type == SLOT)
     with contextlib.ExitStack() as stack:
         if names:
             stack.enter_context(_Noting())
-        for base in {name.partition(".")[0] for name in names}:
+        for base in {name.partition(".")[0] for name in names | traced}:
             overloads = getattr(torch.ops.aten, base.removeprefix("aten::"))
             for overload in overloads.overloads():
                 stack.enter_context(_whole(getattr(overloads, overload), names))
@@ -164,21 +164,34 @@ def compile_again_after_registrations() -> None:
     inside.install_guard(source.make_guard(inside.GuardBuilder.EQUALS_MATCH))
 
 
+class _Operators(NamedTuple):
+    """called: with a kernel for the device, which compiled graphs call. traced: with one for autograd
+    on it, whose calls are what compiled graphs have."""
+
+    called: frozenset[str]
+    traced: frozenset[str]
+
+
+_NONE = _Operators(frozenset(), frozenset())
+
+
 class _Registrations:
     """The kernels that users registered. One thread at a time, as Dynamo compiles."""
 
     def __init__(self) -> None:
-        self._known: dict[bool, tuple[Any, frozenset[str]]] = {}
+        self._known: dict[bool, tuple[Any, _Operators]] = {}
         self._size = len(inside.library_impls)
         self._impls = self._of_aten()
         self._epoch = 0
 
-    def names(self, slot: bool) -> frozenset[str]:
+    def of(self, slot: bool) -> _Operators:
         """The operators that have one. A library that was opened since may have brought some."""
         now = hash(frozenset(inside.library_impls)), _C.loaded_libraries()
-        known, found = self._known.get(slot, (None, frozenset()))
+        known, found = self._known.get(slot, (None, _NONE))
         if known != now:
-            found = frozenset(_C.all_user_kernels(slot))
+            found = _Operators(
+                frozenset(_C.all_user_kernels(slot)), frozenset(_C.user_autograd_kernels(slot))
+            )
             self._known[slot] = now, found
         return found
 

@@ -50,6 +50,15 @@ std::optional<std::string> kernel_of(const c10::OperatorHandle& op, c10::Dispatc
   return std::string(place.substr(place.rfind('/') + 1));
 }
 
+// Calls visit with each operator of "aten" that has a schema.
+template <class Visit>
+void for_each_of_aten(const Visit& visit) {
+  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+    if (!name.name.starts_with("aten::")) continue;
+    if (const auto op = c10::Dispatcher::singleton().findSchema(name)) visit(*op);
+  }
+}
+
 }  // namespace
 
 std::optional<UserKernel> user_kernel(const c10::OperatorHandle& op, bool slot) {
@@ -75,13 +84,21 @@ std::map<std::string, UserKernel> user_kernels(const std::vector<std::string>& n
 
 std::map<std::string, UserKernel> all_user_kernels(bool slot) {
   std::map<std::string, UserKernel> found;
-  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
-    if (!name.name.starts_with("aten::")) continue;
-    const auto op = c10::Dispatcher::singleton().findSchema(name);
-    if (!op.has_value()) continue;
-    if (auto kernel = user_kernel(*op, slot))
-      found.emplace(c10::toString(name), *std::move(kernel));
-  }
+  for_each_of_aten([&](const c10::OperatorHandle& op) {
+    if (auto kernel = user_kernel(op, slot))
+      found.emplace(c10::toString(op.operator_name()), *std::move(kernel));
+  });
+  return found;
+}
+
+std::vector<std::string> user_autograd_kernels(bool slot) {
+  const c10::DispatchKey key =
+      c10::getAutogradKeyFromBackend(c10::toBackendComponent(slot ? ve::kKey : kDispatchKey));
+  std::vector<std::string> found;
+  for_each_of_aten([&](const c10::OperatorHandle& op) {
+    if (op.hasKernelForDispatchKey(key) && kernel_of(op, key))
+      found.push_back(c10::toString(op.operator_name()));
+  });
   return found;
 }
 

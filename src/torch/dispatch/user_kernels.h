@@ -31,4 +31,8 @@ std::map<std::string, UserKernel> user_kernels(const std::vector<std::string>& n
 // Of all operators of "aten". Takes a few milliseconds.
 std::map<std::string, UserKernel> all_user_kernels(bool slot);
 
+// The operators of "aten" for which a user registered a kernel for the device's key of autograd:
+// calls reach it before those above, also if no gradient is wanted. Takes a few milliseconds.
+std::vector<std::string> user_autograd_kernels(bool slot);
+
 }  // namespace graft::binding

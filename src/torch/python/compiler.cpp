@@ -84,6 +84,7 @@ void bind_compiler(pybind11::module& module) {
       .def_readonly("slots", &UserKernel::slots);
   define(module, "user_kernels", &user_kernels);
   define(module, "all_user_kernels", &all_user_kernels);
+  define(module, "user_autograd_kernels", &user_autograd_kernels);
   define(module, "loaded_libraries", &loaded_libraries);
   define(module, "compiler_passes", &names_of);
   define(module, "compiler_optimize", &optimize);

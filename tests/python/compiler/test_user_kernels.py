@@ -184,11 +184,19 @@ def test_each_form_has_its_own_kernel(kernels: list[str], register: Register, de
     far(same(call, torch.randn(4, 8, device=device)))
 
 
-def test_autograds_kernel_is_traced(register: Register, device: str) -> None:
-    register("AutogradPrivateUse1", silu=lambda x: x.neg() * x + 1000)
-    far(same(lambda x: F.silu(x) + 1, torch.randn(4, 8, device=device)))
-    x = torch.randn(4, 8, device=device, requires_grad=True)
+@pytest.mark.parametrize("traced_before", [False, True])
+def test_autograds_kernel_is_traced(
+    traced_before: bool, register: Register, device: str
+) -> None:
+    """PyTorch remembers of an operator that it traced which kernel it reached."""
+    x = torch.randn(4, 8, device=device)
+    if traced_before:
+        torch.compile(lambda x: F.silu(x) * 2, fullgraph=True)(x)
+    library = register("AutogradPrivateUse1", silu=lambda x: x.neg() * x + 1000)
     far(same(lambda x: F.silu(x) + 1, x))
+    far(same(lambda x: F.silu(x) + 1, torch.randn(4, 8, device=device, requires_grad=True)))
+    library._destroy()
+    assert same(lambda x: F.silu(x) + 1, x)[0].abs().max() < 500
 
 
 def test_a_kernel_for_several_devices(register: Register, device: str) -> None:
