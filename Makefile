@@ -139,7 +139,7 @@ test-python: test-python-async test-python-opencl test-python-inline
 
 test-python-async: .venv/graft.stamp .venv/test.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
-	$(call share,1/10)GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
+	$(call share,1/14)GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
 	$(call share,1/3)GRAFT_DEVICES=nothing $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python/ve
 
 # Two devices of PoCL; the host's device beside PoCL's; the kernels of GPUs, which PoCL runs slowly; Intel's runtime where
@@ -147,7 +147,7 @@ test-python-async: .venv/graft.stamp .venv/test.stamp
 INTEL_ICD := .venv/intel-opencl/intel.icd
 OPENCL := GRAFT_DEVICES=opencl POCL_DEVICES='pthread pthread'
 test-python-opencl: .venv/graft.stamp .venv/test.stamp
-	$(call share,1/10)$(OPENCL) $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'any_driver and not host_only' $(call holding,any_driver)
+	$(call share,1/12)$(OPENCL) $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'any_driver and not host_only' $(call holding,any_driver)
 	GRAFT_DEVICES=host:0,opencl:0 $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m two_drivers $(call holding,two_drivers)
 	$(call share,1/3)$(OPENCL) GRAFT_OPENCL_CLASS=gpu $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m gpu_class $(call holding,gpu_class)
 	@if [ -e $(INTEL_ICD) ]; then set -x; $(call share,1/2)OCL_ICD_VENDORS=$(CURDIR)/$(INTEL_ICD) GRAFT_DEVICES=opencl \
@@ -155,7 +155,7 @@ test-python-opencl: .venv/graft.stamp .venv/test.stamp
 	else echo "Intel's OpenCL runtime is not installed on this machine: its pass is left out"; fi
 
 test-python-inline: .venv/graft.stamp .venv/test.stamp
-	$(call share,2/10)GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'not one_mode' tests/python tests/drivers
+	$(call share,2/14)GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'not one_mode' tests/python tests/drivers
 
 clean:
 	rm -rf build .venv/graft.stamp
