@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
+import driver_page
 import torch_graft
 from torch_graft.cli import new_driver
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/drivers/afternoon.md"
 FLAVOURS = list(itertools.product(new_driver.KERNELS, new_driver.LANGUAGES))
-BLOCK = re.compile(r"^```(bash|py|cpp|diff)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 pytestmark = pytest.mark.one_mode
 
 
@@ -176,24 +175,10 @@ def test_what_is_there_is_never_overwritten(tmp_path, capsys) -> None:
     assert new_driver.run("zeta", "none", "c", tmp_path / "empty") == 0
 
 
-def perform(desk: Desk, kind: str, text: str) -> str:
-    if kind == "bash":
-        return desk.run("bash", "-euo", "pipefail", "-c", text)
-    if kind == "py":
-        return desk.run("python", "-c", text)
-    if kind == "diff":
-        (desk.folder / "change.diff").write_text(text)
-        return desk.run("patch", "-p1", "-i", "change.diff")
-    path = desk.folder / re.match(r"// (\S+): ", text)[1]
-    # The page's line names the file in its project, whose folder is the page's last one.
-    path.write_text(text.replace(f"// {path.relative_to(desk.folder)}", f"// driver/{path.name}"))
-    return ""
-
-
 @pytest.mark.seldom
 @pytest.mark.timeout(900)
 def test_the_page_works_from_top_to_bottom(desk: Desk) -> None:
-    blocks = BLOCK.findall(PAGE.read_text())
+    blocks = driver_page.blocks()
     assert len(blocks) > 15
-    for kind, text in blocks:
-        print(perform(desk, kind, text))
+    for block in blocks:
+        print(driver_page.perform(desk.run, desk.folder, block))
