@@ -1,8 +1,9 @@
-"""Measures kernels that zig compiled beside the same ones that the system's cc compiled.
+"""Measures kernels of another compiler, or of other flags, beside those of the system's cc.
 
 No pack is loaded and none is kept, so that each side compiles all it runs. Prints the time of a
-first call, which compiles, and the ratio of later ones in interleaved pairs. Needs a cc, and a zig
-in GRAFT_ZIG or from `pip install torch-graft[compiler]`.
+first call, which compiles, and the ratio of later ones in interleaved pairs. Needs a cc. Without
+--flags the other one is zig, from GRAFT_ZIG or `pip install torch-graft[compiler]`;
+--flags=-O2 is cc with this behind the driver's own flags.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -27,8 +29,8 @@ from record import Side, default_device  # noqa: E402
 F = nn.functional
 # GRAFT_HOST_ISA names no pack; without the library, products are generated kernels, too.
 COMMON = {"GRAFT_HOST_ISA": "none", "GRAFT_HOST_LIBRARY": "0", "GRAFT_CACHE_LIMIT": "0"}
-SIDES = {"zig": {**COMMON, "GRAFT_CC": "", "PATH": "/nonexistent"},
-         "cc": {**COMMON, "GRAFT_CC": "cc"}}  # fmt: skip
+ZIG = {**COMMON, "GRAFT_CC": "", "PATH": "/nonexistent"}
+CC = {**COMMON, "GRAFT_CC": "cc"}
 _x: dict[str, torch.Tensor] = {}
 
 
@@ -65,24 +67,43 @@ def sample(_: str, name: str) -> float:
     return (time.perf_counter() - begin) * 1e3
 
 
+def with_flags(flags: str, folder: Path) -> dict[str, str]:
+    """A side whose compiler is cc with more flags, which win over those before them."""
+    compiler = folder / "cc"
+    compiler.write_text(f'#!/bin/sh\nexec cc "$@" {flags}\n')
+    compiler.chmod(0o755)
+    return {**COMMON, "GRAFT_CC": str(compiler)}
+
+
+def compare(name: str, variables: dict[str, str], pairs: int) -> None:
+    device = default_device()
+    print(
+        f"| kernel | first call: {name} | cc | later calls: {name} | cc | {name} / cc | 95 % interval |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    with Side(device, variables) as other, Side(device, CC) as cc:
+        for case in CASES:
+            begun = [side.call(first, case) for side in (other, cc)]
+            ours, theirs = interleave(pairs, partial(other.call, sample, case),
+                                      partial(cc.call, sample, case))  # fmt: skip
+            row = ratio_row(case, 1.0, ours, theirs)
+            print(f"| {case} | {begun[0]:.0f} ms | {begun[1]:.0f} ms | {min(ours):.3f} ms | "
+                  f"{min(theirs):.3f} ms | {row.value:.2f} | {row.low:.2f} - {row.high:.2f} |",
+                  flush=True)  # fmt: skip
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=60)
+    parser.add_argument("--flags", help="of cc, instead of zig")
     options = parser.parse_args()
-    if "GRAFT_ZIG" not in os.environ:
+    if options.flags:
+        with tempfile.TemporaryDirectory() as folder:
+            compare(options.flags, with_flags(options.flags, Path(folder)), options.pairs)
+    elif "GRAFT_ZIG" in os.environ:
+        compare("zig", ZIG, options.pairs)
+    else:
         raise SystemExit("there is no zig: pip install torch-graft[compiler], or set GRAFT_ZIG")
-    device = default_device()
-    print("| kernel | first call: zig | cc | later calls: zig | cc | zig / cc | 95 % interval |")
-    print("|---|---|---|---|---|---|---|")
-    with Side(device, SIDES["zig"]) as zig, Side(device, SIDES["cc"]) as cc:
-        for name in CASES:
-            begun = [side.call(first, name) for side in (zig, cc)]
-            ours, theirs = interleave(options.pairs, partial(zig.call, sample, name),
-                                      partial(cc.call, sample, name))  # fmt: skip
-            row = ratio_row(name, 1.0, ours, theirs)
-            print(f"| {name} | {begun[0]:.0f} ms | {begun[1]:.0f} ms | {min(ours):.3f} ms | "
-                  f"{min(theirs):.3f} ms | {row.value:.2f} | {row.low:.2f} - {row.high:.2f} |",
-                  flush=True)  # fmt: skip
     return 0
 
 
