@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = ROOT / "include" / "graft" / "driver.h"
+FACTS = ROOT / "include" / "graft" / "device_facts.h"
 EXTENSIONS = ROOT / "include" / "graft" / "extensions.h"
 PAGE = ROOT / "docs/generated/driver-abi.md"
 
@@ -133,7 +134,19 @@ def extension_lines(text: str) -> list[str]:
     return lines
 
 
-def page(text: str, extensions: str) -> str:
+def fact_lines(facts: str) -> list[str]:
+    """The lists of device_facts.h."""
+    lines = ["", "## Sensors", "", "| number | name | unit |", "|---|---|---|"]
+    for comment, (name, value, unit) in read_rows(facts, "GRAFT_SENSORS", "SENSOR", 3):
+        note = f". {comment}" if comment else ""
+        lines.append(f"| {value} | `GRAFT_SENSOR_{name}` | {unit}{note} |")
+    lines += ["", "## Links", "", "| number | name | meaning |", "|---|---|---|"]
+    for _, (name, value, meaning) in read_rows(facts, "GRAFT_LINKS", "LINK", 3):
+        lines.append(f"| {value} | `GRAFT_LINK_{name}` | {meaning} |")
+    return lines
+
+
+def page(text: str, extensions: str, facts: str) -> str:
     versions = dict(re.findall(r"#define GRAFT_ABI_(MAJOR|MINOR) (\d+)u", text))
     slots = read_slots(text)
     required = [slot for slot in slots if slot.required]
@@ -141,7 +154,7 @@ def page(text: str, extensions: str) -> str:
     lines = [
         f"# The driver ABI, version {versions['MAJOR']}.{versions['MINOR']}",
         "",
-        "Made from `include/graft/driver.h` and `extensions.h` by `tools/driver_docs.py`; edit the headers, not this page.",
+        "Made from `driver.h`, `device_facts.h` and `extensions.h` of `include/graft` by `tools/driver_docs.py`; edit the headers, not this page.",
         "",
         f"A driver exports `graft_driver_query`, which fills a table of {len(slots)} slots: "
         f"{len(required)} are required, {len(optional)} may be left out.",
@@ -169,15 +182,12 @@ def page(text: str, extensions: str) -> str:
     lines += ["", "## Element types", "", "| number | name | bytes |", "|---|---|---|"]
     for _, (name, value, size, _text) in read_rows(text, "GRAFT_DTYPES", "DTYPE", 4):
         lines.append(f"| {value} | `GRAFT_{name}` | {size} |")
-    lines += ["", "## Sensors", "", "| number | name | unit |", "|---|---|---|"]
-    for comment, (name, value, unit) in read_rows(text, "GRAFT_SENSORS", "SENSOR", 3):
-        note = f". {comment}" if comment else ""
-        lines.append(f"| {value} | `GRAFT_SENSOR_{name}` | {unit}{note} |")
+    lines += fact_lines(facts)
     return "\n".join(lines) + "\n"
 
 
 def main(arguments: list[str]) -> int:
-    made = page(HEADER.read_text(), EXTENSIONS.read_text())
+    made = page(HEADER.read_text(), EXTENSIONS.read_text(), FACTS.read_text())
     if arguments == ["--check"]:
         if PAGE.exists() and PAGE.read_text() == made:
             return 0

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -39,6 +40,7 @@ void describe(uint32_t ordinal, graft_device_properties* p) {
   p->sub_group_size = vector_width();
   p->memory_bytes = settings().memory_bytes;
   p->allocation_alignment = 4096;
+  p->map_granularity = Arena::kMapUnit;
   p->priority_lowest = 1;
   p->priority_highest = -1;
   std::string name = processor_line("model name");
@@ -51,6 +53,18 @@ void describe(uint32_t ordinal, graft_device_properties* p) {
   copy_text("c", p->dialect, sizeof p->dialect);
 }
 
+// No number of the hardware's own: the machine's, as Linux keeps it, and the device's ordinal.
+void make_uuid(uint32_t ordinal, uint8_t (&uuid)[16]) {
+  std::string seed;
+  std::ifstream("/etc/machine-id") >> seed;
+  seed += "graft host " + std::to_string(ordinal);
+  uint64_t halves[2] = {0xcbf29ce484222325ull, 0x84222325cbf29ce4ull};
+  for (uint64_t& half : halves) {
+    for (const char letter : seed) half = (half ^ uint8_t(letter)) * 0x100000001b3ull;
+  }
+  std::memcpy(uuid, halves, sizeof uuid);
+}
+
 }  // namespace
 
 graft_status check_device(graft_device device) {
@@ -61,7 +75,7 @@ graft_status check_device(graft_device device) {
   }
   if (device->lost.load(std::memory_order_relaxed)) {
     return fail(GRAFT_DEVICE_LOST, "simulated device " + std::to_string(device->ordinal) +
-                                       " is lost (GRAFT_HOST_FAULTS): restart the process");
+                                       " is lost (GRAFT_HOST_FAULTS)");
   }
   return GRAFT_OK;
 }
@@ -88,6 +102,21 @@ graft_status DeviceSlots::device_properties(uint32_t ordinal, graft_device_prope
   return GRAFT_OK;
 }
 
+graft_status DeviceSlots::device_identity(uint32_t ordinal, graft_device_identity* identity) {
+  if (identity == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "device_identity: no out pointer given");
+  if (ordinal >= settings().devices)
+    return fail(GRAFT_NOT_FOUND, "device_identity: no device " + std::to_string(ordinal));
+  graft_device_identity mine = {};
+  mine.struct_size = identity->struct_size;
+  mine.known = GRAFT_IDENTITY_UUID;
+  make_uuid(ordinal, mine.uuid);
+  copy_text(GRAFT_HOST_VERSION, mine.driver_version, sizeof mine.driver_version);
+  copy_text(processor_line("microcode"), mine.firmware_version, sizeof mine.firmware_version);
+  std::memcpy(identity, &mine, std::min<size_t>(identity->struct_size, sizeof mine));
+  return GRAFT_OK;
+}
+
 graft_status DeviceSlots::device_open(uint32_t ordinal, graft_device* out_device) {
   if (out_device == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_open: no out pointer given");
@@ -105,6 +134,33 @@ graft_status DeviceSlots::device_open(uint32_t ordinal, graft_device* out_device
 graft_status DeviceSlots::device_close(graft_device device) {
   if (device == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_close: no device given");
   delete device;
+  return GRAFT_OK;
+}
+
+// A loss ends with the handle; what is left is the memory that nobody gave back.
+graft_status DeviceSlots::device_reset(uint32_t ordinal) {
+  if (ordinal >= settings().devices)
+    return fail(GRAFT_NOT_FOUND, "device_reset: no device " + std::to_string(ordinal));
+  if ((detours.load(std::memory_order_relaxed) & kDetourForked) != 0) {
+    return fail(GRAFT_DEVICE_LOST, "device_reset: this process was forked after the device was used");
+  }
+  if (Arena* const arena = Arena::get()) arena->free_all(ordinal);
+  return GRAFT_OK;
+}
+
+graft_status DeviceSlots::device_link(uint32_t from, uint32_t to, graft_device_link* link) {
+  if (link == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "device_link: no out pointer given");
+  if (std::max(from, to) >= settings().devices) {
+    return fail(GRAFT_NOT_FOUND, "device_link: no device " + std::to_string(std::max(from, to)));
+  }
+  graft_device_link mine = {};
+  mine.struct_size = link->struct_size;
+  mine.kind = GRAFT_LINK_SHARED;
+  if (simulation().on && from != to) {
+    mine.kind = GRAFT_LINK_DIRECT;
+    mine.bytes_per_second = uint64_t(simulation().link.bytes_per_second);
+  }
+  std::memcpy(link, &mine, std::min<size_t>(link->struct_size, sizeof mine));
   return GRAFT_OK;
 }
 

@@ -28,8 +28,11 @@ graft_status check_device(graft_device device);
 struct DeviceSlots {
   static graft_status device_count(uint32_t* out_count);
   static graft_status device_properties(uint32_t ordinal, graft_device_properties* properties);
+  static graft_status device_identity(uint32_t ordinal, graft_device_identity* identity);
   static graft_status device_open(uint32_t ordinal, graft_device* out_device);
   static graft_status device_close(graft_device device);
+  static graft_status device_reset(uint32_t ordinal);
+  static graft_status device_link(uint32_t from, uint32_t to, graft_device_link* link);
   static graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out);
   static graft_status memory_free(graft_device device, graft_address address);
   static graft_status memory_info(graft_device device, uint64_t* out_free, uint64_t* out_total);

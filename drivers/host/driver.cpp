@@ -8,6 +8,7 @@
 #include "kernel/library.h"
 #include "kernel/program.h"
 #include "memory/handle.h"
+#include "memory/mapping.h"
 #include "memory/transfer.h"
 #include "settings.h"
 #include "stream/event.h"
@@ -29,6 +30,7 @@ struct Slots : DeviceSlots,
                EventSlots,
                TransferSlots,
                HandleSlots,
+               MappingSlots,
                ProgramSlots,
                KernelSlots {
   static graft_status extension(const char* name, uint32_t version, const void** out_table) {

@@ -45,6 +45,9 @@ struct DeviceSlots {
   static graft_status device_open(uint32_t ordinal, graft_device* out_device);
   static graft_status device_close(graft_device device);
 };
+struct IdentitySlots {
+  static graft_status device_identity(uint32_t ordinal, graft_device_identity* identity);
+};
 struct SensorSlots {
   static graft_status device_sensor(graft_device device, uint32_t sensor, int64_t* out_value);
 };

@@ -14,6 +14,7 @@ namespace graft::veda {
 namespace {
 
 struct Slots : DeviceSlots,
+               IdentitySlots,
                SensorSlots,
                MemorySlots,
                StreamSlots,

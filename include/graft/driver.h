@@ -1,4 +1,4 @@
-/* include/graft/driver.h: the driver ABI, the one header that a hardware vendor needs.
+/* include/graft/driver.h: the driver ABI, the one header that a hardware vendor includes.
  *
  * A driver is a shared library that exports one symbol, graft_driver_query, which fills a table of
  * functions ("slots"). It includes this header and its vendor's SDK, nothing else of Graft.
@@ -12,7 +12,8 @@
  *     the calling thread's last failure.
  *  3. Late errors. A command that fails after its slot returned GRAFT_OK fails its stream: the next
  *     stream_synchronize, stream_query or event_synchronize of that stream returns the status once,
- *     then the stream works again. GRAFT_DEVICE_LOST is permanent. A failed command counts as done.
+ *     then the stream works again. GRAFT_DEVICE_LOST stays until device_reset. A failed command
+ *     counts as done.
  *  4. Threads. Slots on different streams may be called at once. Graft serialises the calls on one
  *     stream. A kernel may be launched from several threads. No slot may take Python's lock.
  *  5. Units. Sizes are bytes, times nanoseconds, indices start at 0. Strings are UTF-8, end in a
@@ -30,16 +31,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "graft/device_facts.h"
+
 #ifdef __cplusplus
-#define GRAFT_STATIC_ASSERT(condition, text) static_assert(condition, text)
 extern "C" {
-#else
-#define GRAFT_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
 /* Two majors never work together. A newer minor adds slots at the end of the list. */
 #define GRAFT_ABI_MAJOR 0u
-#define GRAFT_ABI_MINOR 4u
+#define GRAFT_ABI_MINOR 5u
 
 #if defined(_WIN32)
 #define GRAFT_DRIVER_EXPORT __declspec(dllexport)
@@ -69,7 +69,8 @@ extern "C" {
 typedef enum graft_status { GRAFT_STATUSES(GRAFT_ENUMERATE) } graft_status;
 #undef GRAFT_ENUMERATE
 
-/* Element types. DTYPE(name, value, bytes, text); text is the name in messages and kernel keys. */
+/* Element types. DTYPE(name, value, bytes, text); text is the name in messages and kernel keys.
+ * PyTorch's float8 types reach a driver as UINT8. */
 #define GRAFT_DTYPES(DTYPE)            \
   DTYPE(BOOL, 0, 1, "bool")            \
   DTYPE(UINT8, 1, 1, "uint8")          \
@@ -88,18 +89,6 @@ typedef enum graft_status { GRAFT_STATUSES(GRAFT_ENUMERATE) } graft_status;
 typedef enum graft_dtype { GRAFT_DTYPES(GRAFT_ENUMERATE) } graft_dtype;
 #undef GRAFT_ENUMERATE
 
-/* Sensors that device_sensor reads. SENSOR(name, value, unit) */
-#define GRAFT_SENSORS(SENSOR)                                                      \
-  SENSOR(TEMPERATURE, 0, "thousandths of a degree C")                              \
-  SENSOR(POWER, 1, "milliwatts")                                                   \
-  SENSOR(CLOCK, 2, "hertz")                                                        \
-  /* Share of the driver's latest sampling period in which the device computed. */ \
-  SENSOR(UTILIZATION, 3, "percent")
-
-#define GRAFT_ENUMERATE(name, value, unit) GRAFT_SENSOR_##name = value,
-typedef enum graft_sensor { GRAFT_SENSORS(GRAFT_ENUMERATE) } graft_sensor;
-#undef GRAFT_ENUMERATE
-
 /* Opaque handles; each driver defines the structs behind them. */
 typedef struct graft_device_s* graft_device;
 typedef struct graft_stream_s* graft_stream;
@@ -113,58 +102,25 @@ typedef uint64_t graft_address;
 /* Bytes of memory_export's handle; only the driver reads them, in another process. */
 #define GRAFT_MEMORY_HANDLE_BYTES 128
 
-/* Classes of devices, which get kernels of different shape: see docs/develop/kernels.md. */
-typedef enum graft_device_class {
-  /* One work-item computes a whole tile with wide vectors; no local memory, no barriers. */
-  GRAFT_CPU_LIKE = 0,
-  /* Many work-items share local memory and meet at barriers. */
-  GRAFT_GPU_LIKE = 1
-} graft_device_class;
-
-/* Bits of graft_device_properties.features. */
-#define GRAFT_FEATURE_POINTERS_IN_MEMORY 0x1u /* kernels may load addresses from memory */
-#define GRAFT_FEATURE_FLOAT64 0x2u            /* kernels may compute in float64 */
-#define GRAFT_FEATURE_FLOAT16 0x4u            /* kernels may compute in float16 */
-#define GRAFT_FEATURE_INT64_ATOMICS 0x8u      /* 64-bit atomics on global memory */
-#define GRAFT_FEATURE_SIMULATED 0x10u         /* no hardware: default if there is no other device */
-#define GRAFT_FEATURE_ONLY_NAMED 0x20u        /* used only if GRAFT_DEVICES names it */
-#define GRAFT_FEATURE_SHUFFLES 0x40u          /* sub-groups, of 2^n work-items, exchange values */
-
-/* Properties of a device. The caller zeroes the struct and sets struct_size. */
-typedef struct graft_device_properties {
-  uint32_t struct_size;
-  uint32_t device_class;     /* graft_device_class */
-  uint32_t features;         /* GRAFT_FEATURE_ bits */
-  uint32_t compute_units;    /* cores, multiprocessors; at least 1 */
-  uint32_t max_group_size;   /* work-items in one group; at least 1 */
-  uint32_t sub_group_size;   /* work-items in lockstep, or lanes of a float32 vector */
-  uint32_t capability_major; /* the vendor's own version of the architecture */
-  uint32_t capability_minor;
-  uint64_t memory_bytes;         /* all of the device's memory */
-  uint64_t local_memory_bytes;   /* per group; 0 if there is none */
-  uint64_t allocation_alignment; /* every address from memory_allocate is a multiple of this */
-  uint64_t max_allocation_bytes; /* largest single allocation; 0 means memory_bytes */
-  int32_t priority_lowest;       /* stream priorities; 0 is normal, smaller runs first */
-  int32_t priority_highest;
-  char name[128];
-  char vendor[64];
-  char dialect[32]; /* source language of program_compile: one of GRAFT_DIALECTS, or "" for none */
-  /* Since 0.3. Graft runs an operator that exceeds these on the CPU, and counts it. */
-  uint32_t max_arguments; /* arguments of one launch; 0: no limit */
-  uint32_t dtypes;        /* that kernels read and write, bits 1 << graft_dtype; 0: all */
-} graft_device_properties;
-
-/* Source languages of program_compile. DIALECT(text, classes of devices that it serves, as bits) */
-#define GRAFT_DIALECTS(DIALECT)                                    \
-  DIALECT("c", 1u << GRAFT_CPU_LIKE)                               \
-  DIALECT("opencl-c", 1u << GRAFT_CPU_LIKE | 1u << GRAFT_GPU_LIKE) \
-  DIALECT("cuda-c", 1u << GRAFT_GPU_LIKE)
-
 typedef enum graft_copy_kind {
   GRAFT_HOST_TO_DEVICE = 0,
   GRAFT_DEVICE_TO_HOST = 1,
   GRAFT_DEVICE_TO_DEVICE = 2 /* both addresses on the stream's device; ranges do not overlap */
 } graft_copy_kind;
+
+/* A copy of rows: row_bytes at to + i * to_strides[0] + j * to_strides[1] + k * to_strides[2] for
+ * each i < counts[0], j < counts[1], k < counts[2], from the same place of from. Counts are at
+ * least 1, strides are bytes; rows of to do not overlap. */
+typedef struct graft_strided_copy {
+  uint32_t struct_size;
+  uint32_t kind; /* graft_copy_kind */
+  uint64_t to;
+  uint64_t from;
+  uint64_t row_bytes; /* at least 1 */
+  uint64_t counts[3];
+  uint64_t to_strides[3];
+  uint64_t from_strides[3];
+} graft_strided_copy;
 
 /* One argument of a kernel launch. */
 typedef enum graft_argument_kind {
@@ -330,7 +286,45 @@ typedef struct graft_sink {
   SLOT(OPTIONAL, event_synchronize_within, (graft_event event, uint64_t timeout_ns))             \
   /* Reads a graft_sensor of the device, in its unit. NOT_FOUND if the device lacks it. Waits    \
    * for no command. Since 0.4. Default: no sensors. */                                          \
-  SLOT(OPTIONAL, device_sensor, (graft_device device, uint32_t sensor, int64_t * out_value))
+  SLOT(OPTIONAL, device_sensor, (graft_device device, uint32_t sensor, int64_t * out_value))     \
+  /* Fills in the identity of device ordinal without opening it; what the driver does not know   \
+   * stays as it is. NOT_FOUND if the device does not exist. Since 0.5. Default: nothing is      \
+   * known. */                                                                                   \
+  SLOT(OPTIONAL, device_identity, (uint32_t ordinal, graft_device_identity * identity))          \
+  /* Brings device ordinal, which is closed, back to its first state, whatever happened to it.   \
+   * After DEVICE_LOST Graft destroys what it has of the device, calls this and opens it again.  \
+   * UNSUPPORTED if it cannot come back. Since 0.5. Default: a lost device stays lost until the  \
+   * process ends. */                                                                            \
+  SLOT(OPTIONAL, device_reset, (uint32_t ordinal))                                               \
+  /* Makes a stream of a vendor's handle of the device, of the kind that stream_native_handle    \
+   * gives. Its owner keeps the handle valid until stream_destroy, which waits for the commands, \
+   * and leaves the handle as it is. INVALID_ARGUMENT if it is no such handle, as far as the     \
+   * driver can see. Since 0.5. Default: Graft takes no streams of others. */                    \
+  SLOT(OPTIONAL, stream_wrap, (graft_device device, uint64_t native_handle, graft_stream * out)) \
+  /* Fills in how bytes get from device ordinal from to device ordinal to of this driver,        \
+   * without opening them. NOT_FOUND if one does not exist. Since 0.5. Default: peer_copy serves \
+   * all pairs. */                                                                               \
+  SLOT(OPTIONAL, device_link, (uint32_t from, uint32_t to, graft_device_link * link))            \
+  /* Queues a copy of rows, which reads copy during the call; host memory stays valid until it   \
+   * is done. UNSUPPORTED for a copy that the driver would do no faster than Graft: it then      \
+   * packs the rows and calls copy. Since 0.5. Default: Graft packs the rows. */                 \
+  SLOT(OPTIONAL, copy_strided,                                                                   \
+       (graft_stream stream, const graft_strided_copy* copy, uint32_t tag))                      \
+  /* Reserves addresses without memory, bytes being a multiple of map_granularity. OUT_OF_MEMORY \
+   * if there are none. Graft uses this and the next three if PyTorch's allocator setting has    \
+   * expandable_segments. Since 0.5. Default: memory_allocate. */                                \
+  SLOT(OPTIONAL, memory_reserve, (graft_device device, uint64_t bytes, graft_address * out))     \
+  /* Puts memory behind bytes of reserved addresses that have none. Ranges mapped side by side   \
+   * count as one allocation (rule 6), for which memory_export may return UNSUPPORTED.           \
+   * OUT_OF_MEMORY leaves the device usable. Required with memory_reserve. Since 0.5. */         \
+  SLOT(OPTIONAL, memory_map, (graft_device device, graft_address address, uint64_t bytes))       \
+  /* Takes the memory of mapped addresses away, which no unfinished command uses; the addresses  \
+   * stay reserved. The range may be a part of what memory_map got, or several. Required with    \
+   * memory_reserve. Since 0.5. */                                                               \
+  SLOT(OPTIONAL, memory_unmap, (graft_device device, graft_address address, uint64_t bytes))     \
+  /* Gives memory_reserve's addresses back, of which none is mapped. Required with               \
+   * memory_reserve. Since 0.5. */                                                               \
+  SLOT(OPTIONAL, memory_unreserve, (graft_device device, graft_address address))
 
 /* The table. Graft sets abi_major, abi_minor and slot_count to its own values and calls
  * graft_driver_query. The driver fills the slots that both know, and sets the three to match. */
@@ -355,7 +349,7 @@ GRAFT_STATIC_ASSERT(GRAFT_TABLE_PRELUDE_BYTES == 24, "the table's prelude is fro
 GRAFT_STATIC_ASSERT(sizeof(graft_driver_table) == 24 + 8 * GRAFT_SLOT_COUNT, "slots are dense");
 GRAFT_STATIC_ASSERT(sizeof(graft_argument) == 24, "the argument's layout is frozen");
 GRAFT_STATIC_ASSERT(sizeof(graft_launch) == 56, "the launch's layout is frozen");
-GRAFT_STATIC_ASSERT(sizeof(graft_device_properties) == 304, "the properties' layout is frozen");
+GRAFT_STATIC_ASSERT(sizeof(graft_strided_copy) == 104, "the strided copy's layout is frozen");
 
 /* The one exported symbol: fills table, as described above, and starts nothing. VERSION_MISMATCH
  * if the driver does not serve table's major. Graft calls it once, before any slot. */

@@ -43,6 +43,16 @@ namespace {
   BUG(endless_wait, stream_synchronize_within, "stream: synchronize_within ends in time")          \
   BUG(hasty_wait, event_synchronize_within, "event: synchronize_within ends in time")              \
   BUG(degrees, device_sensor, "sensors: values are in their units, and none is made up")           \
+  BUG(nameless, device_identity, "identity: it stays the same, and its text ends")                 \
+  BUG(greedy_identity, device_identity,                                                            \
+      "identity: it keeps to struct_size, and to the devices there are")                           \
+  BUG(half_reset, device_reset, "reset: a device that was closed and reset works")                 \
+  BUG(resets_all, device_reset, "reset: an ordinal past the last one is refused")                  \
+  BUG(everywhere, device_link, "links: their kinds are known, and the same in both directions")    \
+  BUG(unwrapped, stream_wrap, "stream: stream_wrap takes a stream and leaves it its owner")        \
+  BUG(wide_rows, copy_strided, "copy: copy_strided moves its rows and nothing beside them")        \
+  BUG(unmaps_all, memory_unmap, "mapping: neighbours are one allocation, and parts can go")        \
+  BUG(keeps_memory, memory_unmap, "mapping: what is unmapped can be had again")                    \
   BUG(private_import, memory_import, "export: another process sees the bytes and changes them")    \
   BUG(mixed_programs, kernel_find, "kernel: programs with kernels of one name are told apart")     \
   BUG(unloads_all, program_unload, "kernel: unloading a program leaves the others")                \
@@ -170,6 +180,63 @@ graft_status degrees(graft_device, uint32_t sensor, int64_t* out_value) {
   *out_value = 45'000'000;
   return GRAFT_OK;
 }
+
+graft_status nameless(uint32_t ordinal, graft_device_identity* identity) {
+  const graft_status status = base.device_identity(ordinal, identity);
+  if (status == GRAFT_OK) std::memset(identity->uuid, 0, sizeof identity->uuid);
+  return status;
+}
+
+graft_status greedy_identity(uint32_t ordinal, graft_device_identity* identity) {
+  const uint32_t known = identity->struct_size;
+  identity->struct_size = sizeof *identity;
+  const graft_status status = base.device_identity(ordinal, identity);
+  identity->struct_size = known;
+  return status;
+}
+
+graft_status everywhere(uint32_t, uint32_t, graft_device_link* link) {
+  link->kind = GRAFT_LINK_BUS;
+  return GRAFT_OK;
+}
+
+// Shares the handle without a second owner.
+graft_status unwrapped(graft_device, uint64_t native_handle, graft_stream* out) {
+  if (native_handle == 0) return GRAFT_INVALID_ARGUMENT;
+  *out = reinterpret_cast<graft_stream>(native_handle);
+  return GRAFT_OK;
+}
+
+graft_status wide_rows(graft_stream stream, const graft_strided_copy* copy, uint32_t tag) {
+  graft_strided_copy wide = *copy;
+  if (wide.kind == GRAFT_DEVICE_TO_HOST) wide.row_bytes += 8;
+  return base.copy_strided(stream, &wide, tag);
+}
+
+graft_status unmaps_all(graft_device device, graft_address address, uint64_t bytes) {
+  const graft_status status = base.memory_unmap(device, address, bytes);
+  if (status == GRAFT_OK) base.memory_unmap(device, address + bytes, bytes);
+  return status;
+}
+
+graft_status keeps_memory(graft_device device, graft_address address, uint64_t bytes) {
+  graft_address other = 0;
+  const graft_status status = base.memory_unmap(device, address, bytes);
+  return status == GRAFT_OK ? base.memory_allocate(device, bytes, &other) : status;
+}
+
+bool was_reset = false;
+
+graft_status half_reset(uint32_t ordinal) {
+  was_reset = true;
+  return base.device_reset(ordinal);
+}
+
+graft_status stream_before_reset(graft_device device, int32_t priority, graft_stream* out) {
+  return was_reset ? GRAFT_DEVICE_LOST : base.stream_create(device, priority, out);
+}
+
+graft_status resets_all(uint32_t) { return GRAFT_OK; }
 
 graft_status mixed_programs(graft_device device, graft_program program, const char* name,
                             graft_kernel* out) {
@@ -304,5 +371,6 @@ extern "C" graft_status graft_driver_query(graft_driver_table* table) {
   GRAFT_BUGS(GRAFT_PLANT)
   if (std::strcmp(mine.name, "gpu_deaf_shuffle") == 0) mine.device_properties = claim_shuffles;
   if (std::strcmp(mine.name, "unloads_all") == 0) mine.kernel_launch = launch_until_unloaded;
+  if (std::strcmp(mine.name, "half_reset") == 0) mine.stream_create = stream_before_reset;
   return graft_driver_fill(table, &mine);
 }

@@ -10,11 +10,14 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = ROOT / "include/graft/driver.h"
+FACTS = ROOT / "include/graft/device_facts.h"
 EXTENSIONS = ROOT / "include/graft/extensions.h"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-# Slots more, or fewer, than this minor has: 0.2 had three fewer, 0.3 one.
-VARIANTS = {"0.2": -3, "0.3": -1, "current": 0, "newer": 2}
-MINORS = {-3: -2, -1: -1, 0: 0, 2: 1}
+# Slots more, or fewer, than this minor has: 0.4 had nine fewer, 0.3 ten.
+VARIANTS = {"0.2": -12, "0.3": -10, "0.4": -9, "current": 0, "newer": 2}
+MINORS = {-12: -3, -10: -2, -9: -1, 0: 0, 2: 1}
+# The minor from which on the properties have more fields, and the bytes of these and later ones.
+FIELDS = {-12: ("0.3", 16), -10: ("0.5", 8), -9: ("0.5", 8)}
 BY_HAND = "by hand"  # a driver of 0.4, whose tables of extensions no list made
 # The slots of extensions in 0.4: drivers that were built then rely on their order.
 TABLES = {
@@ -37,7 +40,7 @@ def run(*command: object) -> str:
     return done.stdout
 
 
-C_HEADERS = ["driver.h", "descriptors.h", "extensions.h"]
+C_HEADERS = ["device_facts.h", "driver.h", "descriptors.h", "extensions.h"]
 HEADERS = sorted(path.name for path in HEADER.parent.glob("*.h"))
 
 
@@ -60,30 +63,29 @@ def test_header_compiles(tmp_path: pathlib.Path, standard: str, header: str) -> 
     )
 
 
-LAST_FIELDS = r"  /\* Since 0\.3\..*?(?=} graft_device_properties;)"
-
-
-def with_fields(text: str, change: int) -> str:
-    """The properties without the fields that 0.2 lacked, or with one more."""
+def facts_with_fields(change: int) -> str:
+    """device_facts.h without the fields of the properties that a minor lacked, or with one more."""
+    text = FACTS.read_text()
     bytes_now = int(re.search(r"sizeof\(graft_device_properties\) == (\d+)", text)[1])
-    if change < -1:
-        text, found = re.subn(LAST_FIELDS, "", text, flags=re.S)
+    bytes_then = bytes_now
+    if change in FIELDS:
+        since, fewer = FIELDS[change]
+        last = rf"  /\* Since {re.escape(since)}\..*?(?=}} graft_device_properties;)"
+        text, found = re.subn(last, "", text, flags=re.S)
         assert found == 1
-        bytes_then = bytes_now - 8
+        bytes_then = bytes_now - fewer
     elif change > 0:
         text = text.replace(
             "} graft_device_properties;", "uint64_t later;\n} graft_device_properties;"
         )
         bytes_then = bytes_now + 8
-    else:
-        return text
     return text.replace(f"sizeof(graft_device_properties) == {bytes_now}",
                         f"sizeof(graft_device_properties) == {bytes_then}")  # fmt: skip
 
 
 def header_with_slots(change: int) -> str:
     """driver.h as the minor with `change` more (or fewer) slots has it."""
-    text = with_fields(HEADER.read_text(), change)
+    text = HEADER.read_text()
     begin = text.index("#define GRAFT_DRIVER_SLOTS(SLOT)")
     end = text.index("\n\n", begin)
     slots = re.split(r"(?=  SLOT\()", text[begin:end].replace("\\\n", "\n"))
@@ -128,6 +130,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], pat
         folder = tmp_path_factory.mktemp(name)
         (folder / "graft").mkdir()
         (folder / "graft/driver.h").write_text(header_with_slots(change))
+        (folder / "graft/device_facts.h").write_text(facts_with_fields(change))
         (folder / "graft/extensions.h").write_text(extensions_with_slots(max(change, 0)))
         for header in ("driver_table.h", "descriptors.h", "driver_trace.h"):
             shutil.copy(ROOT / "include/graft" / header, folder / "graft")
@@ -158,6 +161,19 @@ LOADER_SOURCES = [
     ROOT / f"src/runtime/driver/{name}.cpp"
     for name in ("library", "error", "op_tag", "op_trace", "readable_text")
 ]
+
+
+def test_variants_are_what_the_changelog_says() -> None:
+    """Each minor of the page, from 0.2 on, is built with the slots that it had."""
+    text = HEADER.read_text()
+    slots = re.findall(r"\n  SLOT\(\w+, (\w+),", text)
+    named = re.findall(r"Since (0\.\d+)\.(?:(?!SLOT\().)*?SLOT\(\w+,\s*(\w+),", text, flags=re.S)
+    for minor, change in VARIANTS.items():
+        if change >= 0:
+            continue
+        later = [name for version, name in named if float(version) > float(minor)]
+        assert -change == len(later), minor
+        assert slots[change:] == later, "the slots of later minors stand at the end"
 
 
 @pytest.mark.parametrize(("graft", "driver"), list(itertools.product(VARIANTS, VARIANTS)))

@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.every_run
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*(ROOT / "docs").rglob("add-*.md"), ROOT / "docs/drivers/abi-changelog.md"])
+PAGES = sorted([*(ROOT / "docs").rglob("add-*.md"), ROOT / "docs/drivers/changelog.md"])
 # Whole paths of this tree, without those that name a place to fill in.
 PATH = re.compile(
     r"(?<![\w/.-])(?:src|tests|tools|python|drivers|include|cmake|bench|build)/[\w./-]+(?![\w<*])"

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "graft/driver_slot.h"
 #include "settings.h"
@@ -21,6 +22,9 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kHugePage = 2 << 20;
+static_assert(kHugePage == Arena::kMapUnit);
+// Of the devices' memory: each stream may reserve some for itself.
+constexpr uint64_t kAddresses = 8;
 
 }  // namespace
 
@@ -38,7 +42,7 @@ Arena* Arena::get() {
 
 graft_status Arena::reserve() {
   const Settings& s = settings();
-  uint64_t wanted = std::bit_ceil(s.memory_bytes * s.devices) * 2;
+  uint64_t wanted = std::bit_ceil(s.memory_bytes * s.devices) * kAddresses;
   file_ = memfd_create("graft-device-memory", MFD_CLOEXEC);
   if (file_ < 0) return fail(GRAFT_IO, "memfd_create: " + std::string(strerror(errno)));
   // Thread sanitizer and address limits leave less room than a plain process has.
@@ -100,7 +104,8 @@ graft_status Arena::allocate(uint32_t owner, uint64_t bytes, graft_address* out_
 graft_status Arena::free(uint32_t owner, graft_address address) {
   std::lock_guard lock(mutex_);
   auto found = allocations_.find(address);
-  if (found == allocations_.end() || found->second.owner != owner || found->second.borrowed) {
+  if (found == allocations_.end() || found->second.owner != owner || found->second.borrowed ||
+      found->second.mapped) {
     return fail(GRAFT_INVALID_ARGUMENT, "memory_free: the address is not from memory_allocate");
   }
   uint64_t rounded = found->second.bytes;
@@ -112,6 +117,25 @@ graft_status Arena::free(uint32_t owner, graft_address address) {
   return GRAFT_OK;
 }
 
+void Arena::free_all(uint32_t owner) {
+  std::map<graft_address, Allocation> all, ranges;
+  {
+    std::lock_guard lock(mutex_);
+    all = allocations_, ranges = reserved_;
+  }
+  for (const auto& [address, allocation] : all) {
+    if (allocation.owner != owner || allocation.borrowed) continue;
+    if (allocation.mapped) {
+      unmap_range(owner, address, allocation.bytes);
+    } else {
+      free(owner, address);
+    }
+  }
+  for (const auto& [address, range] : ranges) {
+    if (range.owner == owner) release_range(owner, address);
+  }
+}
+
 graft_status Arena::piece(uint32_t owner, graft_address address, Piece* out_piece,
                           graft_address* out_begin) {
   std::lock_guard lock(mutex_);
@@ -119,6 +143,8 @@ graft_status Arena::piece(uint32_t owner, graft_address address, Piece* out_piec
   if (after != allocations_.begin()) {
     const auto& [begin, allocation] = *std::prev(after);
     if (address - begin < allocation.bytes && allocation.owner == owner && !allocation.borrowed) {
+      if (allocation.mapped)
+        return fail(GRAFT_UNSUPPORTED, "memory_export: the address was mapped by memory_map");
       *out_piece = {file_, begin - base_, allocation.bytes};
       *out_begin = begin;
       return GRAFT_OK;
@@ -158,6 +184,90 @@ graft_status Arena::give_back(uint32_t owner, graft_address address) {
   frees_.fetch_add(1, std::memory_order_release);
   allocations_.erase(found);
   range_of(bytes).give(address, bytes);
+  return GRAFT_OK;
+}
+
+graft_status Arena::reserve_range(uint32_t owner, uint64_t bytes, graft_address* out_address) {
+  std::lock_guard lock(mutex_);
+  graft_address address = 0;
+  if (!large_->take(bytes, &address)) {
+    return fail(GRAFT_OUT_OF_MEMORY,
+                "memory_reserve: no contiguous " + std::to_string(bytes) + " addresses left");
+  }
+  reserved_[address] = {bytes, owner};
+  *out_address = address;
+  return GRAFT_OK;
+}
+
+graft_status Arena::map_range(uint32_t owner, graft_address address, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  auto range = reserved_.upper_bound(address);
+  const bool known = range != reserved_.begin() && (--range)->second.owner == owner &&
+                     address - range->first <= range->second.bytes &&
+                     bytes <= range->second.bytes - (address - range->first);
+  auto after = allocations_.lower_bound(address);
+  const auto before = after == allocations_.begin() ? allocations_.end() : std::prev(after);
+  if (!known || (after != allocations_.end() && after->first - address < bytes) ||
+      (before != allocations_.end() && address - before->first < before->second.bytes)) {
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "memory_map: the addresses are not reserved, or have memory already");
+  }
+  const uint64_t limit = settings().memory_bytes;
+  if (bytes > limit || held_[owner] > limit - bytes) {
+    return fail(GRAFT_OUT_OF_MEMORY,
+                "device " + std::to_string(owner) + " has " + std::to_string(limit - held_[owner]) +
+                    " bytes free, but got a request to map " + std::to_string(bytes));
+  }
+  if (graft_status status = open(address, bytes); status != GRAFT_OK) return status;
+  held_[owner] += bytes;
+  Allocation joined = {bytes, owner, false, true};
+  graft_address begin = address;
+  const graft_address end = range->first + range->second.bytes;
+  if (before != allocations_.end() && before->second.mapped && before->first >= range->first &&
+      before->first + before->second.bytes == address) {
+    begin = before->first;
+    joined.bytes += before->second.bytes;
+  }
+  if (after != allocations_.end() && after->second.mapped && after->first < end &&
+      after->first == address + bytes) {
+    joined.bytes += after->second.bytes;
+    allocations_.erase(after);
+  }
+  allocations_[begin] = joined;
+  return GRAFT_OK;
+}
+
+graft_status Arena::unmap_range(uint32_t owner, graft_address address, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  auto found = allocations_.upper_bound(address);
+  const bool known = found != allocations_.begin() && (--found)->second.owner == owner &&
+                     found->second.mapped && address - found->first <= found->second.bytes &&
+                     bytes <= found->second.bytes - (address - found->first);
+  if (!known) {
+    return fail(GRAFT_INVALID_ARGUMENT, "memory_unmap: the addresses are not mapped");
+  }
+  frees_.fetch_add(1, std::memory_order_release);
+  const auto [begin, whole] = *found;
+  allocations_.erase(found);
+  if (begin < address) allocations_[begin] = {address - begin, owner, false, true};
+  const uint64_t rest = begin + whole.bytes - (address + bytes);
+  if (rest != 0) allocations_[address + bytes] = {rest, owner, false, true};
+  held_[owner] -= bytes;
+  close(address, bytes);
+  return GRAFT_OK;
+}
+
+graft_status Arena::release_range(uint32_t owner, graft_address address) {
+  std::lock_guard lock(mutex_);
+  const auto range = reserved_.find(address);
+  const auto used = allocations_.lower_bound(address);
+  if (range == reserved_.end() || range->second.owner != owner ||
+      (used != allocations_.end() && used->first - address < range->second.bytes)) {
+    return fail(GRAFT_INVALID_ARGUMENT,
+                "memory_unreserve: the address is not from memory_reserve, or memory is mapped");
+  }
+  large_->give(address, range->second.bytes);
+  reserved_.erase(range);
   return GRAFT_OK;
 }
 

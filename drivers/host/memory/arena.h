@@ -24,6 +24,9 @@ class Arena {
   graft_status allocate(uint32_t owner, uint64_t bytes, graft_address* out_address);
   graft_status free(uint32_t owner, graft_address address);
 
+  // Frees all that owner has allocated, mapped and reserved.
+  void free_all(uint32_t owner);
+
   // A piece of a memory file: of this arena's, or of that of another process.
   struct Piece {
     int file;
@@ -38,6 +41,14 @@ class Arena {
   // closed in between. Neither counts for held().
   graft_status borrow(uint32_t owner, const Piece& piece, graft_address* out_address);
   graft_status give_back(uint32_t owner, graft_address address);
+
+  // Addresses without memory, and memory behind them: the slots memory_reserve to
+  // memory_unreserve. bytes and addresses are multiples of kMapUnit.
+  static constexpr uint64_t kMapUnit = 2 << 20;
+  graft_status reserve_range(uint32_t owner, uint64_t bytes, graft_address* out_address);
+  graft_status map_range(uint32_t owner, graft_address address, uint64_t bytes);
+  graft_status unmap_range(uint32_t owner, graft_address address, uint64_t bytes);
+  graft_status release_range(uint32_t owner, graft_address address);
 
   // Bytes that owner holds, rounded as the arena rounds.
   uint64_t held(uint32_t owner);
@@ -64,6 +75,7 @@ class Arena {
     uint64_t bytes;  // rounded
     uint32_t owner;
     bool borrowed = false;  // another process's memory
+    bool mapped = false;    // by map_range
   };
 
   Arena() = default;
@@ -82,7 +94,8 @@ class Arena {
   std::mutex mutex_;
   // Guarded by mutex_:
   std::unique_ptr<Range> small_, large_;
-  std::map<graft_address, Allocation> allocations_;
+  std::map<graft_address, Allocation> allocations_;  // those mapped side by side are one
+  std::map<graft_address, Allocation> reserved_;
   std::map<uint32_t, uint64_t> held_;
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "arena.h"
 #include "graft/driver_slot.h"
@@ -15,6 +17,8 @@ namespace {
 
 // A piece of a large transfer: several per thread, each far above a cache line.
 constexpr uint64_t kPieceBytes = 512 << 10;
+// What is shorter a processor packs faster than it calls memcpy.
+constexpr uint64_t kShortestRow = 32;
 
 struct Copy {
   char* to;
@@ -35,6 +39,33 @@ struct Copy {
     return {};
   }
 };
+
+struct StridedCopy {
+  char* to;
+  const char* from;
+  graft_strided_copy shape;
+
+  Outcome operator()() {
+    const auto& [count, there, here] = std::tie(shape.counts, shape.to_strides, shape.from_strides);
+    for (uint64_t k = 0; k < count[2]; ++k) {
+      for (uint64_t j = 0; j < count[1]; ++j) {
+        char* row = to + k * there[2] + j * there[1];
+        const char* source = from + k * here[2] + j * here[1];
+        for (uint64_t i = 0; i < count[0]; ++i, row += there[0], source += here[0]) {
+          std::memcpy(row, source, shape.row_bytes);
+        }
+      }
+    }
+    return {};
+  }
+};
+
+// From the first byte of a side to its last.
+uint64_t span_of(const graft_strided_copy& copy, const uint64_t (&strides)[3]) {
+  uint64_t span = copy.row_bytes;
+  for (int i = 0; i < 3; ++i) span += (copy.counts[i] - 1) * strides[i];
+  return span;
+}
 
 struct Fill {
   char* to;
@@ -93,8 +124,9 @@ char* device_bytes(graft_stream stream, graft_device device, graft_address addre
 }
 
 // cost_ns: in simulated time. always: even where large commands are skipped.
-graft_status enqueue_copy(graft_stream stream, char* to, const char* from, uint64_t bytes,
-                          uint32_t tag, int64_t cost_ns, bool always) {
+template <class Function>
+graft_status enqueue_copy(graft_stream stream, Function copy, uint64_t bytes, uint32_t tag,
+                          int64_t cost_ns, bool always) {
   if (strikes(Fault::kCopy)) {
     return stream->submit(tag, bytes, [] {
       return Outcome{GRAFT_INTERNAL, "copy failed: planted by GRAFT_HOST_FAULTS"};
@@ -102,9 +134,9 @@ graft_status enqueue_copy(graft_stream stream, char* to, const char* from, uint6
   }
   if (strikes(Fault::kHangCopy)) return stream->hang(tag);
   if (simulated()) [[unlikely]] {
-    return stream->submit_timed(tag, always ? 0 : bytes, cost_ns, Copy{to, from, bytes});
+    return stream->submit_timed(tag, always ? 0 : bytes, cost_ns, std::move(copy));
   }
-  return stream->submit(tag, bytes, Copy{to, from, bytes});
+  return stream->submit(tag, bytes, std::move(copy));
 }
 
 }  // namespace
@@ -126,9 +158,35 @@ graft_status TransferSlots::copy(graft_stream stream, uint64_t to, uint64_t from
     if (to == 0 || from == 0) return fail(GRAFT_INVALID_ARGUMENT, "copy: an address is 0");
     return GRAFT_INVALID_ARGUMENT;
   }
-  return enqueue_copy(stream, target, source, bytes, tag,
+  return enqueue_copy(stream, Copy{target, source, bytes}, bytes, tag,
                       simulated() ? simulation().copy_ns(kind, bytes) : 0,
                       kind != GRAFT_DEVICE_TO_DEVICE);
+}
+
+graft_status TransferSlots::copy_strided(graft_stream stream, const graft_strided_copy* copy,
+                                         uint32_t tag) {
+  if (stream == nullptr || copy == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "copy_strided: no stream or no copy given");
+  const graft_strided_copy& c = *copy;
+  if (c.struct_size < sizeof c || c.kind > GRAFT_DEVICE_TO_DEVICE || c.row_bytes == 0 ||
+      c.counts[0] == 0 || c.counts[1] == 0 || c.counts[2] == 0) {
+    return fail(GRAFT_INVALID_ARGUMENT, "copy_strided: an unknown kind, no row, or a count of 0");
+  }
+  if (c.row_bytes < kShortestRow)
+    return fail(GRAFT_UNSUPPORTED, "copy_strided: rows of " + std::to_string(c.row_bytes) + " bytes");
+  char* target = reinterpret_cast<char*>(c.to);
+  char* source = reinterpret_cast<char*>(c.from);
+  if (c.kind != GRAFT_DEVICE_TO_HOST)
+    target = device_bytes(stream, stream->device, c.to, span_of(c, c.to_strides), "copy_strided");
+  if (c.kind != GRAFT_HOST_TO_DEVICE)
+    source =
+        device_bytes(stream, stream->device, c.from, span_of(c, c.from_strides), "copy_strided");
+  if (target == nullptr || source == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "copy_strided: an address is 0 or not in one allocation");
+  const uint64_t bytes = c.row_bytes * c.counts[0] * c.counts[1] * c.counts[2];
+  return enqueue_copy(stream, StridedCopy{target, source, c}, bytes, tag,
+                      simulated() ? simulation().copy_ns(c.kind, bytes) : 0,
+                      c.kind != GRAFT_DEVICE_TO_DEVICE);
 }
 
 graft_status TransferSlots::fill(graft_stream stream, graft_address to, uint64_t bytes,
@@ -162,7 +220,7 @@ graft_status TransferSlots::peer_copy(graft_stream stream, graft_address to,
   char* target = device_bytes(stream, stream->device, to, bytes, "peer_copy");
   char* source = device_bytes(stream, from_device, from, bytes, "peer_copy");
   if (target == nullptr || source == nullptr) return GRAFT_INVALID_ARGUMENT;
-  return enqueue_copy(stream, target, source, bytes, tag,
+  return enqueue_copy(stream, Copy{target, source, bytes}, bytes, tag,
                       simulated() ? simulation().peer_copy_ns(bytes) : 0, false);
 }
 

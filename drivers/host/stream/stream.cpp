@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 #include <system_error>
+#include <unordered_set>
 
 #include "graft/driver_slot.h"
 #include "process_end.h"
@@ -19,6 +20,26 @@ constexpr uint64_t kSmallBytes = 4 << 20;
 constexpr int kNicePerPriority = 5;
 // With compute=skip, what is smaller still runs: sizes, counters and flags that a program looks at.
 constexpr uint64_t kSkippedBytes = 64 << 10;
+
+// Every stream that is not destroyed.
+struct LiveStreams {
+  std::mutex mutex;
+  std::unordered_set<graft_stream> all;  // guarded by mutex, as their owners
+};
+
+LiveStreams& live_streams() {
+  static auto* const instance = new LiveStreams;
+  return *instance;
+}
+
+// Whether that was the last one.
+bool drop_owner(graft_stream stream) {
+  LiveStreams& live = live_streams();
+  const std::lock_guard lock(live.mutex);
+  if (--stream->owners != 0) return false;
+  live.all.erase(stream);
+  return true;
+}
 
 }  // namespace
 
@@ -96,14 +117,38 @@ graft_status StreamSlots::stream_create(graft_device device, int32_t priority, g
     return fail(GRAFT_INVALID_ARGUMENT, "stream_create: priorities go from 1 (low) to -1 (high)");
   }
   if (strikes(Fault::kStream)) return fail(GRAFT_INTERNAL, "planted by GRAFT_HOST_FAULTS");
-  *out = new graft_stream_s(device, priority);
+  auto stream = std::make_unique<graft_stream_s>(device, priority);
+  LiveStreams& live = live_streams();
+  const std::lock_guard lock(live.mutex);
+  live.all.insert(stream.get());
+  *out = stream.release();
+  return GRAFT_OK;
+}
+
+graft_status StreamSlots::stream_wrap(graft_device device, uint64_t native_handle,
+                                      graft_stream* out) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_wrap: no out pointer given");
+  LiveStreams& live = live_streams();
+  const std::lock_guard lock(live.mutex);
+  const auto found = live.all.find(reinterpret_cast<graft_stream>(native_handle));
+  if (found == live.all.end() || (*found)->device->ordinal != device->ordinal) {
+    return fail(GRAFT_INVALID_ARGUMENT, "stream_wrap: the handle is no stream of the device");
+  }
+  ++(*found)->owners;
+  *out = *found;
   return GRAFT_OK;
 }
 
 graft_status StreamSlots::stream_destroy(graft_stream stream) {
   if (stream == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "stream_destroy: no stream given");
   // The worker did not survive the fork, so it cannot be joined.
-  if ((detours.load(std::memory_order_relaxed) & kDetourForked) == 0) delete stream;
+  if ((detours.load(std::memory_order_relaxed) & kDetourForked) != 0) return GRAFT_OK;
+  if (drop_owner(stream)) {
+    delete stream;
+  } else {
+    stream->queue.wait_idle();
+  }
   return GRAFT_OK;
 }
 

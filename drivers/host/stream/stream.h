@@ -66,6 +66,7 @@ struct graft_stream_s {
   const std::shared_ptr<graft::Failure> failure;
   graft::host::VirtualClock clock;  // stands still without a simulation
   graft::host::Arena::Known known;  // where copies and fills last were; of the calling side
+  uint32_t owners = 1;              // guarded by the list of streams
 
  private:
   void start();
@@ -96,6 +97,8 @@ bool is_skipped(uint64_t bytes);
 // Slots of the table, see driver.h.
 struct StreamSlots {
   static graft_status stream_create(graft_device device, int32_t priority, graft_stream* out);
+  // The handle is another graft_stream, which then has two owners.
+  static graft_status stream_wrap(graft_device device, uint64_t native_handle, graft_stream* out);
   static graft_status stream_destroy(graft_stream stream);
   static graft_status stream_synchronize(graft_stream stream);
   static graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns);

@@ -63,6 +63,8 @@ namespace graft::opencl {
   REQUIRED(GetKernelWorkGroupInfo)                 \
   REQUIRED(SetKernelArg)                           \
   OPTIONAL(SetEventCallback)                       \
+  OPTIONAL(GetCommandQueueInfo)                    \
+  OPTIONAL(RetainCommandQueue)                     \
   OPTIONAL(CreateCommandQueueWithProperties)       \
   OPTIONAL(CreateBufferWithProperties)             \
   OPTIONAL(SVMAlloc)                               \

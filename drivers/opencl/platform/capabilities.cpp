@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstdio>
 
 #include "graft/driver_slot.h"
@@ -166,6 +167,34 @@ std::string wrong_settings(const std::string& problem) {
   return "GRAFT_OPENCL_CLASS=" + wish + ": expected gpu or cpu";
 }
 
+// What Khronos's older headers lack.
+constexpr cl_device_info kDeviceUuid = 0x106A;  // cl_khr_device_uuid
+constexpr cl_device_info kPciBusInfo = 0x410F;  // cl_khr_pci_bus_info
+struct PciBusInfo {
+  cl_uint domain, bus, device, function;
+};
+
+graft_device_identity identify(cl_device_id device, const std::string& extensions) {
+  graft_device_identity facts = {};
+  copy_text(ask_text(device, CL_DRIVER_VERSION), facts.driver_version, sizeof facts.driver_version);
+  if (lists(extensions, "cl_khr_device_uuid")) {
+    const auto uuid = ask_list<uint8_t>(device, kDeviceUuid);
+    if (uuid.size() == sizeof facts.uuid) {
+      std::copy(uuid.begin(), uuid.end(), facts.uuid);
+      facts.known |= GRAFT_IDENTITY_UUID;
+    }
+  }
+  if (lists(extensions, "cl_khr_pci_bus_info")) {
+    const auto pci = ask_list<PciBusInfo>(device, kPciBusInfo);
+    if (pci.size() == 1) {
+      facts.pci_domain = pci[0].domain, facts.pci_bus = pci[0].bus;
+      facts.pci_device = pci[0].device, facts.pci_function = pci[0].function;
+      facts.known |= GRAFT_IDENTITY_PCI;
+    }
+  }
+  return facts;
+}
+
 }  // namespace
 
 Capabilities examine(cl_platform_id platform, cl_device_id device) {
@@ -189,6 +218,7 @@ Capabilities examine(cl_platform_id platform, cl_device_id device) {
   c.identity = c.platform + "; " + ask_text(platform, CL_PLATFORM_VERSION) + "; " + c.name + "; " +
                version_text + "; " + ask_text(device, CL_DRIVER_VERSION);
   c.properties = describe(device, c, version);
+  c.facts = identify(device, c.extensions);
   return c;
 }
 

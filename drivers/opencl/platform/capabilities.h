@@ -20,6 +20,7 @@ struct Capabilities {
   bool priorities = false;  // of queues
   MemoryKind memory = MemoryKind::kBuffer;
   graft_device_properties properties = {};
+  graft_device_identity facts = {};  // struct_size is not set
   std::string problem;  // why the environment makes it unusable; "" otherwise
 };
 

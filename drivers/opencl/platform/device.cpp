@@ -83,6 +83,16 @@ graft_status DeviceSlots::device_properties(uint32_t ordinal, graft_device_prope
   return GRAFT_OK;
 }
 
+graft_status DeviceSlots::device_identity(uint32_t ordinal, graft_device_identity* identity) {
+  if (identity == nullptr)
+    return fail(GRAFT_INVALID_ARGUMENT, "device_identity: no out pointer given");
+  if (graft_status status = check_ordinal(ordinal); status != GRAFT_OK) return status;
+  graft_device_identity mine = catalog().devices[ordinal].capabilities.facts;
+  mine.struct_size = identity->struct_size;
+  std::memcpy(identity, &mine, std::min<size_t>(identity->struct_size, sizeof mine));
+  return GRAFT_OK;
+}
+
 cl_context create_context(const Listed& listed, cl_int* code) {
   const cl_context_properties properties[] = {
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(listed.platform), 0};

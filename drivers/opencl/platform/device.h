@@ -46,6 +46,7 @@ cl_context create_context(const Listed& listed, cl_int* code);
 struct DeviceSlots {
   static graft_status device_count(uint32_t* out_count);
   static graft_status device_properties(uint32_t ordinal, graft_device_properties* properties);
+  static graft_status device_identity(uint32_t ordinal, graft_device_identity* identity);
   static graft_status device_open(uint32_t ordinal, graft_device* out_device);
   static graft_status device_close(graft_device device);
   static graft_status memory_allocate(graft_device device, uint64_t bytes, graft_address* out);

@@ -24,6 +24,32 @@ cl_command_queue make_queue(graft_device device, int32_t priority, cl_int* code)
   return cl().CreateCommandQueue(device->context, device->listed.device, timed, code);
 }
 
+// "" for a queue that can be a stream of the device. OpenCL finds out what is no queue at all.
+std::string wrong_queue(graft_device device, cl_command_queue queue) {
+  cl_context context = nullptr;
+  cl_device_id owner = nullptr;
+  cl_command_queue_properties order = 0;
+  const auto ask = [&](cl_command_queue_info what, size_t bytes, void* to) {
+    return cl().GetCommandQueueInfo(queue, what, bytes, to, nullptr) == CL_SUCCESS;
+  };
+  if (!ask(CL_QUEUE_CONTEXT, sizeof context, &context) ||
+      !ask(CL_QUEUE_DEVICE, sizeof owner, &owner) || !ask(CL_QUEUE_PROPERTIES, sizeof order, &order))
+    return "the handle is no cl_command_queue";
+  if (owner != device->listed.device || context != device->context)
+    return "the cl_command_queue is of another device or context: make it in the context of a queue "
+           "that stream_native_handle gave";
+  if ((order & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0)
+    return "the cl_command_queue runs its commands out of order";
+  return "";
+}
+
+graft_stream stream_of(graft_device device, cl_command_queue handle) {
+  auto stream = std::make_unique<graft_stream_s>();
+  stream->device = device;
+  stream->queue = std::make_shared<Queue>(device, stream.get(), handle);
+  return stream.release();
+}
+
 }  // namespace
 
 graft_status check_stream(graft_stream stream) {
@@ -41,14 +67,28 @@ graft_status StreamSlots::stream_create(graft_device device, int32_t priority, g
                     std::to_string(limits.priority_highest) + " (first) and " +
                     std::to_string(limits.priority_lowest) + " (last)");
   }
-  auto stream = std::make_unique<graft_stream_s>();
   cl_int code = CL_SUCCESS;
   const cl_command_queue handle = make_queue(device, priority, &code);
   if (code != CL_SUCCESS) return device->failed(code, "stream_create", GRAFT_INTERNAL);
-  stream->device = device;
-  stream->queue = std::make_shared<Queue>(device, stream.get(), handle);
-  if (!settings().thread) stream->queue->backlog.keep_none();
-  *out = stream.release();
+  *out = stream_of(device, handle);
+  if (!settings().thread) (*out)->queue->backlog.keep_none();
+  return GRAFT_OK;
+}
+
+graft_status StreamSlots::stream_wrap(graft_device device, uint64_t native_handle,
+                                      graft_stream* out) {
+  if (graft_status status = check_device(device); status != GRAFT_OK) return status;
+  if (out == nullptr || native_handle == 0)
+    return fail(GRAFT_INVALID_ARGUMENT, "stream_wrap: no handle or no out pointer given");
+  if (cl().GetCommandQueueInfo == nullptr || cl().RetainCommandQueue == nullptr)
+    return fail(GRAFT_UNSUPPORTED, "stream_wrap: this OpenCL cannot keep a queue");
+  auto* const queue = reinterpret_cast<cl_command_queue>(native_handle);
+  const std::string problem = wrong_queue(device, queue);
+  if (!problem.empty()) return fail(GRAFT_INVALID_ARGUMENT, "stream_wrap: " + problem);
+  const cl_int code = cl().RetainCommandQueue(queue);
+  if (code != CL_SUCCESS) return device->failed(code, "stream_wrap", GRAFT_INVALID_ARGUMENT);
+  *out = stream_of(device, queue);
+  (*out)->queue->backlog.keep_none();
   return GRAFT_OK;
 }
 

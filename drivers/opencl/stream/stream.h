@@ -24,6 +24,8 @@ graft_status check_stream(graft_stream stream);
 // Slots of the table, see driver.h.
 struct StreamSlots {
   static graft_status stream_create(graft_device device, int32_t priority, graft_stream* out);
+  // The handle is a cl_command_queue in the context of the device's other queues.
+  static graft_status stream_wrap(graft_device device, uint64_t native_handle, graft_stream* out);
   static graft_status stream_destroy(graft_stream stream);
   static graft_status stream_synchronize(graft_stream stream);
   static graft_status stream_synchronize_within(graft_stream stream, uint64_t timeout_ns);

@@ -23,6 +23,7 @@ from torch_graft.device.graphs import (
 )
 from torch_graft.device.indices import DeviceLike, device_index
 from torch_graft.device.kernels import Kernels, kernels
+from torch_graft.device.links import DeviceLink, can_device_access_peer, device_link
 from torch_graft.device.memory import (
     attach_out_of_memory_observer,
     caching_allocator_alloc,
@@ -65,6 +66,7 @@ from torch_graft.device.random import (
 from torch_graft.device.sensors import clock_rate, power_draw, temperature, utilization
 from torch_graft.device.streams import (
     Event,
+    ExternalStream,
     Stream,
     StreamContext,
     current_stream,
@@ -76,22 +78,95 @@ from torch_graft.drivers import record as _record_drivers
 from torch_graft.process.multiprocessing import ipc_collect
 
 __all__ = [
-    "DeviceProperties", "Event", "Graph", "Kernels", "MemPool", "OutOfMemoryError", "Stream", "StreamContext", "amp",
-    "attach_out_of_memory_observer", "caching_allocator_alloc", "caching_allocator_delete",
-    "can_device_access_peer", "clock_rate", "current_device", "current_stream", "default_stream", "device", "device_count",
-    "device_memory_used", "device_of", "devices", "drivers", "dump_memory_snapshot", "empty_cache",
-    "fallback", "get_allocator_backend", "get_amp_supported_dtype", "get_device_capability", "get_device_name",
-    "get_device_properties", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
-    "get_sync_debug_mode", "graph", "graph_pool_handle", "graphs", "host_memory_stats",
-    "host_memory_stats_as_nested_dict", "init", "initial_seed", "ipc_collect", "is_available",
-    "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "kernels", "load_driver",
-    "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved",
-    "mem_get_info", "memory", "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats",
-    "memory_stats_as_nested_dict", "memory_summary", "power_draw", "random", "record_memory_history", "refusals",
-    "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats", "reset_peak_host_memory_stats",
-    "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_per_process_memory_fraction",
-    "set_rng_state", "set_rng_state_all", "set_stream", "set_sync_debug_mode", "statistics", "stream",
-    "streams", "synchronize", "temperature", "use_mem_pool", "utilization",
+    "DeviceLink",
+    "DeviceProperties",
+    "Event",
+    "ExternalStream",
+    "Graph",
+    "Kernels",
+    "MemPool",
+    "OutOfMemoryError",
+    "Stream",
+    "StreamContext",
+    "amp",
+    "attach_out_of_memory_observer",
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
+    "can_device_access_peer",
+    "clock_rate",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
+    "device_count",
+    "device_link",
+    "device_memory_used",
+    "device_of",
+    "devices",
+    "drivers",
+    "dump_memory_snapshot",
+    "empty_cache",
+    "fallback",
+    "get_allocator_backend",
+    "get_amp_supported_dtype",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_per_process_memory_fraction",
+    "get_rng_state",
+    "get_rng_state_all",
+    "get_sync_debug_mode",
+    "graph",
+    "graph_pool_handle",
+    "graphs",
+    "host_memory_stats",
+    "host_memory_stats_as_nested_dict",
+    "init",
+    "initial_seed",
+    "ipc_collect",
+    "is_available",
+    "is_bf16_supported",
+    "is_current_stream_capturing",
+    "is_initialized",
+    "kernels",
+    "load_driver",
+    "make_graphed_callables",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_snapshot",
+    "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary",
+    "power_draw",
+    "random",
+    "record_memory_history",
+    "refusals",
+    "reset_accumulated_host_memory_stats",
+    "reset_accumulated_memory_stats",
+    "reset_device",
+    "reset_peak_host_memory_stats",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_per_process_memory_fraction",
+    "set_rng_state",
+    "set_rng_state_all",
+    "set_stream",
+    "set_sync_debug_mode",
+    "statistics",
+    "stream",
+    "streams",
+    "synchronize",
+    "temperature",
+    "use_mem_pool",
+    "utilization",
 ]  # fmt: skip
 
 DeviceProperties = _C.DeviceProperties
@@ -141,6 +216,15 @@ def synchronize(device: DeviceLike = None) -> None:
     if device is None and not is_available():
         return  # torch.profiler calls this at its end, whether there is a device or not
     torch.accelerator.synchronize(device_index(device, optional=True))
+
+
+def reset_device(device: DeviceLike = None) -> None:
+    """Brings a lost device back, where its driver can (device_reset). New work runs then.
+
+    Tensors, events that were recorded, and graphs of before the loss stay lost: their use raises.
+    Streams are there again, empty. Raises RuntimeError for a device that is not lost.
+    """
+    _C.reset_device(device_index(device, optional=True))
 
 
 # The numbers that torch.cuda has for the modes.
@@ -254,17 +338,6 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether there is a device: the kernels store bfloat16 and compute in float32, on every driver."""
     return is_available()
-
-
-def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
-    """False: no kernel reads another device's memory. Copies work between all of them."""
-    for index, which in (
-        (device_index(device, optional=True), "device"),
-        (device_index(peer_device), "peer device"),
-    ):
-        if index < 0 or index >= device_count():
-            raise AssertionError(f"Invalid {which} id")
-    return False
 
 
 def load_driver(path: str) -> None:

@@ -13,7 +13,7 @@ from torch_graft import _C
 from torch_graft.device.indices import DeviceLike, device_index
 
 __all__ = [
-    "Event", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream", "stream",
+    "Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream", "stream",
 ]  # fmt: skip
 
 # Subclasses of these would break graphs of torch.compile.
@@ -49,6 +49,16 @@ def stream(stream: torch.Stream | None) -> contextlib.AbstractContextManager[Any
 def default_stream(device: DeviceLike = None) -> torch.Stream:
     index = device_index(device, optional=True)
     return _stream(_C.default_stream_id(index), index)
+
+
+def ExternalStream(stream_ptr: int, device: DeviceLike = None) -> torch.Stream:
+    """The stream behind a handle of the vendor's library, such as cl_command_queue.
+
+    Whoever made the handle keeps it, and destroys it only after the process's last use of this
+    stream. RuntimeError if the driver takes no streams of others (stream_wrap).
+    """
+    index = device_index(device, optional=True)
+    return _stream(_C.wrap_stream(index, stream_ptr), index)
 
 
 def _stream(stream_id: int, index: int) -> torch.Stream:

@@ -126,10 +126,24 @@ void* OpenDevice::host_view(graft_address address, uint64_t bytes) {
   return pointer;
 }
 
+std::string OpenDevice::remedy() const {
+  const bool resets = driver_.table().device_reset != nullptr && index_ < kFirstCarriedIndex;
+  return ". Its memory is gone and every later call fails: " +
+         (resets ? "call torch." + device_type_name() + ".reset_device(" + std::to_string(index_) +
+                       "), or "
+                 : std::string()) +
+         "restart the process.";
+}
+
 Error OpenDevice::unusable_error() const {
   if (lost()) {
     std::lock_guard<std::mutex> lock(mutex_);
-    return {GRAFT_DEVICE_LOST, loss_};
+    if (replaced_.load(std::memory_order_acquire)) {
+      return {GRAFT_DEVICE_LOST,
+              loss_ + ", and was reset since. Tensors, events and graphs made before are gone: make "
+                      "them anew."};
+    }
+    return {GRAFT_DEVICE_LOST, loss_ + remedy()};
   }
   return {GRAFT_INVALID_ARGUMENT,
           label() + " takes no more commands: Graft was shut down because the process exits."};
@@ -144,7 +158,7 @@ void OpenDevice::lose(const std::string& message, std::string_view op) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!loss_.empty()) return;
   loss_ = label() + " is lost" + (op.empty() ? "" : " (during " + std::string(op) + ")") + ": " +
-          message + ". Its memory is gone and every later call fails: restart the process.";
+          message;
   state_.store(State::kLost, std::memory_order_release);
 }
 

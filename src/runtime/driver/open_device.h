@@ -24,7 +24,8 @@ struct MemoryInfo {
 
 // Opens its device in the constructor and closes it in the destructor. Device (platform/device.h)
 // adds the streams and the memory. Thread-safe. A device of which any slot said DEVICE_LOST is lost
-// for good: every later call throws one and the same Error.
+// for good: every later call throws one and the same Error. Another takes its place where the driver
+// has device_reset (Platform::reset).
 class GRAFT_EXPORT OpenDevice {
  public:
   // index: its number in this process. Throws Error when the driver cannot open it.
@@ -71,6 +72,9 @@ class GRAFT_EXPORT OpenDevice {
   // Marks the device lost; message is the driver's. The first one stays.
   void lose(const std::string& message, std::string_view op);
 
+  // Says in the errors of a lost device that another has its place now.
+  void replace() noexcept { replaced_.store(true, std::memory_order_release); }
+
   // From now on usable() is false. Whether it was true.
   bool refuse_commands() noexcept;
 
@@ -90,6 +94,7 @@ class GRAFT_EXPORT OpenDevice {
   enum class State : uint8_t { kOpen, kLost, kShutDown };
 
   [[noreturn]] void fail(graft_status status, std::string_view what);
+  std::string remedy() const;  // of a loss
 
   Driver& driver_;
   const uint32_t ordinal_;
@@ -99,6 +104,7 @@ class GRAFT_EXPORT OpenDevice {
   graft_device handle_ = nullptr;
   const graft_ops_table* operations_ = nullptr;
   std::atomic<State> state_{State::kOpen};
+  std::atomic<bool> replaced_{false};
   bool closed_ = false;
   mutable std::mutex mutex_;  // guards the text of the loss
   std::string loss_;

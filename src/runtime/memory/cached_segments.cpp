@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
+#include "runtime/driver/open_device.h"
 #include "runtime/memory/chosen_pool.h"
 #include "runtime/memory/direct_allocator.h"
 #include "runtime/stream/stream.h"
@@ -18,13 +20,38 @@ constexpr uint64_t kLargeRounding = 2ull << 20;  // of the segments of larger bl
 
 int64_t signed_bytes(uint64_t bytes) { return static_cast<int64_t>(bytes); }
 
+SegmentSnapshot empty_snapshot(const Segment& segment, graft_address address) {
+  const bool mapped = segment.range != nullptr;
+  return {address, 0, 0, 0, 0, segment.stream->id(), segment.large, mapped, segment.private_pool,
+          {}};
+}
+
+void add_to(SegmentSnapshot& whole, const CachedBlock& block) {
+  using State = CachedBlock::State;
+  const bool held = block.state == State::kHeld, pending = block.state == State::kPending;
+  whole.bytes += block.capacity;
+  if (held) whole.allocated += block.capacity;
+  if (held || pending) whole.active += block.capacity;
+  if (held) whole.requested += block.bytes;
+  const BlockState state = held      ? BlockState::kActive
+                           : pending ? BlockState::kPendingFree
+                                     : BlockState::kInactive;
+  whole.blocks.push_back({block.address, block.capacity, held || pending ? block.bytes : 0, state,
+                          block.context});
+}
+
 }  // namespace
 
-CachedSegments::CachedSegments(Allocator& source, uint64_t alignment)
-    : source_(source), granularity_(std::max(kGranularity, alignment)) {}
+CachedSegments::CachedSegments(OpenDevice& device, Allocator& source)
+    : device_(device),
+      source_(source),
+      granularity_(std::max(kGranularity, device.properties().allocation_alignment)) {}
 
 CachedSegments::~CachedSegments() {
-  for (const auto& [address, segment] : segments_) source_.free(segment->source);
+  close();
+  for (const auto& [address, segment] : segments_) {
+    if (segment->range == nullptr) source_.free(segment->source);
+  }
 }
 
 uint64_t CachedSegments::segment_bytes(uint64_t capacity) {
@@ -47,18 +74,33 @@ FreeBlocks& CachedSegments::shared_pool(const Stream& stream, bool large) {
   return large ? pools_[id]->large : pools_[id]->small;
 }
 
-CachedBlock* CachedSegments::add(uint64_t capacity, Stream& stream) {
+CachedBlock* CachedSegments::add(uint64_t capacity, Stream& stream, Block* taken) {
   const bool large = capacity > kSmallBlock;
+  const bool own_pool = private_pools_.contains(pool_for(stream));
+  if (!own_pool && mapping_is_wished() && AddressRange::possible(device_)) {
+    if (Segment* const range = range_of(stream, large)) return map(*range, capacity, taken);
+  }
   const uint64_t whole = segment_bytes(capacity);
+  CachedBlock* block = nullptr;
   try {
-    return add_sized(whole, stream, large);
+    block = add_sized(whole, stream, large);
   } catch (const OutOfMemory&) {
     if (whole == capacity) throw;
   }
-  return add_sized(capacity, stream, large);
+  if (block == nullptr) block = add_sized(capacity, stream, large);
+  *taken = *block->segment->source;
+  return block;
+}
+
+void CachedSegments::require_room(uint64_t bytes) const {
+  const uint64_t limit = source_.limit();
+  const auto held = static_cast<uint64_t>(statistics_.reserved_bytes.all().current);
+  if (limit == 0 || (bytes <= limit && held <= limit - bytes)) return;
+  throw OutOfMemory("", "nothing: the limit of this process stopped the allocation");
 }
 
 CachedBlock* CachedSegments::add_sized(uint64_t bytes, Stream& stream, bool large) {
+  require_room(bytes);
   CachedBlock* block = new_block();
   auto segment = std::make_unique<Segment>();
   try {
@@ -107,17 +149,21 @@ void CachedSegments::carve(CachedBlock* block, uint64_t capacity) {
   CachedBlock* tail = split ? new_block() : nullptr;
   remove_free(block);
   if (tail == nullptr) return;
+  cut(block, capacity, tail);
+  insert_free(tail);
+}
+
+void CachedSegments::cut(CachedBlock* block, uint64_t capacity, CachedBlock* tail) noexcept {
   tail->address = block->address + capacity;
-  tail->capacity = rest;
+  tail->capacity = block->capacity - capacity;
   tail->stream = block->stream;
   tail->segment = block->segment;
-  tail->state = CachedBlock::State::kFree;
+  tail->state = block->state;
   tail->before = block;
   tail->after = block->after;
   if (tail->after != nullptr) tail->after->before = tail;
   block->after = tail;
   block->capacity = capacity;
-  insert_free(tail);
 }
 
 void CachedSegments::release(CachedBlock* block) noexcept {
@@ -126,6 +172,10 @@ void CachedSegments::release(CachedBlock* block) noexcept {
   statistics_.active_bytes.decrease(pool, signed_bytes(block->capacity));
   --block->segment->in_use;
   if (block->context != nullptr) block->context.reset();
+  make_free(block);
+}
+
+CachedBlock* CachedSegments::make_free(CachedBlock* block) noexcept {
   block->state = CachedBlock::State::kFree;
   if (block->after != nullptr && block->after->state == CachedBlock::State::kFree) {
     remove_free(block->after);
@@ -136,6 +186,7 @@ void CachedSegments::release(CachedBlock* block) noexcept {
     block = join(block->before, block);
   }
   insert_free(block);
+  return block;
 }
 
 CachedBlock* CachedSegments::join(CachedBlock* low, CachedBlock* high) noexcept {
@@ -185,7 +236,9 @@ void CachedSegments::drop_block(CachedBlock* block) noexcept {
 std::vector<Block*> CachedSegments::release_unused() noexcept {
   std::vector<Block*> sources;
   for (auto entry = segments_.begin(); entry != segments_.end();) {
-    const bool unused = entry->second->in_use == 0 && entry->second->private_pool == 0;
+    const Segment& segment = *entry->second;
+    const bool unused =
+        segment.in_use == 0 && segment.private_pool == 0 && segment.range == nullptr;
     entry = unused ? forget(entry, &sources) : std::next(entry);
   }
   return sources;
@@ -200,7 +253,7 @@ std::vector<Block*> CachedSegments::release_for(uint64_t capacity, const Stream&
     for (auto entry = segments_.begin(); entry != segments_.end(); ++entry) {
       const Segment& segment = *entry->second;
       if (segment.in_use != 0 || segment.private_pool != 0 || segment.stream != &stream) continue;
-      if (segment.bytes <= kLargeSegment) continue;
+      if (segment.bytes <= kLargeSegment || segment.range != nullptr) continue;
       if (largest == segments_.end() || segment.bytes > largest->second->bytes) largest = entry;
     }
     if (largest == segments_.end()) break;
@@ -266,21 +319,15 @@ uint64_t CachedSegments::largest_free() const {
 std::vector<SegmentSnapshot> CachedSegments::snapshot() const {
   std::vector<SegmentSnapshot> all;
   for (const auto& [address, segment] : segments_) {
-    SegmentSnapshot whole{address,        segment->bytes,        0, 0, 0, segment->stream->id(),
-                          segment->large, segment->private_pool, {}};
+    bool open = false;  // a range is a segment for each stretch with memory
     for (const CachedBlock* block = segment->first; block != nullptr; block = block->after) {
-      const bool held = block->state == CachedBlock::State::kHeld;
-      const bool free = block->state == CachedBlock::State::kFree;
-      if (held) whole.allocated += block->capacity;
-      if (!free) whole.active += block->capacity;
-      if (held) whole.requested += block->bytes;
-      const BlockState state = held   ? BlockState::kActive
-                               : free ? BlockState::kInactive
-                                      : BlockState::kPendingFree;
-      whole.blocks.push_back(
-          {block->address, block->capacity, free ? 0 : block->bytes, state, block->context});
+      if (block->state == State::kUnmapped) {
+        open = false;
+        continue;
+      }
+      if (!std::exchange(open, true)) all.push_back(empty_snapshot(*segment, block->address));
+      add_to(all.back(), *block);
     }
-    all.push_back(std::move(whole));
   }
   return all;
 }

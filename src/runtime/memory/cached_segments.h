@@ -7,14 +7,19 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/memory/address_range.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/free_blocks.h"
 
 namespace graft {
 
-// A piece of memory from the source, cut into blocks of one stream and one pool.
+class OpenDevice;
+
+// A piece of memory from the source, or an address range, cut into blocks of one stream and one
+// pool.
 struct Segment {
-  Block* source = nullptr;
+  Block* source = nullptr;              // null of a range
+  std::unique_ptr<AddressRange> range;  // of which bytes are mapped
   CachedBlock* first = nullptr;
   Stream* stream = nullptr;
   FreeBlocks* pool = nullptr;  // where its free blocks are
@@ -31,14 +36,16 @@ struct Segment {
 // and back to free. Blocks up to 1 MiB come from segments of 2 MiB, larger ones from segments of at
 // least 20 MiB. Each stream has pools of its own. A private pool (chosen_pool.h) has parts for each
 // stream, and one part for all streams that record into it: the commands of a recording run one
-// after another. REQUIRES of each call: the owner's lock is held.
+// after another. Where mapping is wished (address_range.h) and possible, the blocks of the other
+// pools come from one address range for each stream and kind, whose free pieces give their memory
+// to its end. REQUIRES of each call: the owner's lock is held.
 class CachedSegments {
  public:
-  // alignment: of the device; capacities are multiples of it, and of 512.
-  // REQUIRES: source outlives the segments.
-  CachedSegments(Allocator& source, uint64_t alignment);
+  // Capacities are multiples of the device's alignment, and of 512. REQUIRES: device and source
+  // outlive the segments.
+  CachedSegments(OpenDevice& device, Allocator& source);
 
-  // Gives all segments back to the source. Needs no lock.
+  // Gives all segments back to the source, and all ranges to the driver. Needs no lock.
   ~CachedSegments();
   CachedSegments(const CachedSegments&) = delete;
   CachedSegments& operator=(const CachedSegments&) = delete;
@@ -54,10 +61,13 @@ class CachedSegments {
     return pool(stream, capacity > kSmallBlock).find(capacity);
   }
 
-  // Takes a segment from the source, of capacity bytes if it has no room for the usual size, and
-  // returns its only block, which is free. Throws what the source throws; OutOfMemory means that it
-  // has no room for capacity bytes.
-  CachedBlock* add(uint64_t capacity, Stream& stream);
+  // As Allocator::close, for the address ranges; the source closes the rest.
+  void close() noexcept;
+
+  // Maps more of a range, or takes a segment from the source, of capacity bytes if it has no room for the usual size, and
+  // returns a free block there. Throws what the source throws; OutOfMemory means that there is no
+  // room for capacity bytes. taken: what came from the driver, for the history.
+  CachedBlock* add(uint64_t capacity, Stream& stream, Block* taken);
 
   // Gives a free block to a holder who asked for bytes. What the block has beyond capacity becomes
   // a free block, if it is large enough to be useful.
@@ -78,6 +88,12 @@ class CachedSegments {
   // Forgets the unused segments outside private pools and returns their memory, which the caller
   // gives back to the source.
   std::vector<Block*> release_unused() noexcept;
+
+  // Takes the free pieces of address ranges out of their pools; the caller waits for their streams,
+  // and then gives each to unmap, or to keep if the wait ended early.
+  std::vector<CachedBlock*> leave_ranges() noexcept;
+  void unmap(CachedBlock* block) noexcept;
+  void keep(CachedBlock* block) noexcept { make_free(block); }
 
   // The same for the stream's segments of over 20 MiB, the largest first, until they have capacity
   // bytes together. None if capacity is 20 MiB or less.
@@ -108,7 +124,14 @@ class CachedSegments {
   using Segments = std::map<graft_address, std::unique_ptr<Segment>>;
   static constexpr uint64_t kSmallBlock = 1ull << 20;  // the largest block of the small pool
 
+  using State = CachedBlock::State;
+
   static uint64_t segment_bytes(uint64_t capacity);
+  CachedBlock* map(Segment& range, uint64_t capacity, Block* taken);
+  Segment* range_of(Stream& stream, bool large);  // null where no addresses are left
+  void require_room(uint64_t bytes) const;
+  static void cut(CachedBlock* block, uint64_t capacity, CachedBlock* tail) noexcept;
+  CachedBlock* make_free(CachedBlock* block) noexcept;
   FreeBlocks& pool(const Stream& stream, bool large);
   FreeBlocks& shared_pool(const Stream& stream, bool large);
   CachedBlock* add_sized(uint64_t bytes, Stream& stream, bool large);
@@ -121,6 +144,7 @@ class CachedSegments {
   CachedBlock* new_block();
   void drop_block(CachedBlock* block) noexcept;
 
+  OpenDevice& device_;
   Allocator& source_;
   const uint64_t granularity_;
   std::vector<std::unique_ptr<StreamPools>> pools_;  // by stream id

@@ -1,6 +1,7 @@
 // src/runtime/memory/caching_allocator.cpp: keeps freed device memory and hands it out again.
 #include "runtime/memory/caching_allocator.h"
 
+#include <map>
 #include <utility>
 
 #include "runtime/driver/fork.h"
@@ -15,7 +16,7 @@ CachingAllocator::CachingAllocator(OpenDevice& device, std::unique_ptr<Allocator
     : device_(device),
       source_(std::move(source)),
       users_(device, mutex_),
-      segments_(*source_, device.properties().allocation_alignment) {}
+      segments_(device, *source_) {}
 
 Block* CachingAllocator::allocate(uint64_t bytes, Stream& stream) {
   if (!device_.usable() || forked_child()) device_.refuse_unusable();
@@ -89,8 +90,10 @@ void CachingAllocator::wait_for_pending(Lock& lock) noexcept {
 }
 
 CachedBlock* CachingAllocator::add_segment(uint64_t capacity, Stream& stream) {
-  CachedBlock* block = segments_.add(capacity, stream);
-  note(MemoryAction::kSegmentAllocate, *block->segment->source, nullptr);
+  Block taken;
+  CachedBlock* block = segments_.add(capacity, stream, &taken);
+  const bool mapped = block->segment->range != nullptr;
+  note(mapped ? MemoryAction::kSegmentMap : MemoryAction::kSegmentAllocate, taken, nullptr);
   return block;
 }
 
@@ -106,6 +109,8 @@ CachedBlock* CachingAllocator::add_segment_or_retry(uint64_t bytes, uint64_t cap
   wait_for_pending(lock);
   if (CachedBlock* block = segments_.free_block(capacity, stream)) return block;
   give_back(segments_.release_unused(), lock);
+  unmap_free(lock);
+  if (CachedBlock* block = segments_.free_block(capacity, stream)) return block;
   return add_segment(capacity, stream);
 }
 
@@ -117,11 +122,30 @@ void CachingAllocator::give_back(const std::vector<Block*>& sources, Lock& lock)
   lock.lock();
 }
 
+void CachingAllocator::unmap_free(Lock& lock) noexcept {
+  const std::vector<CachedBlock*> leaving = segments_.leave_ranges();
+  if (leaving.empty()) return;
+  std::map<Stream*, bool> done;
+  for (const CachedBlock* block : leaving) done.try_emplace(block->stream, false);
+  lock.unlock();
+  for (auto& [stream, is_done] : done) is_done = stream->settle();
+  lock.lock();
+  for (CachedBlock* block : leaving) {
+    if (!done[block->stream]) {
+      segments_.keep(block);
+      continue;
+    }
+    note(MemoryAction::kSegmentUnmap, *block, nullptr);
+    segments_.unmap(block);
+  }
+}
+
 void CachingAllocator::empty_cache() {
   if (forked_child() || (!device_.usable() && !device_.lost())) return;
   Lock lock(mutex_);
   wait_for_pending(lock);
   give_back(segments_.release_unused(), lock);
+  unmap_free(lock);
 }
 
 void CachingAllocator::retain_pool(uint64_t pool) {
@@ -179,6 +203,7 @@ Block* CachingAllocator::find(graft_address address) {
 
 void CachingAllocator::close() noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
+  segments_.close();
   source_->close();
 }
 

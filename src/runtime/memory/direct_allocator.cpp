@@ -222,6 +222,7 @@ MemorySnapshot DirectAllocator::snapshot() const {
                                  piece.bytes,
                                  piece.stream->id(),
                                  pool_of(piece.bytes) == kLargePool,
+                                 false,
                                  piece.pool,
                                  {std::move(block)}});
   }

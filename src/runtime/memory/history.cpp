@@ -17,6 +17,10 @@ const char* action_name(MemoryAction action) noexcept {
       return "segment_alloc";
     case MemoryAction::kSegmentFree:
       return "segment_free";
+    case MemoryAction::kSegmentMap:
+      return "segment_map";
+    case MemoryAction::kSegmentUnmap:
+      return "segment_unmap";
     case MemoryAction::kOutOfMemory:
       return "oom";
     case MemoryAction::kSnapshot:

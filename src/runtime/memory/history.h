@@ -23,6 +23,8 @@ enum class MemoryAction {  // action_name has them in this order
   kFreeCompleted,  // ready for reuse
   kSegmentAllocate,
   kSegmentFree,
+  kSegmentMap,
+  kSegmentUnmap,
   kOutOfMemory,  // address: the free bytes of the device
   kSnapshot
 };
@@ -57,6 +59,7 @@ struct SegmentSnapshot {
   uint64_t requested;
   int64_t stream;
   bool large;
+  bool mapped;                        // a part of an address range
   uint64_t pool;                      // of recordings, 0 for the shared one
   std::vector<BlockSnapshot> blocks;  // by address, without gaps
 };

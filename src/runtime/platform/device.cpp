@@ -55,6 +55,7 @@ Device::~Device() {
 }
 
 void Device::close() noexcept {
+  if (closed()) return;
   allocator_->close();
   if (pinned_ != nullptr) pinned_->close();
   close_owned();

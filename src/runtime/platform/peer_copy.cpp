@@ -2,8 +2,12 @@
 #include "runtime/platform/peer_copy.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <utility>
 
+#include "runtime/driver/device_link.h"
 #include "runtime/platform/device.h"
 
 namespace graft {
@@ -26,6 +30,20 @@ void copy_through_host(Stream& stream, PinnedAllocator& staging, graft_address t
   }
 }
 
+// Whether the driver copies between the two; it says the same each time.
+bool copies_directly(const Device& to, const Device& from) {
+  if (&from.driver() != &to.driver() || to.driver().table().peer_copy == nullptr) return false;
+  static std::mutex mutex;
+  static auto& known = *new std::map<std::pair<const Device*, const Device*>, bool>();
+  const std::lock_guard lock(mutex);
+  const auto [place, is_new] = known.try_emplace({&from, &to}, true);
+  if (is_new) {
+    const DeviceLink link = read_link(to.driver(), from.ordinal(), to.ordinal());
+    place->second = link.kind != GRAFT_LINK_HOST;
+  }
+  return place->second;
+}
+
 }  // namespace
 
 void peer_copy(Stream& stream, Device& to_device, graft_address to, Device& from_device,
@@ -33,7 +51,7 @@ void peer_copy(Stream& stream, Device& to_device, graft_address to, Device& from
   if (&from_device == &to_device) return stream.copy(to, from, bytes, GRAFT_DEVICE_TO_DEVICE);
   if (bytes == 0) return;
   const auto slot = to_device.driver().table().peer_copy;
-  if (slot != nullptr && &from_device.driver() == &to_device.driver()) {
+  if (copies_directly(to_device, from_device)) {
     const auto call = [&](uint32_t tag) {
       return Driver::call_locked(slot, stream.handle(), to, from_device.handle(), from, bytes, tag);
     };

@@ -67,6 +67,14 @@ class GRAFT_EXPORT Platform {
   // error of a forked child.
   Device& device(int index);
 
+  // Puts a new device in the place of one that is lost: gives what the driver had of the lost one
+  // back, calls device_reset and opens it again. Streams of the same ids and priorities are there;
+  // memory, events, graphs and the lost streams stay lost (Stream::device, OpenDevice::replace).
+  // Throws Error: INVALID_ARGUMENT unless the device is lost, UNSUPPORTED without device_reset, BUSY
+  // while a thread stays inside a driver, or what the driver says; the device then stays lost.
+  // REQUIRES: the calling thread holds no lock under which others call slots.
+  Device& reset(int index);
+
   // The device of a stream.
   Device& device(const Stream& stream) { return device(stream.device().index()); }
 
@@ -133,6 +141,7 @@ class GRAFT_EXPORT Platform {
   bool carries_ = false;                       // somebody asked for the slot's devices
   bool opening_ = false;                       // a device was asked for: numbers stay
   std::vector<void (*)() noexcept> finishes_;  // before shutdown
+  std::vector<std::unique_ptr<Device>> replaced_;  // kept: tensors, streams and events name them
   std::atomic<Device*> open_[kMostDevices] = {};
 };
 

@@ -242,7 +242,8 @@ struct SlotCall {
   struct Effects {
     TracedCall::What traced = {.on = false};
     graft_address written = 0;
-    uint64_t copied = 0;  // bytes, of a copy
+    uint64_t copied = 0;          // bytes, of a copy
+    const bool* taken = nullptr;  // whether the call did it; null: always
   };
 
   std::string_view what;
@@ -256,7 +257,8 @@ struct SlotCall {
   TracedCall::What traced() const { return effects.traced; }
   graft_status give(const graft_driver_table&, graft_stream) const { return call(context, op); }
   void count(auto& counts) const {
-    if (effects.copied != 0) counts.add_copy(effects.copied);
+    const bool taken = effects.taken == nullptr || *effects.taken;
+    if (effects.copied != 0 && taken) counts.add_copy(effects.copied);
   }
   void each_address(auto&& visit) {
     if (effects.written != 0) visit(&effects.written, true);

@@ -8,6 +8,7 @@
 #include "runtime/driver/fork.h"
 #include "runtime/driver/open_device.h"
 #include "runtime/stream/stream.h"
+#include "runtime/stream/write_epochs.h"
 
 namespace graft {
 
@@ -19,7 +20,7 @@ DeviceStreams::DeviceStreams(OpenDevice& device, Allocator& memory)
 
 DeviceStreams::~DeviceStreams() {
   if (forked_child()) return;
-  for (Stream* stream : all()) delete stream;
+  for (const auto& slot : streams_) delete slot.load();
 }
 
 Stream& DeviceStreams::make(int64_t id, int priority) {
@@ -28,6 +29,34 @@ Stream& DeviceStreams::make(int64_t id, int priority) {
   const std::lock_guard lock(making_);
   if (slot.load() == nullptr) slot.store(new Stream(*this, memory_, id, priority));
   return *slot.load();
+}
+
+Stream& DeviceStreams::wrap(uint64_t native_handle) {
+  device_.refuse_unusable();
+  if (native_handle == 0) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                "A stream of " + device_.name() + " cannot have the native handle 0: give the "
+                "address that the vendor's library made.");
+  }
+  for (Stream* stream : all()) {  // who has the handle of one was given it
+    if (stream->given_handle() == native_handle) return *stream;
+  }
+  const auto slot = device_.driver().table().stream_wrap;
+  if (slot == nullptr) {
+    throw Error(GRAFT_UNSUPPORTED, device_.label() + " takes no streams of others: its driver lacks "
+                                                     "stream_wrap. Use torch.Stream.");
+  }
+  const std::lock_guard lock(making_);
+  for (const auto& [native, stream] : wrapped_) {
+    if (native == native_handle) return *stream;
+  }
+  distrust_device(device_);
+  graft_stream handle = nullptr;
+  device_.check(Driver::call(slot, device_.handle(), native_handle, &handle), "stream_wrap");
+  const auto id = static_cast<int64_t>(kStreams + wrapped_.size());
+  return *wrapped_
+              .emplace_back(native_handle, std::make_unique<Stream>(*this, memory_, id, handle))
+              .second;
 }
 
 Stream& DeviceStreams::from_pool(int priority) {
@@ -45,6 +74,11 @@ Stream& DeviceStreams::from_pool(int priority) {
 
 Stream& DeviceStreams::stream(int64_t id) const {
   Stream* found = id >= 0 && id < kStreams ? streams_[id].load(std::memory_order_acquire) : nullptr;
+  if (id >= kStreams) {
+    const std::lock_guard lock(making_);
+    const auto place = static_cast<size_t>(id - kStreams);
+    if (place < wrapped_.size()) found = wrapped_[place].second.get();
+  }
   if (found == nullptr) {
     throw Error(GRAFT_INVALID_ARGUMENT,
                 device_.name() + " has no stream with id " + std::to_string(id) +
@@ -58,6 +92,8 @@ std::vector<Stream*> DeviceStreams::all() const {
   for (const auto& slot : streams_) {
     if (Stream* stream = slot.load(std::memory_order_acquire)) made.push_back(stream);
   }
+  const std::lock_guard lock(making_);
+  for (const auto& [native, stream] : wrapped_) made.push_back(stream.get());
   return made;
 }
 

@@ -4,7 +4,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "runtime/driver/export.h"
@@ -41,6 +43,17 @@ class GRAFT_EXPORT DeviceStreams {
   // The stream of an id that Stream::id gave. Throws Error INVALID_ARGUMENT for any other.
   Stream& stream(int64_t id) const;
 
+  // Whether an id is that of a stream which this makes, not one behind another's handle.
+  static bool owns(int64_t id) { return id < kStreams; }
+
+  // The stream of an id that this owns, made at its first use with this priority.
+  Stream& make(int64_t id, int priority);
+
+  // The stream behind a vendor's handle, whose owner keeps it: the same one for the same handle; one
+  // of the above if the handle is its own. Throws Error: INVALID_ARGUMENT for 0 and for what the
+  // driver refuses, UNSUPPORTED if it lacks stream_wrap.
+  Stream& wrap(uint64_t native_handle);
+
   // Every stream made so far, by id.
   std::vector<Stream*> all() const;
 
@@ -61,14 +74,13 @@ class GRAFT_EXPORT DeviceStreams {
   static constexpr int kPriorities = 8;  // levels that the pool tells apart
   static constexpr int kStreams = 1 + kPriorities * kPerPriority;
 
-  Stream& make(int64_t id, int priority);
-
   OpenDevice& device_;
   Allocator& memory_;
   std::atomic<Stream*> streams_[kStreams] = {};  // by id; owned
   Stream* default_stream_ = nullptr;
   std::array<std::atomic<uint32_t>, kPriorities> turns_{};
-  std::mutex making_;  // orders the making of streams
+  mutable std::mutex making_;  // orders the making of streams; guards what follows
+  std::vector<std::pair<uint64_t, std::unique_ptr<Stream>>> wrapped_;  // by id less kStreams
 };
 
 }  // namespace graft

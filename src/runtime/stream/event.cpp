@@ -16,6 +16,7 @@ Event::~Event() = default;
 
 void Event::record(Stream& stream) {
   if (&stream.device() != &device_) {
+    if (device_.lost()) throw device_.unusable_error();
     throw Error(GRAFT_INVALID_ARGUMENT,
                 "An event of " + device_.name() + " cannot be recorded on a stream of " +
                     stream.device().name() + ": make the event on that device.");

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/driver/error.h"
+#include "runtime/driver/open_device.h"
 #include "runtime/stream/stream.h"
 
 namespace graft {
@@ -172,6 +173,7 @@ void Recording::make_graphs() {
 }
 
 void Recording::replay(Stream& stream) {
+  if (&stream.device() != &device_) device_.refuse_unusable();  // it was reset
   stream.replay(commands_, [this, &stream] {
     std::unique_lock lock(mutex_);
     if (std::ranges::find(replayed_on_, &stream) == replayed_on_.end()) {

@@ -98,7 +98,7 @@ class GRAFT_EXPORT Recording {
   void make_graphs();
 
   // Queues the commands with fresh random numbers: Stream::replay. REQUIRES: ended, and the stream
-  // is of the recording's device.
+  // is of the recording's device, or of that which has its place after a reset (throws Error then).
   void replay(Stream& stream);
 
   // A line per command: its kind, its op and its figures. For reading, in no stable form.

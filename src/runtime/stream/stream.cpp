@@ -25,6 +25,15 @@ inline void refuse(const OpenDevice& device) {
   if (__builtin_expect(!device.usable() || forked_child(), 0)) device.refuse_unusable();
 }
 
+graft_stream create(OpenDevice& device, int priority) {
+  graft_stream handle = nullptr;
+  device.check(
+      Driver::call(device.driver().table().stream_create, device.handle(), priority, &handle),
+      "stream_create");
+  if (handle != nullptr) return handle;
+  throw Error(GRAFT_INTERNAL, device.label() + ": stream_create returned OK but no stream");
+}
+
 // Of a replay each command counts.
 template <class Kind>
 void note_run(Kind& command) {
@@ -43,20 +52,22 @@ void note_run(Kind& command) {
 }  // namespace
 
 Stream::Stream(DeviceStreams& siblings, Allocator& allocator, int64_t id, int priority)
+    : Stream(siblings, allocator, id, create(siblings.device(), priority), priority) {}
+
+Stream::Stream(DeviceStreams& siblings, Allocator& allocator, int64_t id, graft_stream handle)
+    : Stream(siblings, allocator, id, handle, 0) {}
+
+Stream::Stream(DeviceStreams& siblings, Allocator& allocator, int64_t id, graft_stream handle,
+               int priority)
     : device_(siblings.device()),
       siblings_(siblings),
       allocator_(allocator),
       id_(id),
       priority_(priority),
+      handle_(handle),
       table_(device_.driver().table()),
       wait_(device_, handle_, ops_),
-      late_(device_) {
-  device_.check(Driver::call(table_.stream_create, device_.handle(), priority, &handle_),
-                "stream_create");
-  if (handle_ == nullptr) {
-    throw Error(GRAFT_INTERNAL, device_.label() + ": stream_create returned OK but no stream");
-  }
-}
+      late_(device_) {}
 
 Stream::~Stream() { forked_child() ? wait_.forget() : close(); }
 
@@ -122,6 +133,21 @@ void Stream::copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind ki
   submit(CopyCommand{to, from, bytes, kind});
 }
 
+bool Stream::copy_rows(const graft_strided_copy& rows) {
+  if (table_.copy_strided == nullptr || memory_pool() != 0) return false;
+  const uint64_t bytes = rows.row_bytes * rows.counts[0] * rows.counts[1] * rows.counts[2];
+  const auto kind = static_cast<graft_copy_kind>(rows.kind);
+  const bool on_host = kind == GRAFT_DEVICE_TO_HOST;
+  bool taken = true;
+  const auto give = [&](uint32_t tag) {
+    const graft_status status = Driver::call_locked(table_.copy_strided, handle_, &rows, tag);
+    taken = status != GRAFT_UNSUPPORTED;
+    return taken ? status : GRAFT_OK;
+  };
+  command("copy_strided", give, {{TracedKind::kCopy, bytes, kind}, on_host ? 0 : rows.to, bytes, &taken});
+  return taken;
+}
+
 void Stream::fill(graft_address to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes) {
   if (bytes != 0) submit(FillCommand{to, bytes, pattern, pattern_bytes});
 }
@@ -151,6 +177,7 @@ void Stream::wait(Event& event) {
     return begin_recording(other);
   }
   if (!event.recorded()) return;
+  if (event.device().lost()) throw event.device().unusable_error();
   const bool same_driver = &event.device().driver() == &device_.driver();
   if (table_.stream_wait_event == nullptr || !same_driver) return event.synchronize();
   command("stream_wait_event", [&](uint32_t) {
@@ -165,6 +192,7 @@ bool Stream::native_handle(uint64_t* out_handle) {
   command("stream_native_handle", [&](uint32_t) {
     return Driver::call_locked(table_.stream_native_handle, handle_, out_handle);
   });
+  given_handle_.store(*out_handle, std::memory_order_relaxed);
   return true;
 }
 

@@ -44,8 +44,9 @@ class Patience;
 // every method throws Error.
 class GRAFT_EXPORT Stream {
  public:
-  // Called by DeviceStreams alone.
+  // Called by DeviceStreams alone. The second takes a handle over that the driver made.
   Stream(DeviceStreams& siblings, Allocator& allocator, int64_t id, int priority);
+  Stream(DeviceStreams& siblings, Allocator& allocator, int64_t id, graft_stream handle);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -60,6 +61,10 @@ class GRAFT_EXPORT Stream {
   // Queues a copy of bytes; from and to are device addresses or host pointers, as kind says. Host
   // memory stays valid, and unchanged, until the command is done.
   void copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind kind);
+
+  // Queues a copy of rows, as copy does one of bytes. False, and nothing is queued, where the driver
+  // copies no such rows, and while the stream records.
+  bool copy_rows(const graft_strided_copy& rows);
 
   // Copies bytes of device memory to the host and waits for them: a copy and synchronize in one.
   // to may be on the stack: it is written only while the call lasts, however the wait ends.
@@ -133,6 +138,9 @@ class GRAFT_EXPORT Stream {
   // The vendor's own handle; false when the driver offers none.
   bool native_handle(uint64_t* out_handle);
 
+  // The last that native_handle gave; 0 before.
+  uint64_t given_handle() const { return given_handle_.load(std::memory_order_relaxed); }
+
   // Marks an event here; returns how many commands are before it. Used by Event::record.
   uint64_t mark(graft_event event);
 
@@ -201,6 +209,8 @@ class GRAFT_EXPORT Stream {
   }
 
  private:
+  Stream(DeviceStreams& siblings, Allocator& allocator, int64_t id, graft_stream handle,
+         int priority);
   void refuse_unusable() const;
   [[noreturn]] void throw_recording(std::string_view what) const;
   void leave_recording();
@@ -225,6 +235,7 @@ class GRAFT_EXPORT Stream {
   const int priority_;
   graft_stream handle_ = nullptr;
   const graft_driver_table& table_;
+  std::atomic<uint64_t> given_handle_{0};
   StreamCounts counts_;
   WaitChecks concerns_;
 

@@ -5,9 +5,11 @@
 #include <c10/util/Exception.h>
 #include <pthread.h>
 
-#include <algorithm>
+#include <mutex>
+#include <set>
 
 #include "runtime/driver/error.h"
+#include "runtime/driver/fork.h"
 #include "runtime/platform/platform.h"
 #include "torch/device/drivers.h"
 
@@ -20,11 +22,39 @@ thread_local constinit Current current;
 namespace {
 
 // In a forked child the streams are gone: the next use asks the platform, which says so.
-void forget_streams() {
-  std::fill(std::begin(detail::current.streams), std::end(detail::current.streams), nullptr);
+void forget_own_streams() {
+  for (auto& stream : detail::current.streams) stream.store(nullptr, std::memory_order_relaxed);
 }
 
-[[maybe_unused]] const int watches_forks = pthread_atfork(nullptr, nullptr, &forget_streams);
+[[maybe_unused]] const int watches_forks = pthread_atfork(nullptr, nullptr, &forget_own_streams);
+
+// The threads that have current streams.
+struct Threads {
+  std::mutex mutex;
+  std::set<detail::Current*> all;  // guarded by mutex
+};
+
+Threads& threads() {
+  static auto* const the_threads = new Threads;  // threads end after static objects
+  return *the_threads;
+}
+
+// Counts the calling thread among them until it ends.
+struct Member {
+  Member() {
+    const std::lock_guard lock(threads().mutex);
+    threads().all.insert(&detail::current);
+  }
+  ~Member() {
+    const std::lock_guard lock(threads().mutex);
+    threads().all.erase(&detail::current);
+  }
+};
+
+void join_threads() {
+  if (forked_child()) return;  // the lock may be held for good
+  [[maybe_unused]] static thread_local const Member member;
+}
 
 }  // namespace
 
@@ -66,9 +96,10 @@ void set_current_device(c10::DeviceIndex index) {
 Stream& detail::open_current_stream(c10::DeviceIndex index) {
   index = resolve(index);
   check_index(index);
-  Stream*& stream = current.streams[index];
-  if (stream == nullptr) stream = &platform().device(index).default_stream();
-  return *stream;
+  join_threads();
+  std::atomic<Stream*>& stream = current.streams[index];
+  if (stream.load() == nullptr) stream.store(&platform().device(index).default_stream());
+  return *stream.load();
 }
 
 Stream& runtime_stream(const c10::Stream& stream) {
@@ -78,6 +109,11 @@ Stream& runtime_stream(const c10::Stream& stream) {
 c10::Stream torch_stream(const Stream& stream) {
   const auto index = static_cast<c10::DeviceIndex>(stream.device().index());
   return c10::Stream(c10::Stream::UNSAFE, device_of(index), stream.id());
+}
+
+void forget_streams(c10::DeviceIndex index) {
+  const std::lock_guard lock(threads().mutex);
+  for (detail::Current* const thread : threads().all) thread->streams[index].store(nullptr);
 }
 
 Stream& exchange_stream(Stream& stream) {

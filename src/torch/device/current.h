@@ -5,6 +5,8 @@
 #include <c10/core/Device.h>
 #include <c10/core/Stream.h>
 
+#include <atomic>
+
 #include "runtime/driver/device_name.h"
 #include "runtime/stream/stream.h"
 #include "torch/device/type.h"
@@ -22,7 +24,9 @@ namespace detail {
 // What is current for this thread. One object, so that a call looks it up once.
 struct Current {
   c10::DeviceIndex device = 0;
-  Stream* streams[kMostDevices] = {};  // null where the thread never used the device
+  // Null where the thread never used the device, or not since it was reset. Another thread clears
+  // them (forget_streams).
+  std::atomic<Stream*> streams[kMostDevices] = {};
 };
 extern thread_local constinit Current current;
 Stream& open_current_stream(c10::DeviceIndex index);
@@ -48,7 +52,8 @@ inline c10::DeviceIndex resolve(c10::DeviceIndex index) {
 // first use. Throws Error, also in a child of a process that had used a device.
 inline Stream& current_stream(c10::DeviceIndex index) {
   if (index >= 0 && index < kMostDevices) [[likely]] {
-    if (Stream* stream = detail::current.streams[index]) [[likely]]
+    Stream* const stream = detail::current.streams[index].load(std::memory_order_relaxed);
+    if (stream != nullptr) [[likely]]
       return *stream;
   }
   return detail::open_current_stream(index);
@@ -57,6 +62,9 @@ inline Stream& current_stream(c10::DeviceIndex index) {
 // Between PyTorch's streams and the runtime's. REQUIRES of runtime_stream: stream is one of ours.
 Stream& runtime_stream(const c10::Stream& stream);
 c10::Stream torch_stream(const Stream& stream);
+
+// The device's default stream becomes current for every thread. For a device that was reset.
+void forget_streams(c10::DeviceIndex index);
 
 // Makes stream current on its device for this thread; returns the one before.
 Stream& exchange_stream(Stream& stream);

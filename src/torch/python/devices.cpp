@@ -6,6 +6,8 @@
 #include "graft/extensions.h"
 #include "kernels/operation/plans.h"
 #include "kernels/tuning/tile_tuning.h"
+#include "runtime/driver/device_identity.h"
+#include "runtime/driver/device_link.h"
 #include "runtime/driver/device_properties.h"
 #include "runtime/driver/fork.h"
 #include "runtime/platform/platform.h"
@@ -31,6 +33,7 @@ struct DeviceProperties {
   std::string driver;
   uint32_t ordinal;
   graft_device_properties facts;
+  DeviceIdentity identity;
   bool kernels, compiler, graph_compiler;
 
   bool has(uint32_t feature) const { return (facts.features & feature) != 0; }
@@ -45,6 +48,7 @@ DeviceProperties properties_of(int64_t index) {
           one.driver->name(),
           one.ordinal,
           one.properties,
+          read_identity(*one.driver, one.ordinal),
           prints && table.kernel_launch != nullptr,
           prints && table.program_compile != nullptr,
           one.driver->extension<graft_graph_compiler_table>() != nullptr};
@@ -68,10 +72,14 @@ std::vector<at::ScalarType> dtypes_of(const DeviceProperties& properties) {
   return dtypes;
 }
 
-// The same for the same device in every process, as long as the driver lists its devices in the
-// same order: drivers tell no number of the hardware's own.
+// Where the driver knows no number of the hardware's own: the same for the same device in every
+// process, as long as the driver lists its devices in the same order.
 py::object uuid_of(const DeviceProperties& properties) {
   const py::module uuid = py::module::import("uuid");
+  if (const auto& known = properties.identity.uuid) {
+    const py::bytes bytes(reinterpret_cast<const char*>(known->data()), known->size());
+    return uuid.attr("UUID")(py::arg("bytes") = bytes);
+  }
   return uuid.attr("uuid5")(
       uuid.attr("NAMESPACE_OID"),
       properties.driver + ":" + std::to_string(properties.ordinal) + ":" + properties.facts.name);
@@ -113,6 +121,27 @@ void bind_abilities(py::class_<Properties>& properties) {
           "How many operators the driver brings kernels of its vendor's for, graft.ops.");
 }
 
+void bind_identity(py::class_<Properties>& properties) {
+  using Pci = DeviceIdentity::Pci;
+  const auto number = [](uint32_t Pci::*member) {
+    return [member](const Properties& p) -> std::optional<uint32_t> {
+      if (!p.identity.pci) return std::nullopt;
+      return *p.identity.pci.*member;
+    };
+  };
+  properties.def_property_readonly("uuid", &uuid_of)
+      .def_property_readonly("pci_domain_id", number(&Pci::domain), "None if unknown.")
+      .def_property_readonly("pci_bus_id", number(&Pci::bus), "None if unknown.")
+      .def_property_readonly("pci_device_id", number(&Pci::device), "None if unknown.")
+      .def_property_readonly("pci_function_id", number(&Pci::function), "None if unknown.")
+      .def_property_readonly(
+          "driver_version", [](const Properties& p) { return p.identity.driver_version; },
+          "Of the vendor's software; empty if unknown.")
+      .def_property_readonly(
+          "firmware_version", [](const Properties& p) { return p.identity.firmware_version; },
+          "Of what runs on the device; empty if unknown.");
+}
+
 void bind_properties(py::module& module) {
   const auto fact = [](auto member) {
     return [member](const Properties& p) { return p.facts.*member; };
@@ -120,6 +149,7 @@ void bind_properties(py::module& module) {
   using Facts = graft_device_properties;
   py::class_<Properties> properties(module, "DeviceProperties", "Properties of a device.");
   bind_abilities(properties);
+  bind_identity(properties);
   properties
       .def_property_readonly("name", [](const Properties& p) { return std::string(p.facts.name); })
       .def_property_readonly("vendor",
@@ -136,7 +166,6 @@ void bind_properties(py::module& module) {
       .def_property_readonly("local_memory", fact(&Facts::local_memory_bytes))
       .def_property_readonly("major", fact(&Facts::capability_major))
       .def_property_readonly("minor", fact(&Facts::capability_minor))
-      .def_property_readonly("uuid", &uuid_of)
       .def("__repr__", &text_of);
 }
 
@@ -195,6 +224,26 @@ std::map<std::string, uint64_t> statistics(int64_t index) {
           {"launches_in_graphs", from.in_graphs}};
 }
 
+// Kind and bytes per second; nothing between devices of two drivers.
+std::optional<std::tuple<std::string, uint64_t>> link_between(int64_t from, int64_t to) {
+  check_index(from);
+  check_index(to);
+  const DeviceDescription one = platform().description(static_cast<int>(from));
+  const DeviceDescription other = platform().description(static_cast<int>(to));
+  if (one.driver != other.driver) return std::nullopt;
+  const DeviceLink link = read_link(*one.driver, one.ordinal, other.ordinal);
+  return std::tuple(link_name(link.kind), link.bytes_per_second);
+}
+
+// Waits for threads inside drivers, which may want Python's lock.
+void reset_device(int64_t index) {
+  check_index(index);
+  const py::gil_scoped_release unlocked;
+  memory_was_lost.store(true);
+  platform().reset(static_cast<int>(index));
+  forget_streams(static_cast<c10::DeviceIndex>(index));
+}
+
 // progress(done, all, row, shape, gflops) after each measurement.
 void tune(int64_t index, size_t candidates, const py::function& progress) {
   Device& device = device_at(index);
@@ -216,11 +265,20 @@ void bind_sensors(py::module& module) {
 #undef GRAFT_BIND
 }
 
+void bind_links(py::module& module) {
+  define(module, "reset_device", &reset_device);
+  define(
+      module, "wrap_stream",
+      +[](int64_t index, uint64_t native) { return device_at(index).streams().wrap(native).id(); });
+  define(module, "device_link", &link_between);
+}
+
 }  // namespace
 
 void bind_devices(py::module& module) {
   bind_properties(module);
   bind_sensors(module);
+  bind_links(module);
   define(
       module, "device_count", +[] { return device_count(); });
   define(

@@ -197,7 +197,7 @@ py::dict row(const SegmentSnapshot& segment, int64_t index, const Frames& frames
   row["stream"] = segment.stream;
   row["segment_type"] = segment.large ? "large" : "small";
   row["segment_pool_id"] = py::make_tuple(0, segment.pool);
-  row["is_expandable"] = false;
+  row["is_expandable"] = segment.mapped;
   row["frames"] = py::list();
   row["blocks"] = std::move(blocks);
   return row;

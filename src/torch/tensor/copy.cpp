@@ -23,14 +23,11 @@
 #include "torch/device/pinned.h"
 #include "torch/device/sync_debug.h"
 #include "torch/tensor/lazy_clone.h"
+#include "torch/tensor/row_copy.h"
 #include "torch/tensor/view.h"
 
 namespace graft::binding {
 namespace {
-
-// Up to here a copy from pageable memory behind other work goes through a pinned buffer rather
-// than wait.
-constexpr size_t kStagedBytes = 256 << 10;
 
 // How the raw elements change on their way, beside the dtype. Both commute with every cast.
 struct Bits {
@@ -55,6 +52,11 @@ bool same_layout(const at::Tensor& a, const at::Tensor& b) {
 // Whether moving bytes is all there is to do.
 bool plain(const at::Tensor& to, const at::Tensor& from, Bits bits) {
   return to.scalar_type() == from.scalar_type() && !bits.any() && same_layout(to, from);
+}
+
+// Whether elements stay as they are, wherever each goes.
+bool same_elements(const at::Tensor& to, const at::Tensor& from, Bits bits) {
+  return to.scalar_type() == from.scalar_type() && !bits.any();
 }
 
 // The host tensor without its lazy bits.
@@ -130,6 +132,7 @@ void copy_within(const at::Tensor& to, const at::Tensor& from, Bits bits) {
     copy_on_device(to, from, bits);
   } catch (const Error& error) {
     if (!error.lacks_kernel()) throw;
+    if (same_elements(to, from, bits) && copy_rows(to, from, false)) return;
     explain_fallback(error);
     through_the_host(to, from, bits);
   }
@@ -177,6 +180,8 @@ void copy_unread(const at::Tensor& to, const at::Tensor& from, const at::Tensor&
 void copy_to_device(const at::Tensor& to, const at::Tensor& from, Bits bits, bool non_blocking) {
   const c10::Device device = to.device();
   at::Tensor host = raw_host(from);
+  const bool rows = same_elements(to, host, bits) && !plain(to, host, bits);
+  if (rows && copy_rows(to, from, non_blocking)) return;
   const bool changes = non_blocking && packed(host) && !plain(to, host, bits);
   if (changes && is_pinned(host.const_data_ptr())) return copy_unread(to, host, from, bits);
   const at::Tensor target = packed(to) ? to : empty_graft(to.sizes(), to.scalar_type(), device);
@@ -194,6 +199,8 @@ void copy_to_device(const at::Tensor& to, const at::Tensor& from, Bits bits, boo
 void copy_to_host(const at::Tensor& to, const at::Tensor& from, Bits bits, bool non_blocking) {
   const c10::Device device = from.device();
   const at::Tensor target = raw_host(to);
+  const bool rows = same_elements(target, from, bits) && !plain(target, from, bits);
+  if (rows && copy_rows(to, from, non_blocking)) return;
   const at::Tensor source = packed(from) ? from : gathered(from);
   if (!source.defined()) {
     target.copy_(changed(fetch(from), bits));

@@ -9,6 +9,9 @@
 
 namespace graft::binding {
 
+// Up to here a copy from pageable memory is staged rather than wait for other work.
+inline constexpr size_t kStagedBytes = 256 << 10;
+
 // to = from: casts, broadcasts from to to's sizes, resolves lazy conjugate and negative bits. At
 // least one of them lies on a device of ours. Between devices and inside one it only queues.
 // From pageable memory it returns when that may be reused; from and to pinned memory, with

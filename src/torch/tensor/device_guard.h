@@ -2,6 +2,8 @@
 // events.
 #pragma once
 
+#include <utility>
+
 #include "runtime/driver/device_properties.h"
 #include "runtime/platform/platform.h"
 #include "runtime/stream/event.h"
@@ -102,6 +104,9 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
               const c10::EventFlag flag) const override {
     translate([&] {
       Stream& runtime = runtime_stream(stream);
+      if (*event != nullptr && event_at(*event).device().lost()) {  // of before a reset
+        delete static_cast<Event*>(std::exchange(*event, nullptr));
+      }
       if (*event == nullptr) {
         *event = new Event(runtime.device(), flag == c10::EventFlag::BACKEND_DEFAULT);
       }

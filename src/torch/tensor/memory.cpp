@@ -1,6 +1,7 @@
 // src/torch/tensor/memory.cpp: device memory as PyTorch's allocator.
 #include "torch/tensor/memory.h"
 
+#include <c10/core/AllocatorConfig.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/memory/address_range.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/shared_memory.h"
 #include "runtime/platform/platform.h"
@@ -152,6 +154,15 @@ DeviceMemory& memory() {
   return *memory;
 }
 
+// PYTORCH_ALLOC_CONF, and what torch's function for its settings changed since.
+bool wants_mapping() noexcept {
+  try {
+    return c10::CachingAllocator::AcceleratorAllocatorConfig::use_expandable_segments();
+  } catch (const std::exception&) {  // of a text that PyTorch refuses, where it reads it first
+    return false;
+  }
+}
+
 }  // namespace
 
 c10::DataPtr allocate_on(c10::DeviceIndex index, size_t bytes) {
@@ -189,6 +200,9 @@ void record_stream(const c10::DataPtr& data, Stream& stream) {
   }
 }
 
-void attach_memory() { c10::SetAllocator(kDeviceType, &memory()); }
+void attach_memory() {
+  c10::SetAllocator(kDeviceType, &memory());
+  set_mapping_wish(&wants_mapping);
+}
 
 }  // namespace graft::binding

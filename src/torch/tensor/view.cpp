@@ -12,7 +12,9 @@
 #include <string>
 
 #include "runtime/driver/error.h"
+#include "runtime/driver/open_device.h"
 #include "torch/tensor/lazy_clone.h"
+#include "torch/tensor/memory.h"
 
 namespace graft::binding {
 
@@ -64,6 +66,11 @@ Scalar to_graft(const c10::Scalar& number, at::ScalarType type) {
   if (number.isComplex()) return Scalar::of(dtype, number.toComplexDouble().real());
   if (is_real_number(number, dtype)) return Scalar::of(dtype, number.toDouble());
   return Scalar::of_integer(dtype, number.toLong());
+}
+
+void refuse_lost_memory(const at::TensorBase& tensor) {
+  const Block* const block = block_of(tensor.storage().data_ptr());
+  if (block != nullptr) block->stream->device().refuse_unusable();
 }
 
 TensorView view_as(const at::TensorBase& tensor, graft_dtype dtype) {

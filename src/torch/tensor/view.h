@@ -5,6 +5,8 @@
 #include <c10/core/Scalar.h>
 #include <c10/core/ScalarType.h>
 
+#include <atomic>
+
 #include "kernels/tensor/view.h"
 #include "torch/device/current.h"
 #include "torch/device/generator.h"
@@ -37,8 +39,17 @@ TensorView view_of(const at::TensorBase& tensor);
 // The same under another dtype of the same size.
 TensorView view_as(const at::TensorBase& tensor, graft_dtype dtype);
 
-// The address of the tensor's first element; 0 for a tensor without elements.
+// Whether a device was reset: tensors of before may be in someone's hands.
+inline std::atomic<bool> memory_was_lost{false};
+
+// Throws Error DEVICE_LOST where the tensor's memory was its device's before a reset.
+void refuse_lost_memory(const at::TensorBase& tensor);
+
+// The address of the tensor's first element; 0 for a tensor without elements. Throws Error where
+// the device was reset since the tensor was made.
 inline graft_address address_of(const at::TensorBase& tensor) {
+  if (memory_was_lost.load(std::memory_order_relaxed)) [[unlikely]]
+    refuse_lost_memory(tensor);
   return reinterpret_cast<graft_address>(tensor.const_data_ptr());
 }
 

@@ -1,5 +1,7 @@
 // tests/drivers/check/copy_cases.cpp: copies and fills, their ranges and their patterns.
 #include <algorithm>
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "check/cases.h"
@@ -145,4 +147,69 @@ DRIVER_CASE(peer, "copy: between two devices of the driver", "peer_copy", kOpen)
   session.expect(session.table.peer_copy(stream, to, session.device, from, 5000, 0), GRAFT_OK,
                  "peer_copy");
   session.require(session.download(stream, to, 5000) == bytes, "peer_copy gave wrong bytes");
+}
+
+namespace {
+
+// Rows of every second place of a block, to the dense order and back.
+graft_strided_copy rows_of(uint32_t kind, uint64_t to, uint64_t from, bool packs) {
+  graft_strided_copy rows = {};
+  rows.struct_size = sizeof rows;
+  rows.kind = kind;
+  rows.to = to;
+  rows.from = from;
+  rows.row_bytes = 96;
+  const uint64_t wide[3] = {160, 160 * 5, 160 * 5 * 4}, dense[3] = {96, 96 * 3, 96 * 3 * 2};
+  for (int i = 0; i < 3; ++i) {
+    rows.counts[i] = uint64_t(3 - i);
+    rows.to_strides[i] = packs ? dense[i] : wide[i];
+    rows.from_strides[i] = packs ? wide[i] : dense[i];
+  }
+  return rows;
+}
+
+// What the copy makes of bytes, on the host.
+std::vector<uint8_t> moved(const graft_strided_copy& rows, const std::vector<uint8_t>& from,
+                           std::vector<uint8_t> to) {
+  for (uint64_t k = 0; k < rows.counts[2]; ++k) {
+    for (uint64_t j = 0; j < rows.counts[1]; ++j) {
+      for (uint64_t i = 0; i < rows.counts[0]; ++i) {
+        const auto at = [&](const uint64_t (&s)[3]) { return i * s[0] + j * s[1] + k * s[2]; };
+        std::memcpy(&to[at(rows.to_strides)], &from[at(rows.from_strides)], rows.row_bytes);
+      }
+    }
+  }
+  return to;
+}
+
+}  // namespace
+
+DRIVER_CASE(strided, "copy: copy_strided moves its rows and nothing beside them", "copy_strided",
+            kOpen) {
+  graft_stream stream = session.stream();
+  const graft_address first = session.allocate(kRoom), second = session.allocate(kRoom);
+  const std::vector<uint8_t> source = pattern(kRoom, 1), before = pattern(kRoom, 2);
+  const auto copy = [&](uint32_t kind, uint64_t to, uint64_t from, bool packs) {
+    const graft_strided_copy rows = rows_of(kind, to, from, packs);
+    const graft_status status = session.table.copy_strided(stream, &rows, 0);
+    if (status == GRAFT_UNSUPPORTED) throw graft::check::Omitted("rows of 96 bytes");
+    session.expect(status, GRAFT_OK, "copy_strided");
+    session.expect(session.table.stream_synchronize(stream), GRAFT_OK, "stream_synchronize");
+    return rows;
+  };
+  for (const bool packs : {true, false}) {
+    const std::string way = packs ? ", packing" : ", spreading";
+    session.upload(stream, first, before);
+    const auto in = copy(GRAFT_HOST_TO_DEVICE, first, reinterpret_cast<uint64_t>(source.data()), packs);
+    session.require(session.download(stream, first, kRoom) == moved(in, source, before),
+                    "copy_strided to the device is wrong" + way);
+    session.upload(stream, first, source);
+    session.upload(stream, second, before);
+    const auto within = copy(GRAFT_DEVICE_TO_DEVICE, second, first, packs);
+    session.require(session.download(stream, second, kRoom) == moved(within, source, before),
+                    "copy_strided on the device is wrong" + way);
+    std::vector<uint8_t> host = before;
+    const auto out = copy(GRAFT_DEVICE_TO_HOST, reinterpret_cast<uint64_t>(host.data()), first, packs);
+    session.require(host == moved(out, source, before), "copy_strided to the host is wrong" + way);
+  }
 }

@@ -204,3 +204,25 @@ DRIVER_CASE(native_handle, "stream: two streams have two native handles", "strea
   }
   session.require(handles[0] != handles[1], "two streams share one native handle");
 }
+
+DRIVER_CASE(wrapped, "stream: stream_wrap takes a stream and leaves it its owner",
+            "stream_native_handle stream_wrap", kOpen) {
+  const graft_driver_table& table = session.table;
+  graft_stream own = session.stream(), wrapped = nullptr;
+  uint64_t handle = 0;
+  session.expect(table.stream_native_handle(own, &handle), GRAFT_OK, "stream_native_handle");
+  session.expect(table.stream_wrap(session.device, handle, &wrapped), GRAFT_OK, "stream_wrap");
+  session.require(wrapped != nullptr, "stream_wrap returned OK but no stream");
+  const std::vector<uint8_t> first = pattern(4096, 1), second = pattern(4096, 2);
+  const graft_address address = session.allocate(4096);
+  session.upload(wrapped, address, first);
+  session.require(session.download(own, address, 4096) == first,
+                  "what a wrapped stream copied is not there");
+  session.expect(table.stream_destroy(wrapped), GRAFT_OK, "stream_destroy of a wrapped stream");
+  session.upload(own, address, second);
+  session.require(session.download(own, address, 4096) == second,
+                  "the owner's stream does not work after stream_destroy of a wrapped one");
+  session.expect(table.stream_destroy(own), GRAFT_OK, "stream_destroy of the owner's stream");
+  session.expect(table.stream_wrap(session.device, 0, &wrapped), GRAFT_INVALID_ARGUMENT,
+                 "stream_wrap of the handle 0");
+}
