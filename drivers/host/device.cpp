@@ -142,7 +142,8 @@ graft_status DeviceSlots::device_reset(uint32_t ordinal) {
   if (ordinal >= settings().devices)
     return fail(GRAFT_NOT_FOUND, "device_reset: no device " + std::to_string(ordinal));
   if ((detours.load(std::memory_order_relaxed) & kDetourForked) != 0) {
-    return fail(GRAFT_DEVICE_LOST, "device_reset: this process was forked after the device was used");
+    return fail(GRAFT_DEVICE_LOST,
+                "device_reset: this process was forked after the device was used");
   }
   if (Arena* const arena = Arena::get()) arena->free_all(ordinal);
   return GRAFT_OK;

@@ -25,8 +25,7 @@ graft_status check_range(graft_device device, graft_address address, uint64_t by
 graft_status MappingSlots::memory_reserve(graft_device device, uint64_t bytes, graft_address* out) {
   if (graft_status status = check_range(device, 0, bytes, "memory_reserve"); status != GRAFT_OK)
     return status;
-  if (out == nullptr)
-    return fail(GRAFT_INVALID_ARGUMENT, "memory_reserve: no out pointer given");
+  if (out == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "memory_reserve: no out pointer given");
   return device->arena->reserve_range(device->ordinal, bytes, out);
 }
 

@@ -173,7 +173,8 @@ graft_status TransferSlots::copy_strided(graft_stream stream, const graft_stride
     return fail(GRAFT_INVALID_ARGUMENT, "copy_strided: an unknown kind, no row, or a count of 0");
   }
   if (c.row_bytes < kShortestRow)
-    return fail(GRAFT_UNSUPPORTED, "copy_strided: rows of " + std::to_string(c.row_bytes) + " bytes");
+    return fail(GRAFT_UNSUPPORTED,
+                "copy_strided: rows of " + std::to_string(c.row_bytes) + " bytes");
   char* target = reinterpret_cast<char*>(c.to);
   char* source = reinterpret_cast<char*>(c.from);
   if (c.kind != GRAFT_DEVICE_TO_HOST)

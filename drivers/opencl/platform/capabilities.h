@@ -21,7 +21,7 @@ struct Capabilities {
   MemoryKind memory = MemoryKind::kBuffer;
   graft_device_properties properties = {};
   graft_device_identity facts = {};  // struct_size is not set
-  std::string problem;  // why the environment makes it unusable; "" otherwise
+  std::string problem;               // why the environment makes it unusable; "" otherwise
 };
 
 // A processor, and nothing that is a GPU, too.

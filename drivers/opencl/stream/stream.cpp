@@ -33,10 +33,12 @@ std::string wrong_queue(graft_device device, cl_command_queue queue) {
     return cl().GetCommandQueueInfo(queue, what, bytes, to, nullptr) == CL_SUCCESS;
   };
   if (!ask(CL_QUEUE_CONTEXT, sizeof context, &context) ||
-      !ask(CL_QUEUE_DEVICE, sizeof owner, &owner) || !ask(CL_QUEUE_PROPERTIES, sizeof order, &order))
+      !ask(CL_QUEUE_DEVICE, sizeof owner, &owner) ||
+      !ask(CL_QUEUE_PROPERTIES, sizeof order, &order))
     return "the handle is no cl_command_queue";
   if (owner != device->listed.device || context != device->context)
-    return "the cl_command_queue is of another device or context: make it in the context of a queue "
+    return "the cl_command_queue is of another device or context: make it in the context of a "
+           "queue "
            "that stream_native_handle gave";
   if ((order & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0)
     return "the cl_command_queue runs its commands out of order";

@@ -140,8 +140,9 @@ Error OpenDevice::unusable_error() const {
     std::lock_guard<std::mutex> lock(mutex_);
     if (replaced_.load(std::memory_order_acquire)) {
       return {GRAFT_DEVICE_LOST,
-              loss_ + ", and was reset since. Tensors, events and graphs made before are gone: make "
-                      "them anew."};
+              loss_ +
+                  ", and was reset since. Tensors, events and graphs made before are gone: make "
+                  "them anew."};
     }
     return {GRAFT_DEVICE_LOST, loss_ + remedy()};
   }

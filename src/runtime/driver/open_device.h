@@ -24,8 +24,8 @@ struct MemoryInfo {
 
 // Opens its device in the constructor and closes it in the destructor. Device (platform/device.h)
 // adds the streams and the memory. Thread-safe. A device of which any slot said DEVICE_LOST is lost
-// for good: every later call throws one and the same Error. Another takes its place where the driver
-// has device_reset (Platform::reset).
+// for good: every later call throws one and the same Error. Another takes its place where the
+// driver has device_reset (Platform::reset).
 class GRAFT_EXPORT OpenDevice {
  public:
   // index: its number in this process. Throws Error when the driver cannot open it.

@@ -36,8 +36,8 @@ void add_to(SegmentSnapshot& whole, const CachedBlock& block) {
   const BlockState state = held      ? BlockState::kActive
                            : pending ? BlockState::kPendingFree
                                      : BlockState::kInactive;
-  whole.blocks.push_back({block.address, block.capacity, held || pending ? block.bytes : 0, state,
-                          block.context});
+  whole.blocks.push_back(
+      {block.address, block.capacity, held || pending ? block.bytes : 0, state, block.context});
 }
 
 }  // namespace

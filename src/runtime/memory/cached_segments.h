@@ -64,9 +64,10 @@ class CachedSegments {
   // As Allocator::close, for the address ranges; the source closes the rest.
   void close() noexcept;
 
-  // Maps more of a range, or takes a segment from the source, of capacity bytes if it has no room for the usual size, and
-  // returns a free block there. Throws what the source throws; OutOfMemory means that there is no
-  // room for capacity bytes. taken: what came from the driver, for the history.
+  // Maps more of a range, or takes a segment from the source, of capacity bytes if it has no room
+  // for the usual size, and returns a free block there. Throws what the source throws; OutOfMemory
+  // means that there is no room for capacity bytes. taken: what came from the driver, for the
+  // history.
   CachedBlock* add(uint64_t capacity, Stream& stream, Block* taken);
 
   // Gives a free block to a holder who asked for bytes. What the block has beyond capacity becomes

@@ -18,10 +18,10 @@ namespace graft {
 // 20 MiB, unused ones of that kind, which were too small for it, go back to the source until as
 // much is released: reserved memory stays near the peak of what was in use. Out of memory: the
 // streams that use pending blocks are waited for, the cache is emptied, and the request is tried
-// once more; memory of free pieces in address ranges is mapped anew. A block that a wait ended early
-// for stays pending. One lock per allocator, held while
-// the source allocates. Events are recorded, streams waited for and segments given back without it:
-// a thread that wants it may hold Python's lock.
+// once more; memory of free pieces in address ranges is mapped anew. A block that a wait ended
+// early for stays pending. One lock per allocator, held while the source allocates. Events are
+// recorded, streams waited for and segments given back without it: a thread that wants it may hold
+// Python's lock.
 class CachingAllocator final : public Allocator {
  public:
   CachingAllocator(OpenDevice& device, std::unique_ptr<Allocator> source);

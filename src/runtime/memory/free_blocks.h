@@ -10,8 +10,8 @@ namespace graft {
 
 struct Segment;
 
-// A piece of a segment: held by a user, waiting for streams, free, on its way back to the driver, or
-// without memory. Pieces of one segment form a list by address without gaps; neighbours that are
+// A piece of a segment: held by a user, waiting for streams, free, on its way back to the driver,
+// or without memory. Pieces of one segment form a list by address without gaps; neighbours that are
 // free, or without memory, are joined at once.
 struct CachedBlock : Block {
   enum class State : uint8_t { kFree, kHeld, kPending, kLeaving, kUnmapped };

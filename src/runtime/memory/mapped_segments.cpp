@@ -70,7 +70,8 @@ CachedBlock* CachedSegments::map(Segment& segment, uint64_t capacity, Block* tak
     wanted = round_up(capacity - there, unit);
     if (wanted <= block->capacity) break;
   }
-  if (block == nullptr) throw OutOfMemory("", "nothing: no addresses are left in the reserved range");
+  if (block == nullptr)
+    throw OutOfMemory("", "nothing: no addresses are left in the reserved range");
   require_room(wanted);
   CachedBlock* const rest = block->capacity == wanted ? nullptr : new_block();
   try {

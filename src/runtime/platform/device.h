@@ -49,8 +49,8 @@ class GRAFT_EXPORT Device : public OpenDevice {
 
   // Gives everything back to the driver, and the device too: also events and memory whose owners
   // live on, which call nothing after this. Only pinned memory that is held stays, readable, for
-  // good. Once; later calls do nothing. REQUIRES: shut_down returned true or the device is lost, and
-  // no other thread calls a slot (slot_gate.h).
+  // good. Once; later calls do nothing. REQUIRES: shut_down returned true or the device is lost,
+  // and no other thread calls a slot (slot_gate.h).
   void close() noexcept;
 
  private:

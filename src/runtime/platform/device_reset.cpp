@@ -18,12 +18,14 @@ constexpr std::chrono::seconds kResetLimit(1);
 std::unique_ptr<Device> reopened(Device& lost) {
   const auto slot = lost.driver().table().device_reset;
   if (slot == nullptr) {
-    throw Error(GRAFT_UNSUPPORTED,
-                lost.label() + " cannot be reset: its driver lacks device_reset. Restart the process.");
+    throw Error(
+        GRAFT_UNSUPPORTED,
+        lost.label() + " cannot be reset: its driver lacks device_reset. Restart the process.");
   }
   if (!SlotGate::pause(std::chrono::steady_clock::now() + kResetLimit)) {
-    throw Error(GRAFT_BUSY, lost.label() + " cannot be reset while another thread waits inside a "
-                                           "driver: end its work and try again.");
+    throw Error(GRAFT_BUSY, lost.label() +
+                                " cannot be reset while another thread waits inside a "
+                                "driver: end its work and try again.");
   }
   struct Opens {
     ~Opens() { SlotGate::open(); }

@@ -70,8 +70,8 @@ class GRAFT_EXPORT Platform {
   // Puts a new device in the place of one that is lost: gives what the driver had of the lost one
   // back, calls device_reset and opens it again. Streams of the same ids and priorities are there;
   // memory, events, graphs and the lost streams stay lost (Stream::device, OpenDevice::replace).
-  // Throws Error: INVALID_ARGUMENT unless the device is lost, UNSUPPORTED without device_reset, BUSY
-  // while a thread stays inside a driver, or what the driver says; the device then stays lost.
+  // Throws Error: INVALID_ARGUMENT unless the device is lost, UNSUPPORTED without device_reset,
+  // BUSY while a thread stays inside a driver, or what the driver says; the device then stays lost.
   // REQUIRES: the calling thread holds no lock under which others call slots.
   Device& reset(int index);
 
@@ -138,9 +138,9 @@ class GRAFT_EXPORT Platform {
   std::vector<Driver*> described_;        // those that were asked
   std::vector<Absence> absences_;
   DeviceNumbers numbers_;
-  bool carries_ = false;                       // somebody asked for the slot's devices
-  bool opening_ = false;                       // a device was asked for: numbers stay
-  std::vector<void (*)() noexcept> finishes_;  // before shutdown
+  bool carries_ = false;                           // somebody asked for the slot's devices
+  bool opening_ = false;                           // a device was asked for: numbers stay
+  std::vector<void (*)() noexcept> finishes_;      // before shutdown
   std::vector<std::unique_ptr<Device>> replaced_;  // kept: tensors, streams and events name them
   std::atomic<Device*> open_[kMostDevices] = {};
 };

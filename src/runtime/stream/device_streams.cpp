@@ -34,17 +34,18 @@ Stream& DeviceStreams::make(int64_t id, int priority) {
 Stream& DeviceStreams::wrap(uint64_t native_handle) {
   device_.refuse_unusable();
   if (native_handle == 0) {
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                "A stream of " + device_.name() + " cannot have the native handle 0: give the "
-                "address that the vendor's library made.");
+    throw Error(GRAFT_INVALID_ARGUMENT, "A stream of " + device_.name() +
+                                            " cannot have the native handle 0: give the "
+                                            "address that the vendor's library made.");
   }
   for (Stream* stream : all()) {  // who has the handle of one was given it
     if (stream->given_handle() == native_handle) return *stream;
   }
   const auto slot = device_.driver().table().stream_wrap;
   if (slot == nullptr) {
-    throw Error(GRAFT_UNSUPPORTED, device_.label() + " takes no streams of others: its driver lacks "
-                                                     "stream_wrap. Use torch.Stream.");
+    throw Error(GRAFT_UNSUPPORTED, device_.label() +
+                                       " takes no streams of others: its driver lacks "
+                                       "stream_wrap. Use torch.Stream.");
   }
   const std::lock_guard lock(making_);
   for (const auto& [native, stream] : wrapped_) {
@@ -54,8 +55,7 @@ Stream& DeviceStreams::wrap(uint64_t native_handle) {
   graft_stream handle = nullptr;
   device_.check(Driver::call(slot, device_.handle(), native_handle, &handle), "stream_wrap");
   const auto id = static_cast<int64_t>(kStreams + wrapped_.size());
-  return *wrapped_
-              .emplace_back(native_handle, std::make_unique<Stream>(*this, memory_, id, handle))
+  return *wrapped_.emplace_back(native_handle, std::make_unique<Stream>(*this, memory_, id, handle))
               .second;
 }
 

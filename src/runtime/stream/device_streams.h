@@ -49,9 +49,9 @@ class GRAFT_EXPORT DeviceStreams {
   // The stream of an id that this owns, made at its first use with this priority.
   Stream& make(int64_t id, int priority);
 
-  // The stream behind a vendor's handle, whose owner keeps it: the same one for the same handle; one
-  // of the above if the handle is its own. Throws Error: INVALID_ARGUMENT for 0 and for what the
-  // driver refuses, UNSUPPORTED if it lacks stream_wrap.
+  // The stream behind a vendor's handle, whose owner keeps it: the same one for the same handle;
+  // one of the above if the handle is its own. Throws Error: INVALID_ARGUMENT for 0 and for what
+  // the driver refuses, UNSUPPORTED if it lacks stream_wrap.
   Stream& wrap(uint64_t native_handle);
 
   // Every stream made so far, by id.

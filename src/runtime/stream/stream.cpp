@@ -144,7 +144,8 @@ bool Stream::copy_rows(const graft_strided_copy& rows) {
     taken = status != GRAFT_UNSUPPORTED;
     return taken ? status : GRAFT_OK;
   };
-  command("copy_strided", give, {{TracedKind::kCopy, bytes, kind}, on_host ? 0 : rows.to, bytes, &taken});
+  command("copy_strided", give,
+          {{TracedKind::kCopy, bytes, kind}, on_host ? 0 : rows.to, bytes, &taken});
   return taken;
 }
 

@@ -62,8 +62,8 @@ class GRAFT_EXPORT Stream {
   // memory stays valid, and unchanged, until the command is done.
   void copy(uint64_t to, uint64_t from, uint64_t bytes, graft_copy_kind kind);
 
-  // Queues a copy of rows, as copy does one of bytes. False, and nothing is queued, where the driver
-  // copies no such rows, and while the stream records.
+  // Queues a copy of rows, as copy does one of bytes. False, and nothing is queued, where the
+  // driver copies no such rows, and while the stream records.
   bool copy_rows(const graft_strided_copy& rows);
 
   // Copies bytes of device memory to the host and waits for them: a copy and synchronize in one.

@@ -174,7 +174,7 @@ std::vector<uint8_t> moved(const graft_strided_copy& rows, const std::vector<uin
   for (uint64_t k = 0; k < rows.counts[2]; ++k) {
     for (uint64_t j = 0; j < rows.counts[1]; ++j) {
       for (uint64_t i = 0; i < rows.counts[0]; ++i) {
-        const auto at = [&](const uint64_t (&s)[3]) { return i * s[0] + j * s[1] + k * s[2]; };
+        const auto at = [&](const uint64_t(&s)[3]) { return i * s[0] + j * s[1] + k * s[2]; };
         std::memcpy(&to[at(rows.to_strides)], &from[at(rows.from_strides)], rows.row_bytes);
       }
     }
@@ -200,7 +200,8 @@ DRIVER_CASE(strided, "copy: copy_strided moves its rows and nothing beside them"
   for (const bool packs : {true, false}) {
     const std::string way = packs ? ", packing" : ", spreading";
     session.upload(stream, first, before);
-    const auto in = copy(GRAFT_HOST_TO_DEVICE, first, reinterpret_cast<uint64_t>(source.data()), packs);
+    const auto in =
+        copy(GRAFT_HOST_TO_DEVICE, first, reinterpret_cast<uint64_t>(source.data()), packs);
     session.require(session.download(stream, first, kRoom) == moved(in, source, before),
                     "copy_strided to the device is wrong" + way);
     session.upload(stream, first, source);
@@ -209,7 +210,8 @@ DRIVER_CASE(strided, "copy: copy_strided moves its rows and nothing beside them"
     session.require(session.download(stream, second, kRoom) == moved(within, source, before),
                     "copy_strided on the device is wrong" + way);
     std::vector<uint8_t> host = before;
-    const auto out = copy(GRAFT_DEVICE_TO_HOST, reinterpret_cast<uint64_t>(host.data()), first, packs);
+    const auto out =
+        copy(GRAFT_DEVICE_TO_HOST, reinterpret_cast<uint64_t>(host.data()), first, packs);
     session.require(host == moved(out, source, before), "copy_strided to the host is wrong" + way);
   }
 }

@@ -85,9 +85,9 @@ DRIVER_CASE(links, "links: their kinds are known, and the same in both direction
       const graft_device_link there = link(from, to), back = link(to, from);
       session.require(there.kind <= GRAFT_LINK_SHARED, "kind is no graft_link_kind");
       session.require(there.kind == back.kind, "the way back is of another kind");
-      session.require(there.kind == GRAFT_LINK_HOST || session.table.peer_copy != nullptr ||
-                          from == to,
-                      "a link without the host, but no peer_copy");
+      session.require(
+          there.kind == GRAFT_LINK_HOST || session.table.peer_copy != nullptr || from == to,
+          "a link without the host, but no peer_copy");
     }
   }
   graft_device_link none = {};

@@ -23,7 +23,8 @@ DRIVER_CASE(reset, "reset: a device that was closed and reset works", "device_re
                   "bytes that a device got after device_reset do not come back");
 }
 
-DRIVER_CASE(reset_range, "reset: an ordinal past the last one is refused", "device_reset", kLoaded) {
+DRIVER_CASE(reset_range, "reset: an ordinal past the last one is refused", "device_reset",
+            kLoaded) {
   uint32_t count = 0;
   session.expect(session.table.device_count(&count), GRAFT_OK, "device_count");
   const graft_status status = session.table.device_reset(count);

@@ -1,4 +1,5 @@
-// tests/runtime/driver/device_identity_test.cpp: what a driver says of a device is taken or refused.
+// tests/runtime/driver/device_identity_test.cpp: what a driver says of a device is taken or
+// refused.
 #include "runtime/driver/device_identity.h"
 
 #include <gtest/gtest.h>

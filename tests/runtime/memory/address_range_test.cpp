@@ -111,9 +111,7 @@ class AddressRangeTest : public testing::Test {
   fake::Fake fake_;
 };
 
-TEST_F(AddressRangeTest, GrowingSizesFitWhereSegmentsDoNot) {
-  EXPECT_TRUE(fits_after_growth());
-}
+TEST_F(AddressRangeTest, GrowingSizesFitWhereSegmentsDoNot) { EXPECT_TRUE(fits_after_growth()); }
 
 TEST_F(AddressRangeTest, GrowingSizesDoNotFitWithoutIt) {
   wished = false;
