@@ -30,6 +30,7 @@ struct Allocation {
   uint64_t bytes = 0;
   uint32_t count = 1;                // above 1: the driver gave it again
   bool imported = false;             // bytes is unknown
+  bool mapped = false;               // of memory_map, with its neighbours
   std::vector<CommandPlace> uses{};  // the last one of each stream
 };
 
@@ -61,6 +62,7 @@ struct StreamRecord {
   uint64_t inside = 0;              // the thread that calls a slot on it; 0: none
   std::vector<StreamWait> waits;
   std::vector<Suspicion> suspicions;
+  bool wrapped = false;  // by stream_wrap
   uint64_t native_handle = 0;
   bool has_native_handle = false;
   // Tickets (objects/probes.h).
@@ -110,6 +112,7 @@ struct DeviceRecord {
   graft_device_properties properties{};
   bool lost = false;
   std::map<graft_address, Allocation> memory;
+  std::map<graft_address, uint64_t> reserved;  // bytes of addresses from memory_reserve
   std::unordered_map<const void*, HostBlock> host;
   std::unordered_map<uint64_t, graft_stream> native_handles;
   graft_address tickets = 0;  // objects/probes.h; 0: none

@@ -37,12 +37,14 @@ bool may_return(std::string_view slot, graft_status status) {
              slot.starts_with("executable_") || slot.ends_with("_plan") || slot == "kernel_find";
     case GRAFT_NOT_FOUND:
       return any_of(slot, {"device_properties", "device_open", "extension", "kernel_find",
-                           "memory_import", "device_sensor", "program_load", "executable_load"});
+                           "memory_import", "device_sensor", "program_load", "executable_load",
+                           "device_identity", "device_link", "device_reset"});
     case GRAFT_UNSUPPORTED:
-      return !any_of(slot, {"device_count", "device_properties", "device_close", "memory_free",
-                            "stream_destroy", "stream_synchronize", "event_destroy", "event_record",
-                            "event_query", "copy", "plan_destroy", "graph_destroy", "group_destroy",
-                            "executable_destroy", "operation_execute"});
+      return !any_of(
+          slot, {"device_count", "device_properties", "device_close", "memory_free",
+                 "stream_destroy", "stream_synchronize", "event_destroy", "event_record",
+                 "event_query", "copy", "plan_destroy", "graph_destroy", "group_destroy",
+                 "executable_destroy", "operation_execute", "memory_unmap", "memory_unreserve"});
     case GRAFT_VERSION_MISMATCH:
       return false;
     default:

@@ -18,10 +18,13 @@ struct After {};
 
 struct PropertyBefore {
   static void device_properties(TraceCall&, uint32_t ordinal, graft_device_properties*& properties);
+  static void device_identity(TraceCall&, uint32_t ordinal, graft_device_identity*& identity);
+  static void device_link(TraceCall&, uint32_t from, uint32_t to, graft_device_link*& link);
 };
 struct MemoryBefore {
   static void device_open(TraceCall&, uint32_t ordinal, graft_device* out_device);
   static void device_close(TraceCall&, graft_device device);
+  static void device_reset(TraceCall&, uint32_t ordinal);
   static void memory_allocate(TraceCall&, graft_device device, uint64_t bytes, graft_address* out);
   static void memory_free(TraceCall&, graft_device device, graft_address address);
   static void host_free(TraceCall&, graft_device device, void* pointer);
@@ -31,6 +34,12 @@ struct MemoryBefore {
                             uint8_t* out_handle, graft_address* out_begin);
   static void memory_release(TraceCall&, graft_device device, graft_address address);
 };
+struct MappingBefore {
+  static void memory_reserve(TraceCall&, graft_device device, uint64_t bytes, graft_address* out);
+  static void memory_map(TraceCall&, graft_device device, graft_address address, uint64_t bytes);
+  static void memory_unmap(TraceCall&, graft_device device, graft_address address, uint64_t bytes);
+  static void memory_unreserve(TraceCall&, graft_device device, graft_address address);
+};
 struct StreamBefore {
   static void stream_create(TraceCall&, graft_device device, int32_t priority, graft_stream* out);
   static void stream_destroy(TraceCall&, graft_stream stream);
@@ -38,6 +47,8 @@ struct StreamBefore {
   static void stream_synchronize_within(TraceCall&, graft_stream stream, uint64_t timeout_ns);
   static void copy(TraceCall&, graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes,
                    uint32_t kind, uint32_t tag);
+  static void copy_strided(TraceCall&, graft_stream stream, const graft_strided_copy*& copy,
+                           uint32_t tag);
   static void fill(TraceCall&, graft_stream stream, graft_address to, uint64_t bytes,
                    const void*& pattern, uint32_t pattern_bytes, uint32_t tag);
   static void peer_copy(TraceCall&, graft_stream stream, graft_address to, graft_device from_device,
@@ -63,11 +74,15 @@ struct KernelBefore {
 };
 template <>
 struct Before<graft_driver_table>
-    : PropertyBefore, MemoryBefore, StreamBefore, EventBefore, KernelBefore {};
+    : PropertyBefore, MemoryBefore, MappingBefore, StreamBefore, EventBefore, KernelBefore {};
 
 struct PropertyAfter {
   static void device_properties(TraceCall&, graft_status, uint32_t ordinal,
                                 graft_device_properties* properties);
+  static void device_identity(TraceCall&, graft_status, uint32_t ordinal,
+                              graft_device_identity* identity);
+  static void device_link(TraceCall&, graft_status, uint32_t from, uint32_t to,
+                          graft_device_link* link);
   static void device_sensor(TraceCall&, graft_status, graft_device device, uint32_t sensor,
                             int64_t* out_value);
 };
@@ -85,9 +100,17 @@ struct MemoryAfter {
   static void memory_import(TraceCall&, graft_status, graft_device device, const uint8_t* handle,
                             graft_address* out_address);
 };
+struct MappingAfter {
+  static void memory_reserve(TraceCall&, graft_status, graft_device device, uint64_t bytes,
+                             graft_address* out);
+  static void memory_map(TraceCall&, graft_status, graft_device device, graft_address address,
+                         uint64_t bytes);
+};
 struct StreamAfter {
   static void stream_create(TraceCall&, graft_status, graft_device device, int32_t priority,
                             graft_stream* out);
+  static void stream_wrap(TraceCall&, graft_status, graft_device device, uint64_t native_handle,
+                          graft_stream* out);
   static void stream_destroy(TraceCall&, graft_status, graft_stream stream);
   static void stream_synchronize(TraceCall&, graft_status, graft_stream stream);
   static void stream_synchronize_within(TraceCall&, graft_status, graft_stream stream,
@@ -120,7 +143,7 @@ struct KernelAfter {
 };
 template <>
 struct After<graft_driver_table>
-    : PropertyAfter, MemoryAfter, StreamAfter, EventAfter, KernelAfter {};
+    : PropertyAfter, MemoryAfter, MappingAfter, StreamAfter, EventAfter, KernelAfter {};
 
 // Notes a program whose text or blob has the hash content.
 void add_program(TraceCall& call, graft_device device, graft_program program, uint64_t content);

@@ -22,6 +22,14 @@ void MemoryBefore::device_open(TraceCall& call, uint32_t ordinal, graft_device*)
   }
 }
 
+void MemoryBefore::device_reset(TraceCall& call, uint32_t ordinal) {
+  const std::lock_guard lock(call.layer.mutex);
+  for (const auto& [handle, device] : call.layer.ledger.devices) {
+    if (device.ordinal != ordinal) continue;
+    call.caller_broke("reset-open", "the device is open", "Close a device before its reset.");
+  }
+}
+
 void MemoryAfter::device_open(TraceCall& call, graft_status status, uint32_t ordinal,
                               graft_device* out_device) {
   if (status != GRAFT_OK) return;
@@ -47,7 +55,7 @@ void MemoryBefore::device_close(TraceCall& call, graft_device handle) {
     streams = std::count_if(ledger.streams.begin(), ledger.streams.end(),
                             [&](const auto& row) { return row.second->device == handle; });
     events = std::count_if(ledger.events.begin(), ledger.events.end(), belongs);
-    memory = device->second.memory.size();
+    memory = device->second.memory.size() + device->second.reserved.size();
   }
   if (streams + events + memory != 0) {
     call.caller_broke("left-behind",
@@ -132,7 +140,7 @@ void MemoryBefore::memory_free(TraceCall& call, graft_device handle, graft_addre
   const auto device = call.layer.ledger.devices.find(handle);
   if (device == call.layer.ledger.devices.end()) return;
   const auto found = device->second.memory.find(address);
-  if (found == device->second.memory.end() || found->second.imported) {
+  if (found == device->second.memory.end() || found->second.imported || found->second.mapped) {
     call.caller_broke("not-allocated", hex(address) + " is no live allocation of this device",
                       "Free each address from memory_allocate once.");
     return;

@@ -1,6 +1,7 @@
-// drivers/trace/rules/property.cpp: rules of device_properties and device_sensor.
+// drivers/trace/rules/property.cpp: rules of what a driver says of its devices.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "rules/hooks.h"
@@ -57,12 +58,46 @@ std::string flaw_of(const graft_device_properties& given) {
 }
 
 // The caller's struct, and a copy of it with a margin behind it for the driver.
-struct LentProperties {
-  graft_device_properties* given;
+template <class Facts>
+struct LentFacts {
+  Facts* given;
   std::vector<uint64_t> room;
 };
 constexpr size_t kMarginWords = 64;
 constexpr uint64_t kCanary = 0xa5a5a5a5a5a5a5a5;
+
+template <class Facts>
+void lend_facts(TraceCall& call, Facts*& facts) {
+  const size_t words = (size_t{facts->struct_size} + 7) / 8;
+  const auto lent = std::make_shared<LentFacts<Facts>>(LentFacts<Facts>{facts, {}});
+  lent->room.assign(words + kMarginWords, kCanary);
+  std::memcpy(lent->room.data(), facts, facts->struct_size);
+  facts = reinterpret_cast<Facts*>(lent->room.data());
+  call.kept.push_back(lent);
+}
+
+// Gives the caller what the driver wrote; nothing if the call failed, or the caller's struct is of
+// an older minor.
+template <class Facts>
+std::optional<Facts> settle_facts(TraceCall& call, graft_status status) {
+  const auto lent = std::static_pointer_cast<LentFacts<Facts>>(call.kept.front());
+  const uint32_t known = lent->given->struct_size;
+  const size_t words = lent->room.size() - kMarginWords;
+  std::vector<uint8_t> behind(8 * words - known + 8 * kMarginWords);
+  std::memcpy(behind.data(), reinterpret_cast<const char*>(lent->room.data()) + known,
+              behind.size());
+  if (std::any_of(behind.begin(), behind.end(), [](uint8_t byte) { return byte != 0xa5; })) {
+    call.driver_broke("past-struct",
+                      "wrote behind the struct of " + std::to_string(known) + " bytes",
+                      "Touch no byte beyond struct_size.");
+  }
+  if (status != GRAFT_OK) return std::nullopt;
+  std::memcpy(lent->given, lent->room.data(), known);
+  if (known < sizeof(Facts)) return std::nullopt;
+  Facts filled{};
+  std::memcpy(&filled, lent->room.data(), sizeof filled);
+  return filled;
+}
 
 // Against one another, and against those of earlier calls.
 void check_properties(TraceCall& call, uint32_t ordinal, const graft_device_properties& given) {
@@ -83,32 +118,43 @@ void check_properties(TraceCall& call, uint32_t ordinal, const graft_device_prop
 
 void PropertyBefore::device_properties(TraceCall& call, uint32_t,
                                        graft_device_properties*& properties) {
-  const size_t words = (size_t{properties->struct_size} + 7) / 8;
-  const auto lent = std::make_shared<LentProperties>(LentProperties{properties, {}});
-  lent->room.assign(words + kMarginWords, kCanary);
-  std::memcpy(lent->room.data(), properties, properties->struct_size);
-  properties = reinterpret_cast<graft_device_properties*>(lent->room.data());
-  call.kept.push_back(lent);
+  lend_facts(call, properties);
 }
 
 void PropertyAfter::device_properties(TraceCall& call, graft_status status, uint32_t ordinal,
                                       graft_device_properties*) {
-  const auto lent = std::static_pointer_cast<LentProperties>(call.kept.front());
-  const uint32_t known = lent->given->struct_size;
-  const size_t words = lent->room.size() - kMarginWords;
-  std::vector<uint8_t> behind(8 * words - known + 8 * kMarginWords);
-  std::memcpy(behind.data(), reinterpret_cast<const char*>(lent->room.data()) + known,
-              behind.size());
-  if (std::any_of(behind.begin(), behind.end(), [](uint8_t byte) { return byte != 0xa5; })) {
-    call.driver_broke("past-struct",
-                      "wrote behind the struct of " + std::to_string(known) + " bytes",
-                      "Touch no byte beyond struct_size.");
+  const auto filled = settle_facts<graft_device_properties>(call, status);
+  if (filled) check_properties(call, ordinal, *filled);
+}
+
+void PropertyBefore::device_identity(TraceCall& call, uint32_t, graft_device_identity*& identity) {
+  lend_facts(call, identity);
+}
+
+void PropertyAfter::device_identity(TraceCall& call, graft_status status, uint32_t,
+                                    graft_device_identity*) {
+  const auto filled = settle_facts<graft_device_identity>(call, status);
+  if (!filled) return;
+  const auto has_end = [](const auto& text) { return ::strnlen(text, sizeof text) < sizeof text; };
+  if (!has_end(filled->driver_version) || !has_end(filled->firmware_version)) {
+    call.driver_broke("properties", "a text has no end", "End each text in a zero byte.");
   }
-  if (status != GRAFT_OK) return;
-  graft_device_properties filled{};
-  std::memcpy(&filled, lent->room.data(), std::min<size_t>(known, sizeof filled));
-  std::memcpy(lent->given, lent->room.data(), known);
-  if (known >= sizeof filled) check_properties(call, ordinal, filled);
+  if ((filled->known & ~(GRAFT_IDENTITY_UUID | GRAFT_IDENTITY_PCI)) != 0) {
+    call.driver_broke("properties", "known has bits that are no GRAFT_IDENTITY_ bit",
+                      "Set the bits of driver.h.");
+  }
+}
+
+void PropertyBefore::device_link(TraceCall& call, uint32_t, uint32_t, graft_device_link*& link) {
+  lend_facts(call, link);
+}
+
+void PropertyAfter::device_link(TraceCall& call, graft_status status, uint32_t, uint32_t,
+                                graft_device_link*) {
+  const auto filled = settle_facts<graft_device_link>(call, status);
+  if (filled && filled->kind > GRAFT_LINK_SHARED) {
+    call.driver_broke("properties", "kind is no graft_link_kind", "Use a kind of GRAFT_LINKS.");
+  }
 }
 
 void PropertyAfter::device_sensor(TraceCall& call, graft_status status, graft_device,

@@ -73,29 +73,38 @@ void StreamBefore::stream_create(TraceCall& call, graft_device handle, int32_t p
   }
 }
 
-void StreamAfter::stream_create(TraceCall& call, graft_status status, graft_device handle, int32_t,
+static void add_stream(TraceCall& call, graft_device device, graft_stream handle, bool wrapped) {
+  {
+    const std::lock_guard lock(call.layer.mutex);
+    ObjectLedger& ledger = call.layer.ledger;
+    std::shared_ptr<StreamRecord>& stream = ledger.streams[handle];
+    if (stream == nullptr) {
+      stream = std::make_shared<StreamRecord>();
+      stream->id = ledger.next_stream++;
+      stream->handle = handle;
+      stream->device = device;
+      stream->wrapped = wrapped;
+      ledger.stream_ids[stream->id] = stream;
+    }
+    ++stream->count;
+    ledger.ended.erase(handle);
+  }
+  call.layer.held.forget(handle);
+  prepare_tickets(call.layer, device, handle);
+}
+
+void StreamAfter::stream_create(TraceCall& call, graft_status status, graft_device device, int32_t,
                                 graft_stream* out) {
   if (status == GRAFT_INVALID_ARGUMENT && !call.broken_by_caller) {
     call.driver_broke("refused", "refused a priority of its range with INVALID_ARGUMENT",
                       "Accept every priority that the properties state.");
   }
-  if (status != GRAFT_OK) return;
-  {
-    const std::lock_guard lock(call.layer.mutex);
-    ObjectLedger& ledger = call.layer.ledger;
-    std::shared_ptr<StreamRecord>& stream = ledger.streams[*out];
-    if (stream == nullptr) {
-      stream = std::make_shared<StreamRecord>();
-      stream->id = ledger.next_stream++;
-      stream->handle = *out;
-      stream->device = handle;
-      ledger.stream_ids[stream->id] = stream;
-    }
-    ++stream->count;
-    ledger.ended.erase(*out);
-  }
-  call.layer.held.forget(*out);
-  prepare_tickets(call.layer, handle, *out);
+  if (status == GRAFT_OK) add_stream(call, device, *out, false);
+}
+
+void StreamAfter::stream_wrap(TraceCall& call, graft_status status, graft_device device, uint64_t,
+                              graft_stream* out) {
+  if (status == GRAFT_OK) add_stream(call, device, *out, true);
 }
 
 void StreamBefore::stream_destroy(TraceCall& call, graft_stream handle) {
@@ -209,6 +218,34 @@ void StreamAfter::copy(TraceCall& call, graft_status status, graft_stream, uint6
   compare_witness(call, status);
 }
 
+// Bytes from the first byte of a copy of rows to the end of its last one.
+static uint64_t extent(const graft_strided_copy& copy, const uint64_t (&strides)[3]) {
+  uint64_t bytes = copy.row_bytes;
+  for (size_t i = 0; i < 3; ++i) bytes += (copy.counts[i] - 1) * strides[i];
+  return bytes;
+}
+
+void StreamBefore::copy_strided(TraceCall& call, graft_stream, const graft_strided_copy*& copy,
+                                uint32_t) {
+  if (copy->kind > GRAFT_DEVICE_TO_DEVICE) {
+    call.caller_broke("copy-kind", "the kind is unknown", "Use a graft_copy_kind.");
+    return;
+  }
+  if (copy->row_bytes == 0 || copy->counts[0] == 0 || copy->counts[1] == 0 ||
+      copy->counts[2] == 0) {
+    call.caller_broke("no-bytes", "copies no rows", "Copy at least one byte of one row.");
+    return;
+  }
+  const uint64_t from = extent(*copy, copy->from_strides), to = extent(*copy, copy->to_strides);
+  if (copy->kind != GRAFT_HOST_TO_DEVICE) use_range(call, call.device, copy->from, from, "from");
+  if (copy->kind != GRAFT_DEVICE_TO_HOST) use_range(call, call.device, copy->to, to, "to");
+  if (copy->kind == GRAFT_DEVICE_TO_DEVICE) return;
+  const uint64_t host = copy->kind == GRAFT_HOST_TO_DEVICE ? copy->from : copy->to;
+  if (host == 0)
+    return call.caller_broke("null-host", "the host's memory is at 0", "Give a pointer.");
+  use_host(call, host);
+}
+
 void StreamBefore::fill(TraceCall& call, graft_stream, graft_address to, uint64_t bytes,
                         const void*& pattern, uint32_t pattern_bytes, uint32_t) {
   const bool known =
@@ -253,6 +290,7 @@ void StreamBefore::host_callback(TraceCall& call, graft_stream, void (*&function
 void StreamAfter::stream_native_handle(TraceCall& call, graft_status status, graft_stream,
                                        uint64_t* out_handle) {
   if (status != GRAFT_OK || call.stream == nullptr || call.stream->count != 1) return;
+  if (call.stream->wrapped) return;
   const std::lock_guard lock(call.layer.mutex);
   const auto device = call.layer.ledger.devices.find(call.stream->device);
   if (device == call.layer.ledger.devices.end()) return;
