@@ -23,8 +23,8 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kHugePage = 2 << 20;
 static_assert(kHugePage == Arena::kMapUnit);
-// Of the devices' memory: each stream may reserve some for itself.
-constexpr uint64_t kAddresses = 8;
+// Times the devices' memory: each stream may reserve some for itself.
+constexpr uint64_t kAddresses = 16;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ graft_status Arena::reserve() {
   file_ = memfd_create("graft-device-memory", MFD_CLOEXEC);
   if (file_ < 0) return fail(GRAFT_IO, "memfd_create: " + std::string(strerror(errno)));
   // Thread sanitizer and address limits leave less room than a plain process has.
-  for (bytes_ = std::clamp<uint64_t>(wanted, uint64_t{1} << 30, uint64_t{1} << 38);
+  for (bytes_ = std::clamp<uint64_t>(wanted, uint64_t{1} << 30, uint64_t{1} << 39);
        bytes_ >= uint64_t{64} << 20; bytes_ /= 2) {
     void* both = mmap(nullptr, 2 * bytes_ + kHugePage, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -189,8 +189,11 @@ graft_status Arena::give_back(uint32_t owner, graft_address address) {
 
 graft_status Arena::reserve_range(uint32_t owner, uint64_t bytes, graft_address* out_address) {
   std::lock_guard lock(mutex_);
+  uint64_t kept = 2 * settings().memory_bytes * settings().devices;  // for memory_allocate
+  for (const auto& [begin, range] : reserved_) kept += range.bytes;
+  const uint64_t addresses = bytes_ / 8 * 7;
   graft_address address = 0;
-  if (!large_->take(bytes, &address)) {
+  if (kept > addresses || bytes > addresses - kept || !large_->take(bytes, &address)) {
     return fail(GRAFT_OUT_OF_MEMORY,
                 "memory_reserve: no contiguous " + std::to_string(bytes) + " addresses left");
   }

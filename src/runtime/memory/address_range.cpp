@@ -39,7 +39,7 @@ AddressRange::AddressRange(OpenDevice& device, graft_address begin, uint64_t byt
 std::unique_ptr<AddressRange> AddressRange::reserve(OpenDevice& device) {
   const uint64_t unit = device.properties().map_granularity;
   const uint64_t memory = device.properties().memory_bytes;
-  const uint64_t bytes = (memory + memory / 8 + unit - 1) / unit * unit;
+  const uint64_t bytes = 2 * ((memory + unit - 1) / unit * unit);
   graft_address begin = 0;
   const graft_status status =
       Driver::call(device.driver().table().memory_reserve, device.handle(), bytes, &begin);

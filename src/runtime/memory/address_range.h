@@ -18,7 +18,7 @@ class AddressRange {
   // Whether the driver reserves and maps, and the device states a granularity.
   static bool possible(const OpenDevice& device);
 
-  // As much as the device has memory, and an eighth: pieces of it may be mapped anew at its end.
+  // Twice as much as the device has memory: a long block fits behind the short ones that stay.
   // Null if the driver has so many addresses no more. REQUIRES: possible, and the device outlives
   // the range.
   static std::unique_ptr<AddressRange> reserve(OpenDevice& device);
