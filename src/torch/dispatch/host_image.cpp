@@ -69,6 +69,8 @@ HostImage::HostImage(const at::Tensor& device, const at::Tensor& storage) : devi
 at::Tensor HostImage::fetch_storage(const at::Tensor& device) {
   Stream& stream = current_stream(device.device().index());
   const auto& storage = device.storage();
+  if (memory_was_lost.load(std::memory_order_relaxed)) [[unlikely]]
+    refuse_lost_memory(device);
   const auto address = reinterpret_cast<graft_address>(storage.data());
   if (storage.nbytes() == 0 || stream.device().host_view(address, storage.nbytes()) != nullptr) {
     return {};

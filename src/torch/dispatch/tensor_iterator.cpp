@@ -20,6 +20,8 @@ void fill_view(const at::TensorIteratorBase& iterator, int i, TensorView& view) 
   const int rank = iterator.ndim();
   if (rank > kMaxRank) throw Error(GRAFT_UNSUPPORTED, "no kernel for more than 16 dimensions");
   const at::IntArrayRef shape = iterator.shape(), strides = iterator.strides(i);
+  if (memory_was_lost.load(std::memory_order_relaxed)) [[unlikely]]
+    refuse_lost_memory(iterator.tensor_base(i));
   view.address = reinterpret_cast<graft_address>(iterator.data_ptr(i));
   if (view.address == 0 && iterator.numel() != 0) [[unlikely]] {
     throw Error(GRAFT_UNSUPPORTED, "no kernel for a tensor without memory");

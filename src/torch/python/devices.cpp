@@ -235,10 +235,9 @@ std::optional<std::tuple<std::string, uint64_t>> link_between(int64_t from, int6
   return std::tuple(link_name(link.kind), link.bytes_per_second);
 }
 
-// Waits for threads inside drivers, which may want Python's lock.
+// Waits for threads inside drivers, which may want Python's lock: define() has released it.
 void reset_device(int64_t index) {
   check_index(index);
-  const py::gil_scoped_release unlocked;
   memory_was_lost.store(true);
   platform().reset(static_cast<int>(index));
   forget_streams(static_cast<c10::DeviceIndex>(index));
