@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "context.h"
-#include "properties.h"
+#include "facts/properties.h"
 #include "settings.h"
 
 namespace graft::veda {

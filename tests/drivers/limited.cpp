@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "drivers/veda/properties.h"
+#include "drivers/veda/facts/properties.h"
 #include "graft/driver.h"
 #include "graft/extensions.h"
 #include "tests/drivers/base_driver.h"

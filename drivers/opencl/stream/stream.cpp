@@ -32,8 +32,8 @@ std::string wrong_queue(graft_device device, cl_command_queue queue) {
   const auto ask = [&](cl_command_queue_info what, size_t bytes, void* to) {
     return cl().GetCommandQueueInfo(queue, what, bytes, to, nullptr) == CL_SUCCESS;
   };
-  if (!ask(CL_QUEUE_CONTEXT, sizeof context, &context) ||
-      !ask(CL_QUEUE_DEVICE, sizeof owner, &owner) ||
+  if (!ask(CL_QUEUE_CONTEXT, sizeof(cl_context), &context) ||
+      !ask(CL_QUEUE_DEVICE, sizeof(cl_device_id), &owner) ||
       !ask(CL_QUEUE_PROPERTIES, sizeof order, &order))
     return "the handle is no cl_command_queue";
   if (owner != device->listed.device || context != device->context)

@@ -18,7 +18,7 @@ import torch
 import torch_graft
 from torch_graft import attaching, drivers, naming, toolchain, ve
 from torch_graft import private_names as inside
-from torch_graft.cli import settings
+from torch_graft.cli import settings, topology
 from torch_graft.device import additions
 
 if TYPE_CHECKING:
@@ -168,20 +168,8 @@ def _devices(report: Report, name: str) -> None:
         )
     for index in range(count):
         _device(report, f"{name}:{index}", accelerator.get_device_properties(index))
-    _topology(report, name, count)
-
-
-def _topology(report: Report, name: str, count: int) -> None:
-    """How bytes get between the devices, as far as their drivers know; nothing of a single device."""
-    from torch_graft.device import accelerator
-
-    if count > 1:
-        report.say("Topology")
-    for index in range(count):
-        for peer in range(index + 1, count):
-            link = accelerator.device_link(index, peer)
-            speed = f", {link.bytes_per_second / 1e9:.1f} GB/s" if link.bytes_per_second else ""
-            report.say(f"  {name}:{index} - {name}:{peer}  {link.kind}{speed}")
+    for line in topology.links(name, count):
+        report.say(line)
 
 
 def _device(report: Report, where: str, facts: DeviceProperties) -> None:
@@ -201,7 +189,7 @@ def _device(report: Report, where: str, facts: DeviceProperties) -> None:
         report.problem(f"{text}; ones + 1 gives {values}, computed by the CPU", _why(fallbacks))
     else:
         report.good(f"{text}; ones + 1 gives {values}, computed by the device")
-    for identity in _identity(facts):
+    for identity in topology.identity(facts):
         report.say(f"           {identity}")
     if facts.operations:
         report.say(
@@ -211,21 +199,6 @@ def _device(report: Report, where: str, facts: DeviceProperties) -> None:
         report.say("           its driver's graph compiler takes what torch.compile traces")
     for limit in _limits(facts):
         report.say(f"           {limit}")
-
-
-def _identity(facts: DeviceProperties) -> list[str]:
-    """Which device of the machine this is, as far as the driver knows."""
-    parts = []
-    if facts.driver_version:
-        parts.append(f"driver version {facts.driver_version}")
-    if facts.firmware_version:
-        parts.append(f"firmware {facts.firmware_version}")
-    if facts.pci_bus_id is not None:
-        parts.append(
-            f"PCI {facts.pci_domain_id:04x}:{facts.pci_bus_id:02x}:{facts.pci_device_id:02x}"
-            f".{facts.pci_function_id:x}"
-        )
-    return [", ".join([*parts, f"UUID {facts.uuid}"])] if parts else []
 
 
 def _compute(where: str) -> tuple[list[float], dict[str, fallback.Count]]:

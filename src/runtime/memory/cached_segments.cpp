@@ -20,25 +20,7 @@ constexpr uint64_t kLargeRounding = 2ull << 20;  // of the segments of larger bl
 
 int64_t signed_bytes(uint64_t bytes) { return static_cast<int64_t>(bytes); }
 
-SegmentSnapshot empty_snapshot(const Segment& segment, graft_address address) {
-  const bool mapped = segment.range != nullptr;
-  return {address, 0, 0, 0, 0, segment.stream->id(), segment.large, mapped, segment.private_pool,
-          {}};
-}
-
-void add_to(SegmentSnapshot& whole, const CachedBlock& block) {
-  using State = CachedBlock::State;
-  const bool held = block.state == State::kHeld, pending = block.state == State::kPending;
-  whole.bytes += block.capacity;
-  if (held) whole.allocated += block.capacity;
-  if (held || pending) whole.active += block.capacity;
-  if (held) whole.requested += block.bytes;
-  const BlockState state = held      ? BlockState::kActive
-                           : pending ? BlockState::kPendingFree
-                                     : BlockState::kInactive;
-  whole.blocks.push_back(
-      {block.address, block.capacity, held || pending ? block.bytes : 0, state, block.context});
-}
+uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 }  // namespace
 
@@ -57,7 +39,7 @@ CachedSegments::~CachedSegments() {
 uint64_t CachedSegments::segment_bytes(uint64_t capacity) {
   if (capacity <= kSmallBlock) return std::max(kSmallSegment, capacity);
   if (capacity < kLargeSegment / 2) return kLargeSegment;
-  return (capacity + kLargeRounding - 1) / kLargeRounding * kLargeRounding;
+  return round_up(capacity, kLargeRounding);
 }
 
 FreeBlocks& CachedSegments::pool(const Stream& stream, bool large) {
@@ -101,12 +83,12 @@ void CachedSegments::require_room(uint64_t bytes) const {
 
 CachedBlock* CachedSegments::add_sized(uint64_t bytes, Stream& stream, bool large) {
   require_room(bytes);
-  CachedBlock* block = new_block();
+  CachedBlock* block = blocks_.make();
   auto segment = std::make_unique<Segment>();
   try {
     segment->source = source_.allocate(bytes, stream);
   } catch (...) {
-    drop_block(block);
+    blocks_.drop(block);
     throw;
   }
   segment->first = block;
@@ -146,24 +128,11 @@ void CachedSegments::carve(CachedBlock* block, uint64_t capacity) {
   const uint64_t rest = block->capacity - capacity;
   // A rest under 1 MiB in the large pool fits no request of its own.
   const bool split = block->segment->large ? rest > kSmallBlock : rest >= granularity_;
-  CachedBlock* tail = split ? new_block() : nullptr;
+  CachedBlock* tail = split ? blocks_.make() : nullptr;
   remove_free(block);
   if (tail == nullptr) return;
-  cut(block, capacity, tail);
+  BlockList::cut(block, capacity, tail);
   insert_free(tail);
-}
-
-void CachedSegments::cut(CachedBlock* block, uint64_t capacity, CachedBlock* tail) noexcept {
-  tail->address = block->address + capacity;
-  tail->capacity = block->capacity - capacity;
-  tail->stream = block->stream;
-  tail->segment = block->segment;
-  tail->state = block->state;
-  tail->before = block;
-  tail->after = block->after;
-  if (tail->after != nullptr) tail->after->before = tail;
-  block->after = tail;
-  block->capacity = capacity;
 }
 
 void CachedSegments::release(CachedBlock* block) noexcept {
@@ -179,22 +148,14 @@ CachedBlock* CachedSegments::make_free(CachedBlock* block) noexcept {
   block->state = CachedBlock::State::kFree;
   if (block->after != nullptr && block->after->state == CachedBlock::State::kFree) {
     remove_free(block->after);
-    block = join(block, block->after);
+    block = blocks_.join(block, block->after);
   }
   if (block->before != nullptr && block->before->state == CachedBlock::State::kFree) {
     remove_free(block->before);
-    block = join(block->before, block);
+    block = blocks_.join(block->before, block);
   }
   insert_free(block);
   return block;
-}
-
-CachedBlock* CachedSegments::join(CachedBlock* low, CachedBlock* high) noexcept {
-  low->capacity += high->capacity;
-  low->after = high->after;
-  if (low->after != nullptr) low->after->before = low;
-  drop_block(high);
-  return low;
 }
 
 void CachedSegments::count_split(const CachedBlock* block, bool appears) noexcept {
@@ -217,20 +178,6 @@ void CachedSegments::insert_free(CachedBlock* block) noexcept {
 void CachedSegments::remove_free(CachedBlock* block) noexcept {
   block->segment->pool->remove(block);
   count_split(block, false);
-}
-
-CachedBlock* CachedSegments::new_block() {
-  if (spare_ == nullptr) return &blocks_.emplace_back();
-  CachedBlock* block = spare_;
-  spare_ = block->next;
-  return block;
-}
-
-void CachedSegments::drop_block(CachedBlock* block) noexcept {
-  block->before = block->after = block->previous = nullptr;
-  block->segment = nullptr;
-  block->next = spare_;
-  spare_ = block;
 }
 
 std::vector<Block*> CachedSegments::release_unused() noexcept {
@@ -267,7 +214,7 @@ CachedSegments::Segments::iterator CachedSegments::forget(Segments::iterator ent
                                                           std::vector<Block*>* out) noexcept {
   Segment& segment = *entry->second;
   remove_free(segment.first);
-  drop_block(segment.first);
+  blocks_.drop(segment.first);
   const StatisticPool pool = segment.counted_in();
   statistics_.segment.decrease(pool, 1);
   statistics_.reserved_bytes.decrease(pool, signed_bytes(segment.bytes));
@@ -318,18 +265,121 @@ uint64_t CachedSegments::largest_free() const {
 
 std::vector<SegmentSnapshot> CachedSegments::snapshot() const {
   std::vector<SegmentSnapshot> all;
+  for (const auto& [address, segment] : segments_) append_snapshot(*segment, all);
+  return all;
+}
+
+void CachedSegments::close() noexcept {
   for (const auto& [address, segment] : segments_) {
-    bool open = false;  // a range is a segment for each stretch with memory
-    for (const CachedBlock* block = segment->first; block != nullptr; block = block->after) {
-      if (block->state == State::kUnmapped) {
-        open = false;
-        continue;
+    if (segment->range == nullptr || segment->range->begin() == 0) continue;
+    for (const auto& [first, bytes] : mapped_runs(*segment)) segment->range->unmap(first, bytes);
+    segment->range->close();
+  }
+}
+
+Segment* CachedSegments::range_of(Stream& stream, bool large) {
+  FreeBlocks* const free = &shared_pool(stream, large);
+  for (auto& [address, segment] : segments_) {
+    if (segment->range != nullptr && segment->pool == free) return segment.get();
+  }
+  auto segment = std::make_unique<Segment>();
+  segment->range = AddressRange::reserve(device_);
+  if (segment->range == nullptr) return nullptr;
+  segment->stream = &stream;
+  segment->pool = free;
+  segment->large = large;
+  CachedBlock* const block = segment->first = blocks_.make();
+  block->address = segment->range->begin();
+  block->capacity = segment->range->bytes();
+  block->stream = &stream;
+  block->segment = segment.get();
+  block->state = State::kUnmapped;
+  return segments_.emplace(block->address, std::move(segment)).first->second.get();
+}
+
+// At the first place without memory that makes a free block of capacity bytes, together with the
+// free block before it.
+CachedBlock* CachedSegments::map(Segment& segment, uint64_t capacity, Block* taken) {
+  const uint64_t unit = segment.range->granularity();
+  CachedBlock* block = segment.first;
+  uint64_t wanted = 0;
+  for (; block != nullptr; block = block->after) {
+    if (block->state != State::kUnmapped) continue;
+    const CachedBlock* const before = block->before;
+    const bool joins = before != nullptr && before->state == State::kFree;
+    const uint64_t there = joins ? std::min(capacity - 1, before->capacity) : 0;
+    wanted = round_up(capacity - there, unit);
+    if (wanted <= block->capacity) break;
+  }
+  if (block == nullptr)
+    throw OutOfMemory("", "nothing: no addresses are left in the reserved range");
+  require_room(wanted);
+  CachedBlock* const rest = block->capacity == wanted ? nullptr : blocks_.make();
+  try {
+    segment.range->map(block->address, wanted);
+  } catch (...) {
+    if (rest != nullptr) blocks_.drop(rest);
+    throw;
+  }
+  if (rest != nullptr) BlockList::cut(block, wanted, rest);
+  taken->address = block->address;
+  taken->bytes = taken->capacity = wanted;
+  taken->stream = segment.stream;
+  const StatisticPool pool = segment.counted_in();
+  if (segment.bytes == 0) statistics_.segment.increase(pool, 1);
+  segment.bytes += wanted;
+  statistics_.reserved_bytes.increase(pool, signed_bytes(wanted));
+  ++statistics_.num_device_alloc;
+  return make_free(block);
+}
+
+// Whole units of each free block: what is left of it at both ends stays.
+std::vector<CachedBlock*> CachedSegments::leave_ranges() noexcept {
+  std::vector<CachedBlock*> leaving;
+  for (auto& [address, segment] : segments_) {
+    if (segment->range == nullptr) continue;
+    const uint64_t unit = segment->range->granularity();
+    CachedBlock* next = nullptr;
+    for (CachedBlock* block = segment->first; block != nullptr; block = next) {
+      next = block->after;
+      if (block->state != State::kFree) continue;
+      const uint64_t begin = round_up(block->address, unit);
+      const uint64_t end = (block->address + block->capacity) / unit * unit;
+      if (begin >= end) continue;
+      remove_free(block);
+      if (begin > block->address) {
+        CachedBlock* const middle = blocks_.make();
+        BlockList::cut(block, begin - block->address, middle);
+        insert_free(block);
+        block = middle;
       }
-      if (!std::exchange(open, true)) all.push_back(empty_snapshot(*segment, block->address));
-      add_to(all.back(), *block);
+      if (end < block->address + block->capacity) {
+        CachedBlock* const tail = blocks_.make();
+        BlockList::cut(block, end - block->address, tail);
+        insert_free(tail);
+      }
+      block->state = State::kLeaving;
+      leaving.push_back(block);
     }
   }
-  return all;
+  return leaving;
+}
+
+void CachedSegments::unmap(CachedBlock* block) noexcept {
+  Segment& segment = *block->segment;
+  segment.range->unmap(block->address, block->capacity);
+  const StatisticPool pool = segment.counted_in();
+  segment.bytes -= block->capacity;
+  statistics_.reserved_bytes.decrease(pool, signed_bytes(block->capacity));
+  if (segment.bytes == 0) statistics_.segment.decrease(pool, 1);
+  ++statistics_.num_device_free;
+  block->state = State::kUnmapped;
+  if (block->after != nullptr && block->after->state == State::kUnmapped) {
+    blocks_.join(block, block->after);
+  }
+  if (block->before != nullptr && block->before->state == State::kUnmapped) {
+    blocks_.join(block->before, block);
+  }
 }
 
 }  // namespace graft

@@ -2,34 +2,18 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
 
-#include "runtime/memory/address_range.h"
 #include "runtime/memory/allocator.h"
+#include "runtime/memory/block_list.h"
 #include "runtime/memory/free_blocks.h"
+#include "runtime/memory/segment.h"
 
 namespace graft {
 
 class OpenDevice;
-
-// A piece of memory from the source, or an address range, cut into blocks of one stream and one
-// pool.
-struct Segment {
-  Block* source = nullptr;              // null of a range
-  std::unique_ptr<AddressRange> range;  // of which bytes are mapped
-  CachedBlock* first = nullptr;
-  Stream* stream = nullptr;
-  FreeBlocks* pool = nullptr;  // where its free blocks are
-  uint64_t bytes = 0;
-  bool large = false;
-  uint32_t in_use = 0;        // blocks that are held or pending
-  uint64_t private_pool = 0;  // the retained pool that it belongs to
-
-  StatisticPool counted_in() const { return large ? kLargePool : kSmallPool; }
-};
 
 // The segments of a CachingAllocator, their blocks, the pools of the free blocks, and the figures
 // of all of them. Owns the blocks; all sizes are bytes. A block goes from free to held to pending
@@ -131,19 +115,15 @@ class CachedSegments {
   CachedBlock* map(Segment& range, uint64_t capacity, Block* taken);
   Segment* range_of(Stream& stream, bool large);  // null where no addresses are left
   void require_room(uint64_t bytes) const;
-  static void cut(CachedBlock* block, uint64_t capacity, CachedBlock* tail) noexcept;
   CachedBlock* make_free(CachedBlock* block) noexcept;
   FreeBlocks& pool(const Stream& stream, bool large);
   FreeBlocks& shared_pool(const Stream& stream, bool large);
   CachedBlock* add_sized(uint64_t bytes, Stream& stream, bool large);
   void carve(CachedBlock* block, uint64_t capacity);
-  CachedBlock* join(CachedBlock* low, CachedBlock* high) noexcept;
   Segments::iterator forget(Segments::iterator entry, std::vector<Block*>* out) noexcept;
   void insert_free(CachedBlock* block) noexcept;
   void remove_free(CachedBlock* block) noexcept;
   void count_split(const CachedBlock* block, bool appears) noexcept;
-  CachedBlock* new_block();
-  void drop_block(CachedBlock* block) noexcept;
 
   OpenDevice& device_;
   Allocator& source_;
@@ -151,8 +131,7 @@ class CachedSegments {
   std::vector<std::unique_ptr<StreamPools>> pools_;  // by stream id
   std::map<uint64_t, PrivatePool> private_pools_;    // the retained ones
   Segments segments_;
-  std::deque<CachedBlock> blocks_;  // all objects ever made; spare_ links the unused ones
-  CachedBlock* spare_ = nullptr;
+  BlockList blocks_;
   MemoryStatistics statistics_;
 };
 

@@ -1,6 +1,8 @@
 // src/runtime/platform/device.cpp: an open device of a driver with its streams and memory.
 #include "runtime/platform/device.h"
 
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -78,6 +80,22 @@ MemoryInfo Device::memory_info() {
 
 bool Device::shut_down(Patience& patience) {
   return !forked_child() && refuse_commands() && streams_.drain(patience);
+}
+
+bool Device::finish(Patience& patience) noexcept {
+  if (!usable()) return false;
+  bool done = false;
+  try {
+    done = shut_down(patience);
+  } catch (...) {  // interrupted: no other device is waited for
+    patience = Patience({}, std::chrono::nanoseconds(1));
+  }
+  if (!done) {
+    std::fprintf(
+        stderr, "graft: the process ends with commands left on %s; the driver may wait for them.\n",
+        label().c_str());
+  }
+  return done;
 }
 
 }  // namespace graft

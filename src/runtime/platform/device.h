@@ -47,6 +47,10 @@ class GRAFT_EXPORT Device : public OpenDevice {
   // errors. Whether they are done. Throws what the interrupt check throws. For process exit.
   bool shut_down(Patience& patience);
 
+  // The same for a device that takes commands; false for others. Interrupted, it ends patience.
+  // Says on standard error that commands are left.
+  bool finish(Patience& patience) noexcept;
+
   // Gives everything back to the driver, and the device too: also events and memory whose owners
   // live on, which call nothing after this. Only pinned memory that is held stays, readable, for
   // good. Once; later calls do nothing. REQUIRES: shut_down returned true or the device is lost,

@@ -1,12 +1,10 @@
 // src/runtime/platform/device_reset.cpp: puts a new device in the place of a lost one.
-#include <chrono>
-#include <memory>
-#include <mutex>
-#include <utility>
+#include "runtime/platform/device_reset.h"
 
-#include "runtime/driver/device_name.h"
+#include <chrono>
+
+#include "runtime/driver/error.h"
 #include "runtime/driver/slot_gate.h"
-#include "runtime/platform/platform.h"
 
 namespace graft {
 namespace {
@@ -14,7 +12,8 @@ namespace {
 // How long a reset waits for threads that are inside a driver.
 constexpr std::chrono::seconds kResetLimit(1);
 
-// The lost device's handles are gone then, whatever comes of it.
+}  // namespace
+
 std::unique_ptr<Device> reopened(Device& lost) {
   const auto slot = lost.driver().table().device_reset;
   if (slot == nullptr) {
@@ -40,31 +39,6 @@ std::unique_ptr<Device> reopened(Device& lost) {
     }
   }
   return fresh;
-}
-
-}  // namespace
-
-Device& Platform::reset(int index) {
-  refuse_forked_child();
-  DeviceNumbers::Entry entry;
-  {
-    std::lock_guard lock(mutex_);
-    const DeviceNumbers::Entry* const found = numbers_.find(index);
-    if (found == nullptr) refuse_index(index);
-    entry = *found;
-  }
-  std::lock_guard<std::mutex> lock(entry->opening);
-  if (entry->device == nullptr || !entry->device->lost()) {
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                device_label(index) + " is not lost: only a lost device can be reset.");
-  }
-  std::unique_ptr<Device> fresh = reopened(*entry->device);
-  open_[index].store(fresh.get(), std::memory_order_release);
-  entry->device->replace();
-  std::swap(entry->device, fresh);
-  std::lock_guard all(mutex_);
-  replaced_.push_back(std::move(fresh));
-  return *entry->device;
 }
 
 }  // namespace graft

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime/driver/device_link.h"
 #include "runtime/platform/device.h"
+#include "runtime/topology/device_link.h"
 
 namespace graft {
 namespace {

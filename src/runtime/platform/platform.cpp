@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "runtime/driver/fork.h"
 #include "runtime/driver/slot_gate.h"
 #include "runtime/memory/shared_memory.h"
+#include "runtime/platform/device_reset.h"
 #include "runtime/platform/driver_devices.h"
 
 namespace graft {
@@ -26,22 +26,6 @@ constexpr const char* kCarriedDefault = "veda";
 
 // How long the end of a process waits for threads that are inside a driver.
 constexpr std::chrono::seconds kGateLimit(1);
-
-bool finish_device(Device& device, Patience& patience) noexcept {
-  if (!device.usable()) return false;
-  bool done = false;
-  try {
-    done = device.shut_down(patience);
-  } catch (...) {  // interrupted: no other device is waited for
-    patience = Patience({}, std::chrono::nanoseconds(1));
-  }
-  if (!done) {
-    std::fprintf(
-        stderr, "graft: the process ends with commands left on %s; the driver may wait for them.\n",
-        device.label().c_str());
-  }
-  return done;
-}
 
 }  // namespace
 
@@ -378,12 +362,35 @@ void Platform::shutdown() noexcept {
                             : std::min<std::chrono::nanoseconds>(limit, Device::kExitLimit));
   std::vector<Device*> done;
   for (Device* const device : open_devices()) {
-    if (finish_device(*device, patience)) done.push_back(device);
+    if (device->finish(patience)) done.push_back(device);
   }
   if (done.empty() || !SlotGate::shut(std::chrono::steady_clock::now() + kGateLimit)) return;
   for (Device* const device : done) {
     if (shared_memory().close(*device)) device->close();
   }
+}
+
+Device& Platform::reset(int index) {
+  refuse_forked_child();
+  DeviceNumbers::Entry entry;
+  {
+    std::lock_guard lock(mutex_);
+    const DeviceNumbers::Entry* const found = numbers_.find(index);
+    if (found == nullptr) refuse_index(index);
+    entry = *found;
+  }
+  std::lock_guard<std::mutex> lock(entry->opening);
+  if (entry->device == nullptr || !entry->device->lost()) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                device_label(index) + " is not lost: only a lost device can be reset.");
+  }
+  std::unique_ptr<Device> fresh = reopened(*entry->device);
+  open_[index].store(fresh.get(), std::memory_order_release);
+  entry->device->replace();
+  std::swap(entry->device, fresh);
+  std::lock_guard all(mutex_);
+  replaced_.push_back(std::move(fresh));
+  return *entry->device;
 }
 
 }  // namespace graft

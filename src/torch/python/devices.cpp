@@ -6,11 +6,11 @@
 #include "graft/extensions.h"
 #include "kernels/operation/plans.h"
 #include "kernels/tuning/tile_tuning.h"
-#include "runtime/driver/device_identity.h"
-#include "runtime/driver/device_link.h"
 #include "runtime/driver/device_properties.h"
 #include "runtime/driver/fork.h"
 #include "runtime/platform/platform.h"
+#include "runtime/topology/device_identity.h"
+#include "runtime/topology/device_link.h"
 #include "torch/device/current.h"
 #include "torch/device/drivers.h"
 #include "torch/device/generator.h"
@@ -264,12 +264,13 @@ void bind_sensors(py::module& module) {
 #undef GRAFT_BIND
 }
 
-void bind_links(py::module& module) {
-  define(module, "reset_device", &reset_device);
+void bind_streams(py::module& module) {
+  define(
+      module, "default_stream_id",
+      +[](int64_t index) { return device_at(index).default_stream().id(); });
   define(
       module, "wrap_stream",
       +[](int64_t index, uint64_t native) { return device_at(index).streams().wrap(native).id(); });
-  define(module, "device_link", &link_between);
 }
 
 }  // namespace
@@ -277,7 +278,7 @@ void bind_links(py::module& module) {
 void bind_devices(py::module& module) {
   bind_properties(module);
   bind_sensors(module);
-  bind_links(module);
+  bind_streams(module);
   define(
       module, "device_count", +[] { return device_count(); });
   define(
@@ -302,10 +303,9 @@ void bind_devices(py::module& module) {
       module, "is_in_bad_fork", +[] { return forked_child(); });
   define(
       module, "synchronize", +[](int64_t index) { device_at(index).synchronize(); });
-  define(
-      module, "default_stream_id",
-      +[](int64_t index) { return device_at(index).default_stream().id(); });
   define(module, "device_properties", &properties_of);
+  define(module, "device_link", &link_between);
+  define(module, "reset_device", &reset_device);
   define(module, "statistics", &statistics);
   const auto tuning = [](int64_t index, size_t candidates, const py::function& progress) {
     translate([&] { tune(index, candidates, progress); });

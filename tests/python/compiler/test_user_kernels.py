@@ -185,9 +185,7 @@ def test_each_form_has_its_own_kernel(kernels: list[str], register: Register, de
 
 
 @pytest.mark.parametrize("traced_before", [False, True])
-def test_autograds_kernel_is_traced(
-    traced_before: bool, register: Register, device: str
-) -> None:
+def test_autograds_kernel_is_traced(traced_before: bool, register: Register, device: str) -> None:
     """PyTorch remembers of an operator that it traced which kernel it reached."""
     x = torch.randn(4, 8, device=device)
     if traced_before:

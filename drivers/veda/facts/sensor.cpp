@@ -1,4 +1,4 @@
-// drivers/veda/sensor.cpp: the sensors that VEDA reads from the card.
+// drivers/veda/facts/sensor.cpp: the sensors that VEDA reads from the card.
 #include <algorithm>
 #include <cmath>
 #include <string>

@@ -1,4 +1,4 @@
-// src/runtime/driver/device_identity.h: which device of which machine a driver's device is.
+// src/runtime/topology/device_identity.h: which device of which machine a driver's device is.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// tests/runtime/driver/device_link_test.cpp: what a driver says of the way between two devices.
-#include "runtime/driver/device_link.h"
+// tests/runtime/topology/device_link_test.cpp: what a driver says of the way between two devices.
+#include "runtime/topology/device_link.h"
 
 #include <gtest/gtest.h>
 

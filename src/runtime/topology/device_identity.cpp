@@ -1,5 +1,5 @@
-// src/runtime/driver/device_identity.cpp: which device of which machine a driver's device is.
-#include "runtime/driver/device_identity.h"
+// src/runtime/topology/device_identity.cpp: which device of which machine a driver's device is.
+#include "runtime/topology/device_identity.h"
 
 #include <algorithm>
 #include <iterator>

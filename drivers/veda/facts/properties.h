@@ -1,5 +1,5 @@
-// drivers/veda/properties.h: what Graft learns of a Vector Engine, for the driver and for the tests
-// that compile kernels for one.
+// drivers/veda/facts/properties.h: what Graft learns of a Vector Engine, for the driver and for the
+// tests that compile kernels for one.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// src/runtime/driver/device_link.h: how bytes get from one device of a driver to another.
+// src/runtime/topology/device_link.h: how bytes get from one device of a driver to another.
 #pragma once
 
 #include <cstdint>

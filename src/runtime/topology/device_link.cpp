@@ -1,5 +1,5 @@
-// src/runtime/driver/device_link.cpp: how bytes get from one device of a driver to another.
-#include "runtime/driver/device_link.h"
+// src/runtime/topology/device_link.cpp: how bytes get from one device of a driver to another.
+#include "runtime/topology/device_link.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
-// tests/runtime/driver/device_identity_test.cpp: what a driver says of a device is taken or
+// tests/runtime/topology/device_identity_test.cpp: what a driver says of a device is taken or
 // refused.
-#include "runtime/driver/device_identity.h"
+#include "runtime/topology/device_identity.h"
 
 #include <gtest/gtest.h>
 

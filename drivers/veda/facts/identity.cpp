@@ -1,4 +1,4 @@
-// drivers/veda/identity.cpp: the versions of VEDA and of the card's firmware.
+// drivers/veda/facts/identity.cpp: the versions of VEDA and of the card's firmware.
 #include <algorithm>
 #include <cstring>
 #include <string>
