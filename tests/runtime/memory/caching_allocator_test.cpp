@@ -257,6 +257,11 @@ TEST_F(CachingAllocatorTest, FiguresAndPeaks) {
   memory().reset_peak();
   EXPECT_EQ(memory().statistics().allocated_bytes.all().peak, 0);
   EXPECT_EQ(memory().statistics().allocated_bytes.all().freed, 1024);
+  Block* held = allocate(3000);
+  memory().free(allocate(5000));
+  memory().reset_peak();
+  EXPECT_EQ(memory().statistics().allocated_bytes.all().peak, 3072) << "what is there counts";
+  memory().free(held);
   memory().reset_accumulated();
   EXPECT_EQ(memory().statistics().allocated_bytes.all().freed, 0);
 }
