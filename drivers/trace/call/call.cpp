@@ -35,6 +35,7 @@ void TraceCall::caller_broke(const char* rule, std::string text, const char* rem
 }
 
 graft_status strike(TraceCall& call, const Strike& strike, graft_stream stream, uint32_t tag) {
+  call.planted = true;
   const std::string text = "graft-driver-trace: a planted fault of " +
                            slot_name(call.table, call.slot) + ": " + status_text(strike.status);
   if (strike.late) {

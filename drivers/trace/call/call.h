@@ -34,6 +34,8 @@ struct TraceCall {
   void driver_broke(const char* rule, std::string text, const char* remedy);
   void caller_broke(const char* rule, std::string text, const char* remedy);
   std::string text() const;  // "copy(stream=0x1, ...)"
+  // Whether strict mode keeps the call from the driver.
+  bool is_refused() const { return layer.settings.strict && broken; }
 
   // Set by hooks.
   graft_device device = nullptr;  // that the call is about
@@ -50,6 +52,7 @@ struct TraceCall {
   // Set by findings: in strict mode the call fails.
   bool broken = false;
   bool broken_by_caller = false;
+  bool planted = false;  // a planted fault answers in the driver's place
   std::string first_finding;
 };
 

@@ -2,12 +2,29 @@
 // programs.
 #include "objects/ledger.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <ctime>
 
 namespace graft::trace {
 
+uint64_t steady_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
+uint64_t calling_thread() {
+  thread_local const auto id = static_cast<uint64_t>(syscall(SYS_gettid));
+  return id;
+}
+
 void ObjectLedger::complete(StreamRecord& stream, uint64_t number) {
-  if (number <= stream.done) return;
+  if (number < stream.done) return;
+  stream.done_ns = steady_ns();
+  if (number == stream.done) return;
   stream.done = number;
   std::vector<StreamWait> ended;
   const auto later = std::partition(stream.waits.begin(), stream.waits.end(),

@@ -20,6 +20,11 @@
 
 namespace graft::trace {
 
+// Of the host's steady clock.
+uint64_t steady_ns();
+// The calling thread's number in the system.
+uint64_t calling_thread();
+
 // A command, by its stream's id and its number there.
 struct CommandPlace {
   uint64_t stream = 0;
@@ -36,7 +41,8 @@ struct Allocation {
 
 struct HostBlock {
   uint64_t bytes = 0;
-  std::vector<CommandPlace> uses;
+  uint32_t count = 1;  // as Allocation's
+  std::vector<CommandPlace> uses{};
 };
 
 // A wait of a stream for an event's mark.
@@ -59,7 +65,9 @@ struct StreamRecord {
   uint32_t count = 0;
   std::atomic<uint64_t> queued{0};  // commands so far
   uint64_t done = 0;                // of them, known to have ended
+  uint64_t done_ns = 0;             // when that was known
   uint64_t inside = 0;              // the thread that calls a slot on it; 0: none
+  std::atomic<uint64_t> thread{0};  // that queued the last command
   std::vector<StreamWait> waits;
   std::vector<Suspicion> suspicions;
   bool wrapped = false;  // by stream_wrap
@@ -78,6 +86,8 @@ struct Mark {
   bool passed = false;  // a slot said so
   CommandPlace place;
   uint32_t ticket = 0;
+  uint64_t asked_ns = 0;                  // when event_record was called
+  uint64_t done_before = 0, done_ns = 0;  // of its stream, then
 };
 
 struct EventRecord {
@@ -113,7 +123,8 @@ struct DeviceRecord {
   bool lost = false;
   std::map<graft_address, Allocation> memory;
   std::map<graft_address, uint64_t> reserved;  // bytes of addresses from memory_reserve
-  std::unordered_map<const void*, HostBlock> host;
+  std::map<uint64_t, HostBlock> host;
+  uint64_t held_bytes = 0, most_bytes = 0;  // of memory: now, and at most so far
   std::unordered_map<uint64_t, graft_stream> native_handles;
   graft_address tickets = 0;  // objects/probes.h; 0: none
   bool tried_tickets = false;

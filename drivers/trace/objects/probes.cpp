@@ -3,6 +3,7 @@
 #include "objects/probes.h"
 
 #include <array>
+#include <bit>
 #include <utility>
 
 namespace graft::trace {
@@ -89,7 +90,17 @@ uint32_t queue_ticket(TraceCall& call) {
 uint32_t latest_ticket(TraceCall& call) {
   if (call.stream == nullptr) return 0;
   const StreamRecord& stream = *call.stream;
-  return stream.ticketed == stream.queued ? stream.tickets.load() : queue_ticket(call);
+  const bool covered = stream.ticketed == stream.queued || stream.thread != calling_thread();
+  return covered ? stream.tickets.load() : queue_ticket(call);
+}
+
+void queue_between(TraceCall& call) {
+  uint64_t open = 0;
+  {
+    const std::lock_guard lock(call.layer.mutex);
+    open = call.stream->queued - call.stream->done;
+  }
+  if (call.stream->ticketed < call.stream->queued && std::has_single_bit(open)) queue_ticket(call);
 }
 
 bool has_arrived(const StreamRecord& stream, uint32_t ticket) {

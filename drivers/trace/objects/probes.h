@@ -21,8 +21,14 @@ void free_tickets(TraceLayer& layer, graft_device device);
 // none.
 uint32_t queue_ticket(TraceCall& call);
 
-// As queue_ticket, but returns the last ticket if no command was queued since.
+// As queue_ticket, but returns the last ticket if no command was queued since, or if another thread
+// queued the last one: a ticket of this thread would hide a driver that waits for each thread's own
+// commands.
 uint32_t latest_ticket(TraceCall& call);
+
+// Queues a ticket behind the first, second, fourth, ... command that is not known to be done, so
+// that other threads' waits have one.
+void queue_between(TraceCall& call);
 
 // Whether a ticket has arrived; true if nothing can be said.
 bool has_arrived(const StreamRecord& stream, uint32_t ticket);

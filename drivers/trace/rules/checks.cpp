@@ -1,20 +1,14 @@
 // drivers/trace/rules/checks.cpp: what the rules of several slots share.
 #include "rules/checks.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cinttypes>
 #include <string_view>
 
+#include "objects/probes.h"
+
 namespace graft::trace {
 namespace {
-
-uint64_t this_thread() {
-  thread_local const auto id = static_cast<uint64_t>(syscall(SYS_gettid));
-  return id;
-}
 
 std::string hex(uint64_t value) {
   char text[24];
@@ -91,25 +85,25 @@ void enter_stream(TraceCall& call, graft_stream handle, bool queues) {
   if (call.has_device) call.device_was_lost = device->second.lost;
   if (queues) call.command = stream.queued + 1;
   if (stream.count != 1) return;
-  if (stream.inside != 0 && stream.inside != this_thread()) {
+  if (stream.inside != 0 && stream.inside != calling_thread()) {
     call.caller_broke(
         "two-threads",
         "thread " + std::to_string(stream.inside) + " is inside another slot on this stream",
         "Serialise the calls on one stream.");
   } else {
-    stream.inside = this_thread();
+    stream.inside = calling_thread();
   }
 }
 
-void leave_stream(TraceCall& call, graft_status status) {
-  if (call.stream == nullptr) return;
+// Notes whether the call's command was queued.
+static void note_command(TraceCall& call, graft_status status) {
   const std::lock_guard lock(call.layer.mutex);
   ObjectLedger& ledger = call.layer.ledger;
-  if (call.stream->inside == this_thread()) call.stream->inside = 0;
   const auto device = ledger.devices.find(call.stream->device);
-  if (call.command == 0 || device == ledger.devices.end()) return;
+  if (device == ledger.devices.end()) return;
   if (status == GRAFT_OK) {
     call.stream->queued = call.command;
+    call.stream->thread = calling_thread();
     ++device->second.commands;
     return;
   }
@@ -121,6 +115,17 @@ void leave_stream(TraceCall& call, graft_status status) {
       return place.stream == call.stream->id && place.number == call.command;
     });
   }
+}
+
+void leave_stream(TraceCall& call, graft_status status) {
+  if (call.stream == nullptr) return;
+  if (call.command != 0) {
+    note_command(call, status);
+    call.kept.clear();  // a driver that reads an argument for the ticket's copy reads it too late
+    if (status == GRAFT_OK) queue_between(call);
+  }
+  const std::lock_guard lock(call.layer.mutex);
+  if (call.stream->inside == calling_thread()) call.stream->inside = 0;
 }
 
 void use_range(TraceCall& call, graft_device handle, graft_address address, uint64_t bytes,

@@ -1,5 +1,5 @@
 // drivers/trace/rules/event.cpp: rules of events.
-#include <ctime>
+#include <algorithm>
 
 #include "objects/probes.h"
 #include "rules/checks.h"
@@ -53,6 +53,7 @@ void EventBefore::event_destroy(TraceCall& call, graft_event handle) {
 
 void EventBefore::event_record(TraceCall& call, graft_event handle, graft_stream) {
   call.ticket = latest_ticket(call);
+  call.began_ns = steady_ns();
   check_event(call, handle);
 }
 
@@ -62,7 +63,13 @@ void EventAfter::event_record(TraceCall& call, graft_status status, graft_event 
   const std::lock_guard lock(call.layer.mutex);
   EventRecord* const event = lone_event(call, handle);
   if (event == nullptr) return;
-  event->mark = {true, false, {call.stream->id, call.stream->queued}, call.ticket};
+  const StreamRecord& stream = *call.stream;
+  event->mark = {.set = true,
+                 .place = {stream.id, stream.queued},
+                 .ticket = call.ticket,
+                 .asked_ns = call.began_ns,
+                 .done_before = stream.done,
+                 .done_ns = stream.done_ns};
 }
 
 void EventBefore::event_query(TraceCall& call, graft_event handle) { check_event(call, handle); }
@@ -124,6 +131,30 @@ void EventBefore::event_elapsed(TraceCall& call, graft_event start, graft_event 
     } else if (!event->mark.set) {
       call.caller_broke("no-mark", "an event was never recorded", "Record both events.");
     }
+  }
+}
+
+// Holds the time between two marks of one stream against the host's clock: start was set after
+// event_record was called for it, and passed before what a wait showed when end was recorded.
+void EventAfter::event_elapsed(TraceCall& call, graft_status status, graft_event start,
+                               graft_event end, int64_t* out_ns) {
+  if (status != GRAFT_OK) return;
+  const std::lock_guard lock(call.layer.mutex);
+  const EventRecord* const first = lone_event(call, start);
+  const EventRecord* const last = lone_event(call, end);
+  if (first == nullptr || last == nullptr || !first->mark.set || !last->mark.set) return;
+  const Mark &from = first->mark, &to = last->mark;
+  if (from.place.stream != to.place.stream || to.asked_ns < from.asked_ns) return;
+  constexpr uint64_t kLeast = 2'000'000;  // shorter times say little
+  const uint64_t most = steady_ns() - from.asked_ns;
+  const bool passed = to.done_before >= from.place.number && to.done_ns >= from.asked_ns;
+  const uint64_t least = passed && to.asked_ns > to.done_ns ? to.asked_ns - to.done_ns : 0;
+  const auto elapsed = static_cast<uint64_t>(std::max<int64_t>(*out_ns, 0));
+  if (elapsed > 2 * most + kLeast || (least > kLeast && elapsed < least / 4)) {
+    call.driver_broke("impossible",
+                      std::to_string(*out_ns) + " ns between marks that are between " +
+                          std::to_string(least) + " and " + std::to_string(most) + " ns apart",
+                      "Count in nanoseconds.");
   }
 }
 

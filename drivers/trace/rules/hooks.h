@@ -131,6 +131,8 @@ struct EventAfter {
   static void event_synchronize(TraceCall&, graft_status, graft_event event);
   static void event_synchronize_within(TraceCall&, graft_status, graft_event event,
                                        uint64_t timeout_ns);
+  static void event_elapsed(TraceCall&, graft_status, graft_event start, graft_event end,
+                            int64_t* out_ns);
   static void stream_wait_event(TraceCall&, graft_status, graft_stream stream, graft_event event);
 };
 struct KernelAfter {

@@ -46,7 +46,7 @@ void KernelBefore::program_unload(TraceCall& call, graft_program handle) {
     call.caller_broke("unloaded-in-use", "a launch of its kernels may still run",
                       "Wait for the launches before program_unload.");
   }
-  if (--program->count != 0) return;
+  if (call.is_refused() || --program->count != 0) return;
   std::erase_if(ledger.kernels, [&](const auto& row) { return row.second.program == handle; });
   ledger.programs.erase(handle);
   ledger.ended.insert(handle);
@@ -102,7 +102,8 @@ void KernelBefore::kernel_launch(TraceCall& call, graft_stream, graft_kernel ker
 
 void KernelAfter::kernel_launch(TraceCall& call, graft_status status, graft_stream, graft_kernel,
                                 const graft_launch*) {
-  if (status != GRAFT_INVALID_ARGUMENT || call.broken_by_caller || call.stream == nullptr) return;
+  if (status != GRAFT_INVALID_ARGUMENT || call.broken_by_caller || call.planted) return;
+  if (call.stream == nullptr) return;
   call.driver_broke("refused", "refused a launch that keeps to the rules with INVALID_ARGUMENT",
                     "Run it, or state the device's limits in its properties.");
 }

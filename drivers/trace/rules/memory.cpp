@@ -106,8 +106,38 @@ static void check_overlap(TraceCall& call, const DeviceRecord& device, graft_add
   }
 }
 
+// The driver had no memory. That is a flaw if it states a lot as free, or if the caller has freed
+// nearly all that it once held.
+static void check_room(TraceCall& call, graft_device handle, uint64_t bytes) {
+  const auto ask = call.layer.driver().memory_info;
+  uint64_t free = 0, total = 0, held = 0, most = 0, largest = 0;
+  if (ask != nullptr && ask(handle, &free, &total) != GRAFT_OK) free = 0;
+  {
+    const std::lock_guard lock(call.layer.mutex);
+    const auto device = call.layer.ledger.devices.find(handle);
+    if (device == call.layer.ledger.devices.end()) return;
+    held = device->second.held_bytes;
+    most = device->second.most_bytes;
+    largest = device->second.properties.max_allocation_bytes;
+  }
+  if (largest != 0 && bytes > largest) return;
+  const char* const remedy = "Let what failed or was freed leave its memory to later allocations.";
+  if (bytes <= free / 64) {
+    call.driver_broke(
+        "no-room",
+        "OUT_OF_MEMORY, but memory_info states " + std::to_string(free) + " bytes as free", remedy);
+  } else if (bytes <= most && held <= most / 16) {
+    call.driver_broke("no-room",
+                      "OUT_OF_MEMORY, but the caller has freed all but " + std::to_string(held) +
+                          " of " + std::to_string(most) +
+                          " bytes, unless another process took them",
+                      remedy);
+  }
+}
+
 void MemoryAfter::memory_allocate(TraceCall& call, graft_status status, graft_device handle,
                                   uint64_t bytes, graft_address* out) {
+  if (status == GRAFT_OUT_OF_MEMORY && !call.planted) check_room(call, handle, bytes);
   if (status != GRAFT_OK) return;
   const graft_address begin = *out;
   if (begin == 0) {
@@ -129,6 +159,8 @@ void MemoryAfter::memory_allocate(TraceCall& call, graft_status status, graft_de
     call.driver_broke("overlap", "the range passes the last address", "Give a whole range.");
   }
   check_overlap(call, device->second, begin, bytes);
+  device->second.held_bytes += bytes;
+  device->second.most_bytes = std::max(device->second.most_bytes, device->second.held_bytes);
   const auto [made, fresh] = device->second.memory.emplace(begin, Allocation{.bytes = bytes});
   if (fresh) return;
   made->second.bytes = std::max(made->second.bytes, bytes);
@@ -151,6 +183,8 @@ void MemoryBefore::memory_free(TraceCall& call, graft_device handle, graft_addre
                           std::to_string(place->stream) + ", which uses the memory, may still run",
                       "Wait for the commands that use memory before freeing it.");
   }
+  if (call.is_refused()) return;
+  device->second.held_bytes -= std::min(device->second.held_bytes, found->second.bytes);
   // Gone before the driver frees it: another thread may get the address at once.
   if (--found->second.count == 0) device->second.memory.erase(found);
 }
@@ -171,16 +205,28 @@ void MemoryAfter::host_allocate(TraceCall& call, graft_status status, graft_devi
   }
   const std::lock_guard lock(call.layer.mutex);
   const auto device = call.layer.ledger.devices.find(handle);
-  if (device != call.layer.ledger.devices.end()) {
-    device->second.host[*out_pointer] = {bytes, {}};
+  if (device == call.layer.ledger.devices.end()) return;
+  auto& blocks = device->second.host;
+  const auto begin = reinterpret_cast<uintptr_t>(*out_pointer);
+  const auto next = blocks.lower_bound(begin);
+  const bool meets_next = next != blocks.end() && next->first - begin < bytes;
+  const bool meets_previous =
+      next != blocks.begin() && begin - std::prev(next)->first < std::prev(next)->second.bytes;
+  if (meets_next || meets_previous) {
+    call.driver_broke("overlap", "gave pinned memory that overlaps a live block of it",
+                      "Give memory that no live block has.");
   }
+  const auto [made, fresh] = blocks.emplace(begin, HostBlock{.bytes = bytes});
+  if (fresh) return;
+  made->second.bytes = std::max(made->second.bytes, bytes);
+  ++made->second.count;
 }
 
 void MemoryBefore::host_free(TraceCall& call, graft_device handle, void* pointer) {
   const std::lock_guard lock(call.layer.mutex);
   const auto device = call.layer.ledger.devices.find(handle);
   if (device == call.layer.ledger.devices.end()) return;
-  const auto found = device->second.host.find(pointer);
+  const auto found = device->second.host.find(reinterpret_cast<uintptr_t>(pointer));
   if (found == device->second.host.end()) {
     call.caller_broke("not-allocated", "no live memory of host_allocate begins there",
                       "Free each pointer from host_allocate once.");
@@ -190,7 +236,7 @@ void MemoryBefore::host_free(TraceCall& call, graft_device handle, void* pointer
     call.caller_broke("freed-in-use", "a copy from or to this memory may still run",
                       "Wait for the copies before freeing their memory.");
   }
-  device->second.host.erase(found);
+  if (!call.is_refused() && --found->second.count == 0) device->second.host.erase(found);
 }
 
 void MemoryBefore::memory_host_view(TraceCall& call, graft_device device, graft_address address,
@@ -234,7 +280,7 @@ void MemoryBefore::memory_release(TraceCall& call, graft_device handle, graft_ad
     call.caller_broke("freed-in-use", "a command that uses the memory may still run",
                       "Wait for the commands that use memory before releasing it.");
   }
-  device->second.memory.erase(found);
+  if (!call.is_refused()) device->second.memory.erase(found);
 }
 
 }  // namespace graft::trace

@@ -1,6 +1,4 @@
 // drivers/trace/rules/stream.cpp: rules of streams, copies, fills and callbacks.
-#include <ctime>
-
 #include "objects/guard.h"
 #include "objects/probes.h"
 #include "objects/witness.h"
@@ -12,12 +10,6 @@ namespace graft::trace {
 namespace {
 
 constexpr uint64_t kPatience = 250'000'000;  // how much later than its timeout a wait may return
-
-uint64_t now_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
-}
 
 bool is_range(uint64_t bytes) { return bytes != 0; }
 
@@ -43,7 +35,7 @@ void use_host(TraceCall& call, uint64_t pointer) {
   const std::lock_guard lock(call.layer.mutex);
   const auto device = call.layer.ledger.devices.find(call.device);
   if (device == call.layer.ledger.devices.end() || call.command == 0) return;
-  const auto block = device->second.host.find(reinterpret_cast<const void*>(pointer));
+  const auto block = device->second.host.find(pointer);
   if (block != device->second.host.end()) {
     call.layer.ledger.use(block->second.uses, {call.stream->id, call.command});
   }
@@ -51,7 +43,7 @@ void use_host(TraceCall& call, uint64_t pointer) {
 
 void check_in_time(TraceCall& call, graft_status status, uint64_t timeout_ns) {
   if (timeout_ns > UINT64_MAX / 4 || status == GRAFT_OK) return;
-  const uint64_t took = now_ns() - call.began_ns;
+  const uint64_t took = steady_ns() - call.began_ns;
   if (took < timeout_ns + std::max(kPatience, timeout_ns)) return;
   call.driver_broke(
       "overdue",
@@ -95,7 +87,7 @@ static void add_stream(TraceCall& call, graft_device device, graft_stream handle
 
 void StreamAfter::stream_create(TraceCall& call, graft_status status, graft_device device, int32_t,
                                 graft_stream* out) {
-  if (status == GRAFT_INVALID_ARGUMENT && !call.broken_by_caller) {
+  if (status == GRAFT_INVALID_ARGUMENT && !call.broken_by_caller && !call.planted) {
     call.driver_broke("refused", "refused a priority of its range with INVALID_ARGUMENT",
                       "Accept every priority that the properties state.");
   }
@@ -155,7 +147,7 @@ void StreamAfter::stream_synchronize(TraceCall& call, graft_status status, graft
 
 void StreamBefore::stream_synchronize_within(TraceCall& call, graft_stream, uint64_t) {
   call.ticket = latest_ticket(call);
-  call.began_ns = now_ns();
+  call.began_ns = steady_ns();
 }
 
 void StreamAfter::stream_synchronize_within(TraceCall& call, graft_status status, graft_stream,
@@ -201,7 +193,8 @@ void StreamBefore::copy(TraceCall& call, graft_stream, uint64_t to, uint64_t fro
 
 // What the driver may not refuse: a command whose arguments keep to the rules.
 static void check_refused(TraceCall& call, graft_status status) {
-  if (status != GRAFT_INVALID_ARGUMENT || call.broken_by_caller || call.stream == nullptr) return;
+  if (status != GRAFT_INVALID_ARGUMENT || call.broken_by_caller || call.planted) return;
+  if (call.stream == nullptr) return;
   call.driver_broke("refused", "refused arguments that keep to the rules with INVALID_ARGUMENT",
                     "Accept every address inside an allocation, and every size.");
 }
