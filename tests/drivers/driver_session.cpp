@@ -54,14 +54,14 @@ graft_address DriverSession::allocate(uint64_t bytes) {
 graft_stream DriverSession::new_stream() {
   graft_stream result = nullptr;
   EXPECT_EQ(driver_.stream_create(device, 0, &result), GRAFT_OK) << last_message(driver_);
-  if (result != nullptr) streams_.push_back(result);
+  streams_.push_back(result);
   return result;
 }
 
 graft_event DriverSession::new_event(bool timed) {
   graft_event result = nullptr;
   EXPECT_EQ(driver_.event_create(device, timed, &result), GRAFT_OK) << last_message(driver_);
-  if (result != nullptr) events_.push_back(result);
+  events_.push_back(result);
   return result;
 }
 

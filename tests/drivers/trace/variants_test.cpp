@@ -1,0 +1,186 @@
+// tests/drivers/trace/variants_test.cpp: the trace layer finds each planted bug of variants.cpp,
+// and nothing in drivers that are unusual and right.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/drivers/driver_session.h"
+#include "tests/drivers/trace/traced_driver.h"
+
+namespace graft::driver_test {
+namespace {
+
+const std::string kVariants = std::string(GRAFT_TEST_BINARY_DIR) + "/tests/graft_variants.so";
+const std::string kKernel =
+    "#include <stdint.h>\ntypedef union { void* address; uint64_t bits; } argument;\n"
+    "void set(const argument* a, uint64_t begin, uint64_t end) {\n"
+    "  for (uint64_t i = begin; i < end; ++i) ((int*)a[0].address)[i] = (int)a[1].bits;\n}\n";
+
+std::chrono::milliseconds a_little(30);
+void sleep_a_little(void*) { std::this_thread::sleep_for(a_little); }
+
+// The kernel set, of a program that is compiled once.
+graft_kernel find_kernel(const DriverSession& session, const graft_driver_table& driver,
+                         graft_program* out_program) {
+  static std::string blob;
+  graft_kernel kernel = nullptr;
+  if (blob.empty()) {
+    EXPECT_EQ(session.compile(kKernel, &blob), GRAFT_OK) << last_message(driver);
+  }
+  EXPECT_EQ(driver.program_load(session.device, blob.data(), blob.size(), out_program), GRAFT_OK);
+  EXPECT_EQ(driver.kernel_find(session.device, *out_program, "set", &kernel), GRAFT_OK);
+  return kernel;
+}
+
+// Memory, events and waits beside the queue: pinned blocks, an event of another stream, a second
+// thread that waits.
+void work_aside(const graft_driver_table& driver, DriverSession& session, graft_stream other,
+                graft_address memory) {
+  std::vector<void*> pinned;
+  for (int i = 0; i < 3 && driver.host_allocate != nullptr; ++i) {
+    void* block = nullptr;
+    if (driver.host_allocate(session.device, 4096, &block) == GRAFT_OK) pinned.push_back(block);
+  }
+  int inside = 0;
+  driver.copy(session.stream, reinterpret_cast<uint64_t>(&inside), memory + 4, 4,
+              GRAFT_DEVICE_TO_HOST, 0);
+  const graft_event start = session.new_event(true), end = session.new_event(true);
+  driver.event_record(start, other);
+  driver.stream_synchronize(other);
+  sleep_a_little(nullptr);
+  if (driver.host_callback != nullptr) driver.host_callback(other, sleep_a_little, nullptr);
+  const uint32_t ones = 0x01010101;
+  driver.fill(other, memory, 20000, &ones, 4, 6);
+  driver.event_record(end, other);
+  if (driver.stream_query != nullptr) driver.stream_query(other);
+  driver.stream_synchronize(other);
+  int64_t elapsed = 0;
+  if (driver.event_elapsed != nullptr) driver.event_elapsed(start, end, &elapsed);
+  if (driver.host_callback != nullptr) {
+    driver.host_callback(session.stream, sleep_a_little, nullptr);
+  }
+  driver.fill(session.stream, memory, 20000, &ones, 4, 7);
+  std::thread([&] { driver.stream_synchronize(session.stream); }).join();
+  for (void* const block : pinned) driver.host_free(session.device, block);
+}
+
+// One round of commands, marks and waits of two streams.
+void work_a_round(const graft_driver_table& driver, DriverSession& session, graft_stream other,
+                  graft_event mark, graft_address a, graft_address b, bool asks_mark) {
+  const uint32_t ones = 0x01010101;
+  driver.fill(session.stream, b, 20000, &ones, 4, 2);
+  driver.copy(session.stream, b, a, 20000, GRAFT_DEVICE_TO_DEVICE, 3);
+  EXPECT_EQ(driver.event_record(mark, session.stream), GRAFT_OK);
+  if (driver.stream_wait_event != nullptr) {
+    EXPECT_EQ(driver.stream_wait_event(other, mark), GRAFT_OK);
+  }
+  driver.fill(other, b, 4, &ones, 4, 4);
+  for (int asked = 0; asks_mark && driver.event_query(mark) == GRAFT_BUSY && asked < 20000;
+       ++asked) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  driver.stream_synchronize(other);
+  driver.stream_synchronize(session.stream);
+  graft_address passing = 0;
+  if (driver.memory_allocate(session.device, 4096, &passing) == GRAFT_OK) {
+    driver.memory_free(session.device, passing);
+  }
+}
+
+// A program's traffic on one device: copies, launches, marks, waits, memory that comes and goes.
+void work_a_while(const graft_driver_table& driver, uint32_t ordinal, bool by_kernels) {
+  DriverSession session(driver, ordinal);
+  const graft_stream other = session.new_stream();
+  graft_program program = nullptr;
+  const graft_kernel kernel = by_kernels ? find_kernel(session, driver, &program) : nullptr;
+  const graft_address a = session.put(std::vector<int>(5000, 0x07070707)),
+                      b = session.allocate(20000);
+  const graft_event again = session.new_event();
+  for (int round = 0; round < 12; ++round) {
+    if (driver.host_callback != nullptr && round % 4 == 3) {
+      EXPECT_EQ(driver.host_callback(session.stream, sleep_a_little, nullptr), GRAFT_OK);
+    }
+    if (kernel != nullptr) {
+      session.launch_groups(kernel, 5000, 1, {address(a, 20000), int32(round)}, 1);
+    }
+    work_a_round(driver, session, other, round < 8 ? session.new_event() : again, a, b, round != 7);
+  }
+  work_aside(driver, session, other, a);
+  if (program != nullptr) {
+    EXPECT_EQ(driver.program_unload(program), GRAFT_OK);
+  }
+  graft_stream brief = nullptr;
+  ASSERT_EQ(driver.stream_create(session.device, 0, &brief), GRAFT_OK);
+  if (driver.host_callback != nullptr) driver.host_callback(brief, sleep_a_little, nullptr);
+  const uint32_t ones = 0x01010101;
+  driver.fill(brief, b, 4, &ones, 4, 5);
+  driver.stream_destroy(brief);
+}
+
+// On up to two devices.
+void work_on_all(const graft_driver_table& driver, bool by_kernels) {
+  uint32_t devices = 0;
+  ASSERT_EQ(driver.device_count(&devices), GRAFT_OK);
+  for (uint32_t i = 0; i < std::min(devices, 2u); ++i) work_a_while(driver, i, by_kernels);
+}
+
+std::vector<std::string> variants(bool with_bug) {
+  std::vector<std::string> names;
+  void* const library = dlopen(kVariants.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return names;
+  const auto row =
+      reinterpret_cast<const char* (*)(uint32_t, const char**)>(dlsym(library, "graft_variant"));
+  const char* rule = nullptr;
+  for (uint32_t i = 0; row(i, &rule) != nullptr; ++i) {
+    if ((*rule != '\0') != with_bug) continue;
+    const char* const name = row(i, &rule);
+    names.push_back(with_bug ? std::string(name) + ":" + rule : name);
+  }
+  return names;
+}
+
+TEST(TraceVariants, FindsNothingInUnusualDrivers) {
+  const std::vector<std::string> names = variants(false);
+  EXPECT_GE(names.size(), 11u);
+  a_little = std::chrono::milliseconds(10);
+  for (const std::string& name : names) {
+    for (const char* settings : {"1", "verify=1"}) {
+      setenv("GRAFT_VARIANT", name.c_str(), 1);
+      TracedDriver traced(fresh_query(kVariants), settings);
+      ASSERT_EQ(traced.status, GRAFT_OK) << name << traced.text;
+      work_on_all(traced.table, traced.table.kernel_launch != nullptr);
+      traced.finish();
+      EXPECT_EQ(traced.rules(), "") << name << "\n" << traced.report();
+    }
+  }
+  unsetenv("GRAFT_HOST_DEVICES");
+  unsetenv("GRAFT_VARIANT");
+}
+
+TEST(TraceVariants, FindsBugsThatNeedTraffic) {
+  const std::vector<std::string> rows = variants(true);
+  EXPECT_GE(rows.size(), 5u);
+  a_little = std::chrono::milliseconds(30);
+  for (const std::string& row : rows) {
+    const std::string name = row.substr(0, row.find(':')), rule = row.substr(row.find(':') + 1);
+    setenv("GRAFT_VARIANT", name.c_str(), 1);
+    const bool verified = rule == "wrong-bytes" || rule == "kept-pointer";
+    TracedDriver traced(fresh_query(kVariants), verified ? "verify=1" : "1");
+    ASSERT_EQ(traced.status, GRAFT_OK) << name << traced.text;
+    work_on_all(traced.table, name == "keeps_arguments");
+    traced.finish();
+    EXPECT_NE((" " + traced.rules() + " ").find(" " + rule + " "), std::string::npos)
+        << name << "\n"
+        << traced.report();
+    EXPECT_EQ(traced.count(GRAFT_TRACE_CALLER), 0u) << traced.report();
+  }
+}
+
+}  // namespace
+}  // namespace graft::driver_test
