@@ -62,8 +62,8 @@ def test_graft_states_rows_and_environments_for_its_devices():
         assert package.files(name) == [FILE]
         assert Expectations.built_in(name).late_errors(embedding)
     assert [sorted(one) for one in dropped_launches([FILE])] == [
-        ["GRAFT_HOST_FAULTS"],
-        ["GRAFT_HOST_FAULTS", "GRAFT_HOST_VIEW"],
+        ["GRAFT_DRIVER_TRACE"],
+        ["GRAFT_DRIVER_TRACE"],
     ]
 
 

@@ -44,7 +44,7 @@ def test_a_driver_that_cannot_give_the_proof_is_told_at_once(tmp_path):
     devices = {"GRAFT_DRIVER_PATH": tiny, "GRAFT_DEVICES": "tiny"}
     done = run(tmp_path / "out", *few, "--prove-native", **devices)
     assert done.code == 2
-    for words in (f"'{NAME}' (driver 'tiny') does not drop its launches", "GRAFT_HOST_FAULTS=launch:drop",
+    for words in (f"'{NAME}' (driver 'tiny') does not drop its launches", "GRAFT_DRIVER_TRACE=drop=launches",
                   "read each cell's fallbacks", "--fallback forbid"):  # fmt: skip
         assert words in done.err, done.err
     assert not (tmp_path / "out").exists(), "cells ran first"
