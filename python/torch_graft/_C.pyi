@@ -47,6 +47,9 @@ class FallbackCount:
     seconds: float
     reason: str
 
+def watch_first_backward(seen: Callable[[], object]) -> None: ...
+def unwatch_backward() -> None: ...
+
 class GroupOptions:
     engine: str
     def __init__(

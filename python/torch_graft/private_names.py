@@ -109,10 +109,12 @@ TORCH: dict[str, Place] = {
     "InputMutationAOTOutput": f"{_AOT}.descriptors:InputMutationAOTOutput",
     "SavedForBackwardsAOTOutput": f"{_AOT}.descriptors:SavedForBackwardsAOTOutput",
     # Process groups.
+    "group_backend": f"{_C10D}:ProcessGroup._get_backend",
     "make_fake_process_group": f"{_C10D}:FakeProcessGroup._create_internal",
     "number_sequences": f"{_C10D}:Backend._set_sequence_number_for_group",
     "process_group_wrapper": "torch.distributed.distributed_c10d:_create_process_group_wrapper",
     "register_group_backend": f"{_C10D}:ProcessGroup._register_backend",
+    "sequence_number": f"{_C10D}:Backend._get_sequence_number_for_group",
     "set_default_group_backend": f"{_C10D}:ProcessGroup._set_default_backend",
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from torch_graft import private_names as inside
-from torch_graft.process import simulation
+from torch_graft.process import lone_ranks, simulation
 from torch_graft.ve import NAME as SLOT
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def register(device: str) -> None:
     torch.distributed.Backend.register_backend(
         device, create, extended_api=True, devices=[device, "cpu", SLOT]
     )
+    lone_ranks.watch(device)
 
 
 def create(given: Any, options: Any = None) -> ProcessGroup:
@@ -81,6 +82,8 @@ def create(given: Any, options: Any = None) -> ProcessGroup:
     for name in (_device, SLOT):  # tensors of the slot are tensors of the device that carries them
         inside.register_group_backend(group, torch.device(name), kinds.CUSTOM, ours)
     backend.tell_group(group)
+    if not mirrored:
+        lone_ranks.joined()
     return group
 
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "torch/device/backward_watch.h"
 #include "torch/distributed/process_group.h"
 #include "torch/python/python.h"
 #include "torch/version/c10d.h"
@@ -38,11 +39,26 @@ void tell_group(ProcessGroup& backend, const c10::intrusive_ptr<c10d::ProcessGro
   });
 }
 
+// seen is kept for good: whether it is called or not, no thread without Python's lock frees it.
+void watch(py::function seen) {
+  watch_first_backward([kept = seen.release().ptr()] {
+    const py::gil_scoped_acquire lock;
+    try {
+      py::reinterpret_borrow<py::function>(kept)();
+    } catch (py::error_already_set& error) {
+      error.discard_as_unraisable("a backward pass");
+    }
+  });
+}
+
 }  // namespace
 
 void bind_distributed(py::module& module) {
   // A build of PyTorch may have no torch.distributed; then there is nothing to derive from.
   if (!py::hasattr(py::module::import("torch._C"), "_distributed_c10d")) return;
+  module.def("watch_first_backward", &watch, py::arg("seen"),
+             "Calls seen() once, before the first backward pass on a device.");
+  module.def("unwatch_backward", &unwatch_backward);
   py::class_<Options, c10d::Backend::Options, c10::intrusive_ptr<Options>>(module, "GroupOptions")
       .def(py::init(&make_options), py::arg("backend"), py::arg("timeout"),
            py::arg("global_ranks") = std::vector<uint64_t>(), py::arg("group_name") = "",
