@@ -1,7 +1,7 @@
 # Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile bench-ve bench-before conformance limits wheels test-versions test-aarch64 lint format test-cpp test-sanitizers test-python \
+.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile bench-ve bench-before conformance limits wheels test-versions test-libraries test-aarch64 lint format test-cpp test-sanitizers test-python \
   test-python-async test-python-opencl test-python-inline clean
 
 BIN := .venv/bin
@@ -37,6 +37,7 @@ help:
 	@echo 'make limits  op_db, modules, optimizers and the demos on drivers that can do little'
 	@echo 'make wheels  a wheel for each Python of this machine, for every torch at once, into build/wheels'
 	@echo 'make test-versions  one wheel with each release of torch: downloads gigabytes, goes on where it was stopped'
+	@echo 'make test-libraries  accelerate, transformers, Lightning and others on the device, in an environment of their own'
 	@echo 'make test-aarch64  the torch-free tests for 64-bit Arm, cross-compiled and run under qemu'
 	@echo 'make lint    formatting, static analysis and the rules of tools/check_design.py'
 	@echo 'make setup   environment .venv with Graft installed (the others do this too)'
@@ -113,6 +114,12 @@ wheels: .venv/run.stamp
 test-versions: PYTHONS ?= 3.11 3.13
 test-versions: wheels
 	$(BIN)/python tools/test_versions.py --python $(PYTHONS) $(if $(TORCHES),--torch $(TORCHES))
+
+# Libraries that Graft has integrations for, in build/libraries: what is missing there fails the run.
+test-libraries: .venv/graft.stamp .venv/test.stamp
+	tools/libraries
+	build/libraries/bin/python -m pytest --override-ini=testpaths=tests/python/integrations -k 'integrations or libraries' \
+	  tests/python/integrations tests/python/scripts/test_docs.py
 
 lint: .venv/test.stamp
 	tools/lint

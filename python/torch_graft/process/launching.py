@@ -122,6 +122,8 @@ def _wanted(options: Any) -> list[str]:
         beside = script.parent / name.replace("-", "_")
         for path in (beside.with_suffix(".py"), *beside.glob("**/*.py")):
             rest += _imports(path)
+        if any(name == row.distribution for row in registry.libraries().values()):
+            continue  # what it needs itself stands in its row
         try:
             needed = metadata.requires(name) or []
         except metadata.PackageNotFoundError:
