@@ -29,7 +29,9 @@ namespace graft::opencl {
   REQUIRED(CreateContext)                          \
   REQUIRED(ReleaseContext)                         \
   REQUIRED(CreateCommandQueue)                     \
+  REQUIRED(RetainCommandQueue)                     \
   REQUIRED(ReleaseCommandQueue)                    \
+  REQUIRED(GetCommandQueueInfo)                    \
   REQUIRED(Flush)                                  \
   REQUIRED(Finish)                                 \
   REQUIRED(CreateBuffer)                           \
@@ -63,8 +65,6 @@ namespace graft::opencl {
   REQUIRED(GetKernelWorkGroupInfo)                 \
   REQUIRED(SetKernelArg)                           \
   OPTIONAL(SetEventCallback)                       \
-  OPTIONAL(GetCommandQueueInfo)                    \
-  OPTIONAL(RetainCommandQueue)                     \
   OPTIONAL(CreateCommandQueueWithProperties)       \
   OPTIONAL(CreateBufferWithProperties)             \
   OPTIONAL(SVMAlloc)                               \

@@ -38,8 +38,7 @@ std::string wrong_queue(graft_device device, cl_command_queue queue) {
     return "the handle is no cl_command_queue";
   if (owner != device->listed.device || context != device->context)
     return "the cl_command_queue is of another device or context: make it in the context of a "
-           "queue "
-           "that stream_native_handle gave";
+           "queue that stream_native_handle gave";
   if ((order & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0)
     return "the cl_command_queue runs its commands out of order";
   return "";
@@ -82,8 +81,6 @@ graft_status StreamSlots::stream_wrap(graft_device device, uint64_t native_handl
   if (graft_status status = check_device(device); status != GRAFT_OK) return status;
   if (out == nullptr || native_handle == 0)
     return fail(GRAFT_INVALID_ARGUMENT, "stream_wrap: no handle or no out pointer given");
-  if (cl().GetCommandQueueInfo == nullptr || cl().RetainCommandQueue == nullptr)
-    return fail(GRAFT_UNSUPPORTED, "stream_wrap: this OpenCL cannot keep a queue");
   auto* const queue = reinterpret_cast<cl_command_queue>(native_handle);
   const std::string problem = wrong_queue(device, queue);
   if (!problem.empty()) return fail(GRAFT_INVALID_ARGUMENT, "stream_wrap: " + problem);

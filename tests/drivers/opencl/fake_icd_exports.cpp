@@ -41,7 +41,10 @@ EXPORT(CreateContext,
 EXPORT(ReleaseContext, (cl_context a), (a))
 EXPORT(CreateCommandQueue, (cl_context a, cl_device_id b, cl_command_queue_properties c, cl_int* d),
        (a, b, c, d))
+EXPORT(RetainCommandQueue, (cl_command_queue a), (a))
 EXPORT(ReleaseCommandQueue, (cl_command_queue a), (a))
+EXPORT(GetCommandQueueInfo,
+       (cl_command_queue a, cl_command_queue_info b, size_t c, void* d, size_t* e), (a, b, c, d, e))
 EXPORT(Flush, (cl_command_queue a), (a))
 EXPORT(Finish, (cl_command_queue a), (a))
 EXPORT(CreateBuffer, (cl_context a, cl_mem_flags b, size_t c, void* d, cl_int* e), (a, b, c, d, e))
