@@ -36,13 +36,17 @@ TEST(IndexSelect, RowsAndColumns) {
 TEST(IndexSelect, ReportsAnIndexOutOfRange) {
   DeviceTensor input({3, 2}, GRAFT_FLOAT32), indices({2}, GRAFT_INT64),
       output({2, 2}, GRAFT_FLOAT32);
-  input.set({0, 1, 2, 3, 4, 5}), indices.set({1, 12345});
-  index_select(stream(), output, input, 0, indices);
-  try {
-    stream().synchronize();
-    FAIL() << "index 12345 of 3 rows went unnoticed";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("12345"), std::string::npos) << error.what();
+  input.set({0, 1, 2, 3, 4, 5});
+  for (const int64_t bad : {3, -1, 12345}) {
+    indices.set({1, static_cast<double>(bad)});
+    index_select(stream(), output, input, 0, indices);
+    try {
+      stream().synchronize();
+      ADD_FAILURE() << "index " << bad << " of 3 rows went unnoticed";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(std::to_string(bad)), std::string::npos)
+          << error.what();
+    }
   }
   indices.set({2, 0});
   index_select(stream(), output, input, 0, indices);
