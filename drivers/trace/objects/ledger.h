@@ -143,6 +143,8 @@ struct ObjectLedger {
   std::unordered_set<const void*> ended;  // handles that were destroyed
   std::unordered_map<uint32_t, graft_device_properties> properties;
   uint64_t next_stream = 1;
+  // What a driver may write, or call, late; kept as long as the layer.
+  std::vector<std::shared_ptr<void>> lent;
 
   // Commands of stream up to number have ended, and what they waited for.
   void complete(StreamRecord& stream, uint64_t number);

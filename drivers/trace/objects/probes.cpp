@@ -57,8 +57,11 @@ void prepare_tickets(TraceLayer& layer, graft_device device, graft_stream handle
   if (made != 0) found->second.tickets = made;
   const auto stream = layer.ledger.streams.find(handle);
   if (found->second.tickets == 0 || stream == layer.ledger.streams.end()) return;
-  // A driver that drops work may write it late: it is never freed.
-  if (stream->second->word == nullptr) stream->second->word = new uint32_t(0);
+  if (stream->second->word == nullptr) {
+    const auto word = std::make_shared<uint32_t>(0);
+    layer.ledger.lent.push_back(word);
+    stream->second->word = word.get();
+  }
   stream->second->ticket_table = found->second.tickets;
 }
 

@@ -290,8 +290,11 @@ void StreamBefore::peer_copy(TraceCall& call, graft_stream, graft_address to,
 void StreamBefore::host_callback(TraceCall& call, graft_stream, void (*&function)(void* context),
                                  void*& context) {
   if (call.stream == nullptr) return;
-  // A driver may call it late, or twice: it is never freed.
-  context = new Callback{function, context, &call.layer, call.stream->id, call.command};
+  const auto callback = std::make_shared<Callback>(
+      Callback{function, context, &call.layer, call.stream->id, call.command});
+  const std::lock_guard lock(call.layer.mutex);
+  call.layer.ledger.lent.push_back(callback);
+  context = callback.get();
   function = run_callback;
 }
 

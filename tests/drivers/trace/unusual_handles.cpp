@@ -193,7 +193,7 @@ void integer_programs(graft_driver_table& t) {
 
 // An event is a value of one counter, which counts the marks of all streams in their order: it is
 // passed once all earlier ones are.
-std::vector<graft_event> counted;
+auto& counted = *new std::vector<graft_event>;  // outlives the marks that it holds
 std::map<graft_event, size_t> values;
 graft_device opened = nullptr;
 size_t passed = 0;
