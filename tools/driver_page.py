@@ -96,7 +96,8 @@ def environment(dist: Path, torch: str) -> dict[str, str]:
     subprocess.run([sys.executable, "-m", "venv", inside], check=True)
     needed = [f"torch=={torch}", "torch-graft", "graft-sdk", "torch-conformance", "pytest"]
     print("installing " + " ".join(needed), flush=True)
-    links = {"PIP_FIND_LINKS": str(dist), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    found = [str(dist), os.environ.get("PIP_FIND_LINKS", "")]
+    links = {"PIP_FIND_LINKS": " ".join(found).strip(), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     pip: list[str | Path] = [inside / "bin/python", "-m", "pip", "install", "-q", *needed]
     subprocess.run(pip, check=True, env=os.environ | links)
     kept = {
