@@ -54,6 +54,14 @@ graft_status check_forked() {
               "this process was forked after OpenCL was loaded: use the start method 'spawn'");
 }
 
+// The caller's struct may be of an older minor, and shorter.
+template <class Facts>
+graft_status give(Facts mine, Facts* out) {
+  mine.struct_size = out->struct_size;
+  std::memcpy(out, &mine, std::min<size_t>(out->struct_size, sizeof mine));
+  return GRAFT_OK;
+}
+
 }  // namespace
 
 graft_status check_device(graft_device device) {
@@ -77,20 +85,14 @@ graft_status DeviceSlots::device_properties(uint32_t ordinal, graft_device_prope
   if (properties == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_properties: no out pointer given");
   if (graft_status status = check_ordinal(ordinal); status != GRAFT_OK) return status;
-  graft_device_properties mine = catalog().devices[ordinal].capabilities.properties;
-  mine.struct_size = properties->struct_size;
-  std::memcpy(properties, &mine, std::min<size_t>(properties->struct_size, sizeof mine));
-  return GRAFT_OK;
+  return give(catalog().devices[ordinal].capabilities.properties, properties);
 }
 
 graft_status DeviceSlots::device_identity(uint32_t ordinal, graft_device_identity* identity) {
   if (identity == nullptr)
     return fail(GRAFT_INVALID_ARGUMENT, "device_identity: no out pointer given");
   if (graft_status status = check_ordinal(ordinal); status != GRAFT_OK) return status;
-  graft_device_identity mine = catalog().devices[ordinal].capabilities.facts;
-  mine.struct_size = identity->struct_size;
-  std::memcpy(identity, &mine, std::min<size_t>(identity->struct_size, sizeof mine));
-  return GRAFT_OK;
+  return give(catalog().devices[ordinal].capabilities.facts, identity);
 }
 
 cl_context create_context(const Listed& listed, cl_int* code) {

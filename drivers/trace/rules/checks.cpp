@@ -10,12 +10,6 @@
 namespace graft::trace {
 namespace {
 
-std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
-  return text;
-}
-
 bool any_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -53,6 +47,12 @@ bool is_answer(std::string_view slot, graft_status status) {
 }
 
 }  // namespace
+
+std::string hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
+  return text;
+}
 
 void enter_device(TraceCall& call, graft_device handle) {
   const std::lock_guard lock(call.layer.mutex);

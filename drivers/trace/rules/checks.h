@@ -4,10 +4,14 @@
 #define GRAFT_DRIVERS_TRACE_RULES_CHECKS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "call/call.h"
 
 namespace graft::trace {
+
+// An address, as findings show it: "0x7f10".
+std::string hex(uint64_t value);
 
 // The call is on this stream: it must be alive, and no other thread may be inside. queues: the slot
 // queues a command.

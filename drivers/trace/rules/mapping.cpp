@@ -1,6 +1,5 @@
 // drivers/trace/rules/mapping.cpp: rules of reserved addresses and of the memory behind them.
 #include <algorithm>
-#include <cinttypes>
 
 #include "rules/checks.h"
 #include "rules/hooks.h"
@@ -9,9 +8,7 @@ namespace graft::trace {
 namespace {
 
 std::string range_text(graft_address begin, uint64_t bytes) {
-  char text[64];
-  std::snprintf(text, sizeof text, "0x%" PRIx64 " of %" PRIu64 " bytes", begin, bytes);
-  return text;
+  return hex(begin) + " of " + std::to_string(bytes) + " bytes";
 }
 
 bool overlap(graft_address begin, uint64_t bytes, graft_address other, uint64_t other_bytes) {

@@ -1,18 +1,11 @@
 // drivers/trace/rules/memory.cpp: rules of devices and of their memory.
 #include <algorithm>
-#include <cinttypes>
 
 #include "objects/probes.h"
 #include "rules/checks.h"
 #include "rules/hooks.h"
 
 namespace graft::trace {
-
-static std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
-  return text;
-}
 
 void MemoryBefore::device_open(TraceCall& call, uint32_t ordinal, graft_device*) {
   const std::lock_guard lock(call.layer.mutex);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/driver/error.h"
+#include "runtime/driver/facts_room.h"
 #include "runtime/driver/readable_text.h"
 
 namespace graft {
@@ -156,12 +157,8 @@ uint32_t computed_dtypes(const Properties& properties) {
 }
 
 Properties read_properties(const Driver& driver, uint32_t ordinal) {
-  struct {
-    Properties properties;
-    unsigned char beyond[256];
-  } room{};
-  Properties& properties = room.properties;
-  properties.struct_size = sizeof(properties);
+  FactsRoom<Properties> room;
+  Properties& properties = room.facts;
   const std::string device = "device " + std::to_string(ordinal);
   const graft_status status =
       Driver::call_locked(driver.table().device_properties, ordinal, &properties);
@@ -174,10 +171,8 @@ Properties read_properties(const Driver& driver, uint32_t ordinal) {
     const uint32_t known = properties.dtypes & all_dtypes();
     properties.dtypes = known == all_dtypes() ? 0 : known;
   }
-  const bool overrun = std::any_of(std::begin(room.beyond), std::end(room.beyond),
-                                   [](unsigned char byte) { return byte != 0; });
-  const std::string text =
-      overrun ? "more than struct_size bytes of properties" : wrong(properties, driver.table());
+  const std::string text = room.overrun() ? "more than struct_size bytes of properties"
+                                          : wrong(properties, driver.table());
   if (!text.empty()) {
     throw Error(GRAFT_INVALID_ARGUMENT, device + " of driver '" + driver.name() + "' claims " +
                                             text + ", so Graft does not use it. Ask its vendor.");

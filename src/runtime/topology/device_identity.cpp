@@ -2,10 +2,10 @@
 #include "runtime/topology/device_identity.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 
 #include "runtime/driver/error.h"
+#include "runtime/driver/facts_room.h"
 #include "runtime/driver/readable_text.h"
 
 namespace graft {
@@ -24,17 +24,12 @@ std::string line_of(const char (&text)[size]) {
 DeviceIdentity read_identity(const Driver& driver, uint32_t ordinal) {
   const auto slot = driver.table().device_identity;
   if (slot == nullptr) return {};
-  struct {
-    graft_device_identity facts;
-    unsigned char beyond[256];
-  } room{};
+  FactsRoom<graft_device_identity> room;
   graft_device_identity& facts = room.facts;
-  facts.struct_size = sizeof(facts);
   const std::string device = "device " + std::to_string(ordinal);
   const graft_status status = Driver::call_locked(slot, ordinal, &facts);
   if (status != GRAFT_OK) driver.fail(status, "device_identity", device, {});
-  if (std::any_of(std::begin(room.beyond), std::end(room.beyond),
-                  [](unsigned char byte) { return byte != 0; })) {
+  if (room.overrun()) {
     throw Error(GRAFT_INVALID_ARGUMENT, device + " of driver '" + driver.name() +
                                             "': device_identity wrote more than struct_size "
                                             "bytes. Ask its vendor.");

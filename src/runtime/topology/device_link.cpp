@@ -3,6 +3,9 @@
 
 #include <string>
 
+#include "runtime/driver/error.h"
+#include "runtime/driver/facts_room.h"
+
 namespace graft {
 namespace {
 
@@ -35,10 +38,16 @@ DeviceLink read_link(const Driver& driver, uint32_t from, uint32_t to) {
   if (table.device_link == nullptr) {
     return {table.peer_copy == nullptr ? GRAFT_LINK_HOST : GRAFT_LINK_BUS, 0};
   }
-  graft_device_link link{};
-  link.struct_size = sizeof(link);
-  const graft_status status = Driver::call_locked(table.device_link, from, to, &link);
-  if (status != GRAFT_OK) driver.fail(status, "device_link", "device " + std::to_string(from), {});
+  FactsRoom<graft_device_link> room;
+  const graft_device_link& link = room.facts;
+  const std::string device = "device " + std::to_string(from);
+  const graft_status status = Driver::call_locked(table.device_link, from, to, &room.facts);
+  if (status != GRAFT_OK) driver.fail(status, "device_link", device, {});
+  if (room.overrun()) {
+    throw Error(GRAFT_INVALID_ARGUMENT, device + " of driver '" + driver.name() +
+                                            "': device_link wrote more than struct_size bytes. "
+                                            "Ask its vendor.");
+  }
   if (!is_known(link.kind)) return {};
   return {static_cast<graft_link_kind>(link.kind), link.bytes_per_second};
 }

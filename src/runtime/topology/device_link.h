@@ -16,7 +16,7 @@ struct DeviceLink {
 
 // Asks the driver, without opening the devices. If it lacks device_link, a bus if it has peer_copy,
 // else host memory; host memory also for a kind that this Graft does not know. Throws Error with
-// what the driver said if the slot fails. Any thread.
+// what the driver said if the slot fails or writes past the struct. Any thread.
 GRAFT_EXPORT DeviceLink read_link(const Driver& driver, uint32_t from, uint32_t to);
 
 // The kind in messages ("direct link"). Static storage.

@@ -39,6 +39,15 @@ TEST(DeviceLinkTest, WhatTheDriverSaysIsTaken) {
   EXPECT_TRUE(fake::has(fake::error_of([] { link(); }), "device_link"));
 }
 
+TEST(DeviceLinkTest, ADriverThatWritesPastTheStructIsTold) {
+  fake::Fake fake;
+  fake::table().device_link = [](uint32_t, uint32_t, graft_device_link* out) {
+    reinterpret_cast<unsigned char*>(out)[sizeof(*out) + 3] = 1;
+    return GRAFT_OK;
+  };
+  EXPECT_TRUE(fake::has(fake::error_of([] { link(); }), "more than struct_size bytes"));
+}
+
 TEST(DeviceLinkTest, EachKindHasAName) {
   EXPECT_STREQ(link_name(GRAFT_LINK_HOST), "host memory");
   EXPECT_STREQ(link_name(GRAFT_LINK_SHARED), "same memory");
