@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "call/active_calls.h"
 #include "graft/driver_trace.h"
 #include "slots.h"
 
@@ -47,6 +48,9 @@ graft_status graft_trace_front(graft_driver_query_function behind, const char* s
   if (!flaw.empty()) {
     write_text("GRAFT_DRIVER_TRACE: " + flaw, out_text, capacity);
     return GRAFT_INVALID_ARGUMENT;
+  }
+  if (read.rules) {
+    graft::trace::watch_crashes(reinterpret_cast<const void*>(table->device_count));
   }
   if (!graft::trace::put_in_front(layer.get(), table)) {
     write_text("graft-driver-trace: the process has too many drivers", out_text, capacity);

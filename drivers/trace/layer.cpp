@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -19,10 +20,23 @@ struct LastText {
 };
 thread_local LastText last;
 
+// The thread's last failure in a driver.
+struct OwnFailure {
+  const TraceLayer* layer = nullptr;
+  std::string text;
+  uint64_t count = 0;  // of all threads' failures, when it was looked at
+};
+thread_local OwnFailure own;
+
+constexpr size_t kFailures = 16;
+
 }  // namespace
 
 TraceLayer::TraceLayer(const TraceSettings& given, const graft_driver_table& driver)
-    : settings(given), name(driver.name == nullptr ? "" : driver.name), faults(given) {
+    : settings(given),
+      name(driver.name == nullptr ? "" : driver.name),
+      faults(given),
+      sampling(given) {
   behind<graft_driver_table>() = driver;
   static const int watched = pthread_atfork(nullptr, nullptr, note_fork);
   (void)watched;
@@ -43,6 +57,30 @@ std::string TraceLayer::driver_text() const {
   if (ask == nullptr || ask(text.data(), text.size()) != GRAFT_OK) return "";
   text.back() = '\0';
   return text.data();
+}
+
+void TraceLayer::note_failure(const std::string& text) {
+  const std::lock_guard lock(failures_mutex_);
+  const uint64_t count = failure_count_++;
+  if (failures_.size() < kFailures) failures_.resize(kFailures);
+  failures_[count % kFailures] = {calling_thread(), text};
+  own = {this, text, count + 1};
+}
+
+void TraceLayer::forget_failure() const {
+  if (own.layer == this) own.layer = nullptr;
+}
+
+bool TraceLayer::has_foreign_text() {
+  if (own.layer != this || own.count == failure_count_) return false;
+  own.count = failure_count_;
+  const std::string now = driver_text();
+  if (now == own.text || now.empty()) return false;
+  const std::lock_guard lock(failures_mutex_);
+  const uint64_t thread = calling_thread();
+  return std::any_of(failures_.begin(), failures_.end(), [&](const Failure& one) {
+    return one.thread != 0 && one.thread != thread && one.text == now;
+  });
 }
 
 void TraceLayer::report_suspicions() {

@@ -7,10 +7,12 @@
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "call/faults.h"
 #include "call/findings.h"
 #include "call/log.h"
+#include "call/sampling.h"
 #include "objects/ledger.h"
 #include "settings.h"
 #include "tables.h"
@@ -42,6 +44,13 @@ class TraceLayer {
   // Reads it from the driver.
   std::string driver_text() const;
 
+  // The driver refused a call of this thread, and said text.
+  void note_failure(const std::string& text);
+  // The layer's own call failed since: the thread's text says nothing of the caller's.
+  void forget_failure() const;
+  // Whether the driver's text of this thread's last failure has become another thread's.
+  bool has_foreign_text();
+
   // Prints the summary and ends the log, once.
   void finish();
 
@@ -52,6 +61,7 @@ class TraceLayer {
   const TraceSettings settings;
   const std::string name;
   FaultPlan faults;
+  Sampling sampling;
   HeldErrors held;
   Findings findings;
   CallLog log;
@@ -62,6 +72,14 @@ class TraceLayer {
 
  private:
   void report_suspicions();
+
+  struct Failure {
+    uint64_t thread = 0;
+    std::string text;
+  };
+  std::mutex failures_mutex_;
+  std::vector<Failure> failures_;  // guarded by failures_mutex_: the latest
+  std::atomic<uint64_t> failure_count_{0};
 
   AllTables behind_{}, in_front_{};
   std::atomic<bool> finished_{false};

@@ -122,12 +122,17 @@ std::string parse_item(const std::string& key, const std::string& value, TraceSe
   if (key == "drop") return parse_fault(FaultKind::kDrop, value, out);
   if (key == "delay") return parse_fault(FaultKind::kDelay, value, out);
   if (key == "rules") return answer(parse_switch(value, &out->rules), "write 1 or 0");
-  if (key == "probe") return answer(parse_switch(value, &out->probe), "write 1 or 0");
+  if (key == "probe") {
+    const bool good = parse_switch(value, &out->probe);
+    out->verify_new = out->verify_new && out->probe;
+    return answer(good, "write 1 or 0");
+  }
   if (key == "strict") return answer(parse_switch(value, &out->strict), "write 1 or 0");
   if (key == "summary") return answer(parse_switch(value, &out->summary), "write 1 or 0");
   if (key == "verify") {
     const bool good = number(value, &read) && read >= 0 && read <= 1;
     out->verify = read;
+    out->verify_new = read > 0;
     return answer(good, "write a share from 0 to 1");
   }
   if (key == "seed") {

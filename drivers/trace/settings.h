@@ -27,10 +27,11 @@ struct FaultRule {
 // docs/drivers/trace.md describes each.
 struct TraceSettings {
   bool rules = true;
-  bool probe = true;    // the layer queues small copies that show when work is done
-  bool strict = false;  // a finding fails the call
-  bool summary = true;  // a line at the end of the process
-  double verify = 0;    // share of the copies, fills and launches that are verified at once
+  bool probe = true;       // the layer queues small copies that show when work is done
+  bool strict = false;     // a finding fails the call
+  bool summary = true;     // a line at the end of the process
+  bool verify_new = true;  // the first copies and fills of each kind are verified at once
+  double verify = 0;       // and this share of all, and of the launches' arguments
   uint64_t seed = 1;
   std::string log;     // a file for the calls; "": none
   std::string report;  // a file for the findings; "": standard error

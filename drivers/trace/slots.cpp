@@ -8,7 +8,9 @@
 #include <string_view>
 #include <thread>
 
+#include "call/active_calls.h"
 #include "call/arguments.h"
+#include "objects/guard.h"
 #include "rules/checks.h"
 #include "rules/extension.h"
 #include "rules/hooks.h"
@@ -129,6 +131,12 @@ constexpr bool waits(std::string_view slot) {
 }
 
 void begin_rules(TraceCall& call, const Subject& subject, bool queued) {
+  if (call.layer.has_foreign_text()) {
+    call.layer.findings.add("last_message",
+                            {Culprit::kDriver, "other-text", "last_message()",
+                             "the text of this thread's last failure is now another thread's",
+                             "Keep one text for each thread."});
+  }
   if (in_callback) {
     call.caller_broke("slot-in-callback", "a function of host_callback calls a slot",
                       "Call slots from other threads.");
@@ -137,6 +145,22 @@ void begin_rules(TraceCall& call, const Subject& subject, bool queued) {
     enter_stream(call, subject.stream, queued);
   } else if (subject.has_device) {
     enter_device(call, subject.device);
+  }
+}
+
+// Puts guarded copies in the place of what the slot reads by pointer. A launch has its own hook,
+// commands come in arrays.
+template <class T>
+void guard_argument(TraceCall& call, T& argument) {
+  if constexpr (std::is_same_v<T, const char*>) {
+    argument = guarded_text(call, argument);
+  } else if constexpr (std::is_same_v<T, const graft_launch*> ||
+                       std::is_same_v<T, const graft_command*>) {
+    return;
+  } else if constexpr (std::is_pointer_v<T> && std::is_const_v<std::remove_pointer_t<T>> &&
+                       requires { argument->struct_size; }) {
+    if (argument == nullptr) return;
+    argument = static_cast<T>(guarded_bytes(call, argument, argument->struct_size));
   }
 }
 
@@ -154,12 +178,15 @@ struct Slot<Table, Hooks, index, member> {
   // Calls the driver, with the layer's values in the place of results.
   static graft_status call_driver(TraceCall& call, A... arguments) {
     const auto slot = call.layer.behind<Table>().*member;
+    (guard_argument(call, arguments), ...);
     std::tuple<LentArgument<A>...> lent{LentArgument<A>(arguments)...};
     graft_status status = GRAFT_INTERNAL;
     {
       const ExceptionWatch watch(call);
+      const InsideDriver inside(call);
       status = std::apply([&](auto&... one) { return slot(one.lend()...); }, lent);
     }
+    call.guards.clear();
     std::apply([&](auto&... one) { (one.settle(call, status), ...); }, lent);
     return status;
   }
@@ -169,6 +196,7 @@ struct Slot<Table, Hooks, index, member> {
     layer.calls.fetch_add(1, std::memory_order_relaxed);
     const std::tuple<A...> given(arguments...);
     TraceCall call(layer, table_facts<Table>, index, &describe<Hooks, A...>, &given);
+    call.id = table_number<Table>() * kSlotsOfTable + index;
     const Subject subject(arguments...);
     const bool rules = layer.settings.rules;
     if (rules) {
@@ -176,7 +204,7 @@ struct Slot<Table, Hooks, index, member> {
       Hooks::template before<Table>(call, arguments...);
     }
     const int64_t began = layer.log.is_open() ? now_ns() : 0;
-    const Strike planted = drawn_strike(call, table_number<Table>() * kSlotsOfTable + index);
+    const Strike planted = drawn_strike(call, call.id);
     const bool stops = layer.settings.strict && call.broken;
     graft_status status = stops          ? GRAFT_INVALID_ARGUMENT
                           : planted.drop ? strike(call, planted, subject.stream, subject.tag)

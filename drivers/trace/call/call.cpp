@@ -67,9 +67,11 @@ void settle(TraceCall& call, graft_status status, bool asked_driver) {
   if (status != GRAFT_OK && status != GRAFT_BUSY && asked_driver) {
     text = call.layer.driver_text();
     call.layer.keep_text(text);
+    call.layer.note_failure(text);
   }
   if (!call.layer.settings.rules) return;
   if (asked_driver) check_status(call, status, text);
+  if (asked_driver) check_prompt(call);
   report_late_reads(call);
 }
 

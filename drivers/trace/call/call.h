@@ -27,6 +27,7 @@ struct TraceCall {
   TraceLayer& layer;
   const TableFacts& table;
   size_t slot;
+  size_t id = 0;  // of the slot, see tables.h
   Describe describe;
   const void* arguments;
 
@@ -45,9 +46,22 @@ struct TraceCall {
   graft_stream stream_handle = nullptr;
   uint64_t command = 0;                // the number of the command that it queues; 0: none
   std::vector<graft_address> touched;  // allocations that the command uses
+  uint64_t touched_host = 0;           // pinned memory, likewise; 0: none
   uint32_t ticket = 0;                 // objects/probes.h
   uint64_t began_ns = 0;
+  uint64_t content = 0;                     // hash of a blob
+  bool prompt = false;                      // nothing keeps the slot from returning
+  uint64_t awaited_stream = 0;              // id of the stream that the slot waits for; 0: none
+  uint32_t awaited_ticket = 0;              // that is behind what it waits for
+  uint64_t held_bytes = 0, changes = 0;     // of the device, before memory_info
+  std::vector<Landing> overwritten;         // what signs took the place of
+  std::shared_ptr<void> witness;            // objects/witness.h
   std::vector<std::shared_ptr<void>> kept;  // what must live until the call ends
+  std::optional<bool> wants_guards;         // objects/guard.h
+  std::vector<std::unique_ptr<void, void (*)(const void*)>> guards;
+
+  // Set while the driver is called (call/active_calls.h).
+  uint64_t began_tick = 0, ticks_inside = 0;
 
   // Set by findings: in strict mode the call fails.
   bool broken = false;

@@ -34,10 +34,9 @@ class FaultPlan {
   // Counts this call of the slot.
   Strike strike(size_t slot);
 
-  // Whether an event of this share happens now, by the seed.
-  bool draw(double share);
-
  private:
+  bool draw(double share);  // whether a fault of this share strikes, by the seed
+
   bool any_ = false;
   std::vector<FaultRule> rules_;
   std::array<std::vector<uint32_t>, kSlotIds> of_slot_;  // places in rules_

@@ -30,6 +30,10 @@ class Findings {
   // Prints and counts a finding; returns the printed line.
   std::string add(const std::string& slot, const Finding& finding);
 
+  // As open got them; "" for standard error.
+  const char* path() const { return path_.c_str(); }
+  const char* driver() const { return driver_.c_str(); }
+
   // How many there are.
   uint64_t count(Culprit culprit) const;
   // The first one, "" if there is none.

@@ -1,4 +1,7 @@
 // drivers/trace/objects/guard.h: memory that a slot may read during its call only.
+//
+// A guard is closed memory once the driver's slot has returned. A driver that reads it later is
+// found: the memory opens again, the read goes on, and the next call of any slot reports it.
 #ifndef GRAFT_DRIVERS_TRACE_OBJECTS_GUARD_H_
 #define GRAFT_DRIVERS_TRACE_OBJECTS_GUARD_H_
 
@@ -9,31 +12,23 @@
 
 namespace graft::trace {
 
-// Pages that are closed once a call has returned. A driver that reads one later is found: the page
-// opens again, the read goes on, and the next call of any slot reports the finding.
-class GuardedPage {
- public:
-  // A fresh page for a call of slot, whose name is static; data() is null if there is none.
-  explicit GuardedPage(const char* slot);
-  ~GuardedPage();
-  GuardedPage(const GuardedPage&) = delete;
-  GuardedPage& operator=(const GuardedPage&) = delete;
+// Whether this call's arguments are guarded. A call is asked once.
+bool wants_guards(TraceCall& call);
 
-  static constexpr size_t kBytes = 4096;
-  char* data() const { return data_; }
+// Fresh memory that closes when the driver's slot returns; null if there is none.
+char* guarded_room(TraceCall& call, size_t bytes);
 
- private:
-  char* data_ = nullptr;
-};
+// A guarded copy of bytes at data, or data if there is no room or the call wants no guards.
+const void* guarded_bytes(TraceCall& call, const void* data, size_t bytes);
 
-// Reports reads of closed pages since the last call.
-void report_late_reads(TraceCall& call);
+// Likewise of a text and its zero byte, of a page at most.
+const char* guarded_text(TraceCall& call, const char* text);
 
-// A copy of launch and its arguments that call keeps, or launch if there is no room.
+// Likewise of launch and its arguments.
 const graft_launch* guarded_launch(TraceCall& call, const graft_launch* launch);
 
-// Likewise of bytes at data.
-const void* guarded_bytes(TraceCall& call, const void* data, size_t bytes);
+// Reports reads of closed memory since the last call.
+void report_late_reads(TraceCall& call);
 
 }  // namespace graft::trace
 

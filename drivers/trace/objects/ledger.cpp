@@ -21,10 +21,14 @@ uint64_t calling_thread() {
   return id;
 }
 
-void ObjectLedger::complete(StreamRecord& stream, uint64_t number) {
-  if (number < stream.done) return;
-  stream.done_ns = steady_ns();
-  if (number == stream.done) return;
+void ObjectLedger::complete(StreamRecord& stream, uint64_t number, uint32_t good_ticket,
+                            bool good) {
+  if (good) {
+    stream.told = stream.told && number <= stream.good;
+    stream.good = std::max(stream.good, number);
+    stream.good_ticket = std::max(stream.good_ticket, good_ticket);
+  }
+  if (number <= stream.done) return;
   stream.done = number;
   std::vector<StreamWait> ended;
   const auto later = std::partition(stream.waits.begin(), stream.waits.end(),
@@ -33,8 +37,29 @@ void ObjectLedger::complete(StreamRecord& stream, uint64_t number) {
   stream.waits.erase(later, stream.waits.end());
   for (const StreamWait& wait : ended) {
     const auto other = stream_ids.find(wait.mark.stream);
-    if (other != stream_ids.end()) complete(*other->second, wait.mark.number);
+    if (other == stream_ids.end()) continue;
+    complete(*other->second, wait.mark.number, wait.mark_ticket, good);
   }
+}
+
+void ObjectLedger::hold(DeviceRecord& device, uint64_t bytes) {
+  device.held_bytes += bytes;
+  device.most_bytes = std::max(device.most_bytes, device.held_bytes);
+  ++device.changes;
+}
+
+void ObjectLedger::let_go(DeviceRecord& device, uint64_t bytes) {
+  device.held_bytes -= std::min(device.held_bytes, bytes);
+  ++device.changes;
+}
+
+HostBlock* ObjectLedger::pinned(DeviceRecord& device, uint64_t address, uint64_t* out_begin) {
+  auto next = device.host.upper_bound(address);
+  if (next == device.host.begin()) return nullptr;
+  --next;
+  if (address - next->first >= next->second.bytes) return nullptr;
+  *out_begin = next->first;
+  return &next->second;
 }
 
 std::optional<CommandPlace> ObjectLedger::unfinished(const std::vector<CommandPlace>& uses) const {

@@ -51,11 +51,19 @@ struct StreamWait {
   uint32_t ticket = 0;   // of the waiting stream, after the wait; 0: none
   CommandPlace mark;
   uint32_t mark_ticket = 0;  // of the mark's stream; 0: none
+  bool must_fail = false;    // the mark's stream has failed before the mark
 };
 
 // A finding that holds unless the stream turns out to have failed.
 struct Suspicion {
   std::string slot, call, text;
+};
+
+// Bytes of pinned memory that a copy will change, and what the layer put there.
+struct Landing {
+  uint64_t command = 0;
+  volatile uint64_t* at = nullptr;
+  uint64_t sign = 0;
 };
 
 struct StreamRecord {
@@ -65,12 +73,16 @@ struct StreamRecord {
   uint32_t count = 0;
   std::atomic<uint64_t> queued{0};  // commands so far
   uint64_t done = 0;                // of them, known to have ended
-  uint64_t done_ns = 0;             // when that was known
+  uint64_t good = 0;                // of them, a wait has said that they did not fail
+  uint32_t good_ticket = 0;         // likewise of tickets
+  bool told = false;                // good by an error that was reported
   uint64_t inside = 0;              // the thread that calls a slot on it; 0: none
   std::atomic<uint64_t> thread{0};  // that queued the last command
   std::vector<StreamWait> waits;
   std::vector<Suspicion> suspicions;
-  bool wrapped = false;  // by stream_wrap
+  std::vector<Landing> landings;
+  uint64_t last_callback = 0;  // the last command that calls the caller's function
+  bool wrapped = false;        // by stream_wrap
   uint64_t native_handle = 0;
   bool has_native_handle = false;
   // Tickets (objects/probes.h).
@@ -86,8 +98,9 @@ struct Mark {
   bool passed = false;  // a slot said so
   CommandPlace place;
   uint32_t ticket = 0;
-  uint64_t asked_ns = 0;                  // when event_record was called
-  uint64_t done_before = 0, done_ns = 0;  // of its stream, then
+  uint64_t asked_ns = 0;       // when event_record was called
+  uint32_t ticket_behind = 0;  // queued after it, if it is timed; 0: none
+  uint64_t passed_ns = 0;      // when it was known to be passed; 0: not yet
 };
 
 struct EventRecord {
@@ -125,9 +138,12 @@ struct DeviceRecord {
   std::map<graft_address, uint64_t> reserved;  // bytes of addresses from memory_reserve
   std::map<uint64_t, HostBlock> host;
   uint64_t held_bytes = 0, most_bytes = 0;  // of memory: now, and at most so far
+  uint64_t changes = 0;                     // of held_bytes
   std::unordered_map<uint64_t, graft_stream> native_handles;
   graft_address tickets = 0;  // objects/probes.h; 0: none
   bool tried_tickets = false;
+  graft_kernel count_kernel = nullptr;  // objects/launch_probe.h
+  bool tried_count_kernel = false;
   bool asked_operations = false;
   std::atomic<uint64_t> commands{0};  // of all its streams
 };
@@ -137,6 +153,7 @@ struct ObjectLedger {
   std::unordered_map<graft_stream, std::shared_ptr<StreamRecord>> streams;
   std::unordered_map<uint64_t, std::shared_ptr<StreamRecord>> stream_ids;
   std::unordered_map<graft_event, EventRecord> events;
+  std::vector<graft_event> timed_marks;  // of these it is not known when the mark is passed
   std::unordered_map<graft_program, ProgramRecord> programs;
   std::unordered_map<graft_kernel, KernelRecord> kernels;
   std::unordered_map<const void*, OtherRecord> others;
@@ -146,12 +163,19 @@ struct ObjectLedger {
   // What a driver may write, or call, late; kept as long as the layer.
   std::vector<std::shared_ptr<void>> lent;
 
-  // Commands of stream up to number have ended, and what they waited for.
-  void complete(StreamRecord& stream, uint64_t number);
+  // Commands of stream up to number have ended, and what they waited for. good: without an error.
+  void complete(StreamRecord& stream, uint64_t number, uint32_t good_ticket = 0, bool good = false);
   // The first use that may still run; its stream's place, or nothing.
   std::optional<CommandPlace> unfinished(const std::vector<CommandPlace>& uses) const;
   // Notes that a command uses something.
   void use(std::vector<CommandPlace>& uses, CommandPlace place) const;
+
+  // The caller holds more or fewer bytes of the device's memory.
+  static void hold(DeviceRecord& device, uint64_t bytes);
+  static void let_go(DeviceRecord& device, uint64_t bytes);
+
+  // The pinned block around a host address; null if there is none.
+  static HostBlock* pinned(DeviceRecord& device, uint64_t address, uint64_t* out_begin);
 
   // The allocation around address; null if there is none.
   static Allocation* around(DeviceRecord& device, graft_address address, graft_address* out_begin);

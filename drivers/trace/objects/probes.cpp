@@ -6,6 +6,8 @@
 #include <bit>
 #include <utility>
 
+#include "objects/landing.h"
+
 namespace graft::trace {
 namespace {
 
@@ -83,6 +85,7 @@ uint32_t queue_ticket(TraceCall& call) {
   const graft_address from = stream.ticket_table + sizeof(uint32_t) * (ticket % kTickets);
   if (call.layer.driver().copy(call.stream_handle, to, from, sizeof(uint32_t), GRAFT_DEVICE_TO_HOST,
                                0) != GRAFT_OK) {
+    call.layer.forget_failure();
     return 0;
   }
   stream.tickets = ticket;
@@ -112,9 +115,15 @@ bool has_arrived(const StreamRecord& stream, uint32_t ticket) {
   return ahead == 0 || ahead >= kTickets / 2;
 }
 
-void note_done(TraceCall& call, StreamRecord& stream, uint64_t number, uint32_t ticket,
-               bool certain) {
+// What the stream's finished waits for marks of other streams show.
+static void check_waits(TraceCall& call, const StreamRecord& stream, uint64_t number,
+                        bool errors_told) {
   for (const StreamWait& wait : stream.waits) {
+    if (wait.must_fail && errors_told && wait.command <= number) {
+      call.driver_broke("lost-error",
+                        "OK, but a stream for whose event this one waited had failed before it",
+                        "Pass an error on to each stream that waits for the mark.");
+    }
     const auto other = call.layer.ledger.stream_ids.find(wait.mark.stream);
     if (other == call.layer.ledger.stream_ids.end() || wait.ticket == 0) continue;
     if (wait.ticket <= stream.untrusted || !has_arrived(stream, wait.ticket)) continue;
@@ -124,8 +133,16 @@ void note_done(TraceCall& call, StreamRecord& stream, uint64_t number, uint32_t 
                         "Hold the stream back until the mark is passed.");
     }
   }
-  const char* const early = "reported work as done that had not run yet";
-  if (!has_arrived(stream, ticket)) {
+}
+
+void note_done(TraceCall& call, StreamRecord& stream, uint64_t number, uint32_t ticket,
+               Answer answer) {
+  const bool certain = answer == Answer::kWhole;
+  check_waits(call, stream, number, certain);
+  const bool landed = have_landed(stream, number);
+  const char* const early = landed ? "reported work as done that had not run yet"
+                                   : "reported a copy as done that had not written its range yet";
+  if (!has_arrived(stream, ticket) || !landed) {
     if (certain) {
       call.driver_broke("early", early, "Wait for every earlier command of the stream.");
     } else {
@@ -139,13 +156,52 @@ void note_done(TraceCall& call, StreamRecord& stream, uint64_t number, uint32_t 
                                          "Set the mark behind the stream's earlier commands."});
     }
   }
-  call.layer.ledger.complete(stream, number);
+  call.layer.ledger.complete(stream, number, ticket, answer != Answer::kDone);
+  settle_marks(call.layer.ledger);
 }
 
 void note_failed(TraceCall& call, StreamRecord& stream, uint64_t number) {
   stream.suspicions.clear();
+  stream.landings.clear();
   stream.untrusted = stream.tickets.load();
   call.layer.ledger.complete(stream, number);
+}
+
+void check_error(TraceCall& call, StreamRecord& stream) {
+  const bool nothing_new = stream.good == stream.queued && stream.good_ticket == stream.tickets;
+  if (nothing_new && stream.queued != 0 && stream.count == 1) {
+    call.driver_broke("lost-error",
+                      stream.told ? "reported an error twice"
+                                  : "reported an error of commands that an earlier wait, for this "
+                                    "stream or for one that waits for it, reported as done",
+                      "Report an error once, by the first wait for the failed command.");
+  }
+  for (const auto& [id, other] : call.layer.ledger.stream_ids) {
+    for (StreamWait& wait : other->waits) {
+      wait.must_fail =
+          wait.must_fail || (wait.mark.stream == stream.id && wait.mark.number == stream.queued &&
+                             wait.mark_ticket == stream.tickets && !stream.told);
+    }
+  }
+  stream.good = stream.queued;
+  stream.good_ticket = stream.tickets;
+  stream.told = true;
+}
+
+void settle_marks(ObjectLedger& ledger) {
+  if (ledger.timed_marks.empty()) return;
+  std::erase_if(ledger.timed_marks, [&](graft_event handle) {
+    const auto event = ledger.events.find(handle);
+    if (event == ledger.events.end()) return true;
+    Mark& mark = event->second.mark;
+    const auto stream = ledger.stream_ids.find(mark.place.stream);
+    if (!mark.set || mark.passed_ns != 0 || stream == ledger.stream_ids.end()) return true;
+    const bool arrived = mark.ticket_behind > stream->second->untrusted &&
+                         has_arrived(*stream->second, mark.ticket_behind);
+    if (!arrived && stream->second->done < mark.place.number) return false;
+    mark.passed_ns = steady_ns();
+    return true;
+  });
 }
 
 }  // namespace graft::trace

@@ -33,14 +33,28 @@ void queue_between(TraceCall& call);
 // Whether a ticket has arrived; true if nothing can be said.
 bool has_arrived(const StreamRecord& stream, uint32_t ticket);
 
-// A slot said that the commands up to number, and with them the ticket, are done. certain: the
-// slot would have returned an error of the stream. REQUIRES: the layer's mutex is held.
+// What a slot's OK says of the commands before it.
+enum class Answer {
+  kDone,    // they have ended; an error is not told
+  kMarked,  // likewise, and an error before the mark would have been told
+  kWhole    // likewise of the whole stream
+};
+
+// A slot said that the commands up to number, and with them the ticket, are done. REQUIRES: the
+// layer's mutex is held.
 void note_done(TraceCall& call, StreamRecord& stream, uint64_t number, uint32_t ticket,
-               bool certain);
+               Answer answer);
 
 // A slot reported an error of the stream: what it queued has ended, and may not have run.
 // REQUIRES: the layer's mutex is held.
 void note_failed(TraceCall& call, StreamRecord& stream, uint64_t number);
+
+// The driver reported the error, by a slot that waits for the whole stream: holds it against what
+// other waits said. REQUIRES: the layer's mutex is held.
+void check_error(TraceCall& call, StreamRecord& stream);
+
+// Notes which timed marks are passed. REQUIRES: the layer's mutex is held.
+void settle_marks(ObjectLedger& ledger);
 
 }  // namespace graft::trace
 

@@ -22,8 +22,6 @@ class CopyWitness {
   void compare(TraceCall& call);
 
  private:
-  bool read(TraceCall& call, void* to, graft_address from, uint64_t bytes);
-  bool is_quiet(TraceCall& call) const;
   void compare_device(TraceCall& call);
   void compare_host(TraceCall& call);
 

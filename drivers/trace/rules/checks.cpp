@@ -2,9 +2,12 @@
 #include "rules/checks.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cinttypes>
 #include <string_view>
+#include <thread>
 
+#include "call/active_calls.h"
 #include "objects/probes.h"
 
 namespace graft::trace {
@@ -107,21 +110,24 @@ static void note_command(TraceCall& call, graft_status status) {
     ++device->second.commands;
     return;
   }
+  const auto forget = [&](std::vector<CommandPlace>& uses) {
+    std::erase_if(uses, [&](const CommandPlace& place) {
+      return place.stream == call.stream->id && place.number == call.command;
+    });
+  };
   for (const graft_address address : call.touched) {
     graft_address begin = 0;
     Allocation* const used = ObjectLedger::around(device->second, address, &begin);
-    if (used == nullptr) continue;
-    std::erase_if(used->uses, [&](const CommandPlace& place) {
-      return place.stream == call.stream->id && place.number == call.command;
-    });
+    if (used != nullptr) forget(used->uses);
   }
+  const auto block = device->second.host.find(call.touched_host);
+  if (block != device->second.host.end()) forget(block->second.uses);
 }
 
 void leave_stream(TraceCall& call, graft_status status) {
   if (call.stream == nullptr) return;
   if (call.command != 0) {
     note_command(call, status);
-    call.kept.clear();  // a driver that reads an argument for the ticket's copy reads it too late
     if (status == GRAFT_OK) queue_between(call);
   }
   const std::lock_guard lock(call.layer.mutex);
@@ -252,6 +258,25 @@ void check_launch(TraceCall& call, const graft_launch* launch) {
     call.caller_broke("local-memory", std::to_string(local) + " bytes of local memory",
                       "Keep to local_memory_bytes.");
   }
+}
+
+bool machine_is_crowded() {
+  constexpr uint64_t kNap = 2'000'000;
+  for (int i = 0; i < 3; ++i) {
+    const uint64_t begin = steady_ns();
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kNap));
+    if (steady_ns() - begin > 5 * kNap) return true;
+  }
+  return false;
+}
+
+void check_prompt(TraceCall& call) {
+  constexpr uint64_t kPatience = 8;  // ticks
+  if (!call.prompt || call.ticks_inside < kPatience || machine_is_crowded()) return;
+  call.driver_broke("blocks",
+                    "took " + std::to_string(call.ticks_inside * kTickNs / 1'000'000) +
+                        " ms, and there was nothing to wait for",
+                    "Answer from what is known; let no lock be held while a thread waits.");
 }
 
 void check_status(TraceCall& call, graft_status status, const std::string& text) {

@@ -39,6 +39,12 @@ void use_execution(TraceCall& call, graft_plan plan, const graft_execution* exec
 // A launch's shape and arguments.
 void check_launch(TraceCall& call, const graft_launch* launch);
 
+// Whether the machine lets a thread sleep much longer than it asked for.
+bool machine_is_crowded();
+
+// A slot that never waits returned at once.
+void check_prompt(TraceCall& call);
+
 // Rules of every slot: the status, and what the driver says of it.
 void check_status(TraceCall& call, graft_status status, const std::string& text);
 

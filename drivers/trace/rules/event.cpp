@@ -31,11 +31,26 @@ static EventRecord* lone_event(TraceCall& call, graft_event handle) {
   return alone ? &found->second : nullptr;
 }
 
+// A live event was given again. That is right if all events of a kind are one, which has no marks
+// of its own; it is wrong if others have a handle of their own.
+static void check_shared(TraceCall& call, graft_event handle, const EventRecord& event) {
+  const auto& events = call.layer.ledger.events;
+  const bool alone = std::none_of(events.begin(), events.end(), [&](const auto& row) {
+    return row.first != handle && row.second.device == event.device &&
+           row.second.timed == event.timed;
+  });
+  if (alone) return;
+  call.driver_broke("given-twice",
+                    "gave an event that the caller still has, and other events are not shared",
+                    "Give an event again only after its event_destroy.");
+}
+
 void EventAfter::event_create(TraceCall& call, graft_status status, graft_device device,
                               uint32_t timed, graft_event* out) {
   if (status != GRAFT_OK) return;
   const std::lock_guard lock(call.layer.mutex);
   EventRecord& event = call.layer.ledger.events[*out];
+  if (event.count != 0 && event.timed == (timed != 0)) check_shared(call, *out, event);
   event.device = device;
   event.timed = timed != 0;
   event.mark = {};
@@ -60,22 +75,41 @@ void EventBefore::event_record(TraceCall& call, graft_event handle, graft_stream
 void EventAfter::event_record(TraceCall& call, graft_status status, graft_event handle,
                               graft_stream) {
   if (status != GRAFT_OK || call.stream == nullptr) return;
+  bool timed = false;
+  {
+    const std::lock_guard lock(call.layer.mutex);
+    EventRecord* const event = lone_event(call, handle);
+    if (event == nullptr) return;
+    const StreamRecord& stream = *call.stream;
+    event->mark = {.set = true,
+                   .place = {stream.id, stream.queued},
+                   .ticket = call.ticket,
+                   .asked_ns = call.began_ns};
+    timed = event->timed;
+  }
+  if (!timed) return;
+  const uint32_t behind = queue_ticket(call);
   const std::lock_guard lock(call.layer.mutex);
   EventRecord* const event = lone_event(call, handle);
   if (event == nullptr) return;
-  const StreamRecord& stream = *call.stream;
-  event->mark = {.set = true,
-                 .place = {stream.id, stream.queued},
-                 .ticket = call.ticket,
-                 .asked_ns = call.began_ns,
-                 .done_before = stream.done,
-                 .done_ns = stream.done_ns};
+  event->mark.ticket_behind = behind;
+  call.layer.ledger.timed_marks.push_back(handle);
 }
 
-void EventBefore::event_query(TraceCall& call, graft_event handle) { check_event(call, handle); }
-
-void EventBefore::event_synchronize(TraceCall& call, graft_event handle) {
+void EventBefore::event_query(TraceCall& call, graft_event handle) {
   check_event(call, handle);
+  call.prompt = true;
+}
+
+// A wait for a mark that was never set or is passed returns at once.
+void EventBefore::event_synchronize(TraceCall& call, graft_event handle) {
+  const std::lock_guard lock(call.layer.mutex);
+  if (find_event(call, handle) == nullptr) return;
+  const EventRecord* const event = lone_event(call, handle);
+  if (event == nullptr) return;
+  call.prompt = !event->mark.set || event->mark.passed;
+  call.awaited_stream = event->mark.place.stream;
+  call.awaited_ticket = event->mark.ticket;
 }
 
 void EventBefore::event_synchronize_within(TraceCall& call, graft_event handle, uint64_t) {
@@ -84,7 +118,7 @@ void EventBefore::event_synchronize_within(TraceCall& call, graft_event handle, 
 
 // A slot has answered whether the event's mark is passed. began: the mark when it was asked cannot
 // have changed since, or another thread records, whose call then decides.
-static void answered(TraceCall& call, graft_status status, graft_event handle) {
+static void answered(TraceCall& call, graft_status status, graft_event handle, Answer answer) {
   const std::lock_guard lock(call.layer.mutex);
   EventRecord* const event = lone_event(call, handle);
   if (event == nullptr) return;
@@ -101,7 +135,7 @@ static void answered(TraceCall& call, graft_status status, graft_event handle) {
     return;
   }
   if (status == GRAFT_OK) {
-    if (!mark.passed) note_done(call, *stream->second, mark.place.number, mark.ticket, false);
+    if (!mark.passed) note_done(call, *stream->second, mark.place.number, mark.ticket, answer);
     mark.passed = true;
   } else {
     note_failed(call, *stream->second, mark.place.number);
@@ -109,16 +143,16 @@ static void answered(TraceCall& call, graft_status status, graft_event handle) {
 }
 
 void EventAfter::event_query(TraceCall& call, graft_status status, graft_event handle) {
-  answered(call, status, handle);
+  answered(call, status, handle, Answer::kDone);
 }
 
 void EventAfter::event_synchronize(TraceCall& call, graft_status status, graft_event handle) {
-  answered(call, status, handle);
+  answered(call, status, handle, Answer::kMarked);
 }
 
 void EventAfter::event_synchronize_within(TraceCall& call, graft_status status, graft_event handle,
                                           uint64_t) {
-  answered(call, status, handle);
+  answered(call, status, handle, Answer::kMarked);
 }
 
 void EventBefore::event_elapsed(TraceCall& call, graft_event start, graft_event end, int64_t*) {
@@ -135,7 +169,7 @@ void EventBefore::event_elapsed(TraceCall& call, graft_event start, graft_event 
 }
 
 // Holds the time between two marks of one stream against the host's clock: start was set after
-// event_record was called for it, and passed before what a wait showed when end was recorded.
+// event_record was called for it, and was known to be passed some time before end was recorded.
 void EventAfter::event_elapsed(TraceCall& call, graft_status status, graft_event start,
                                graft_event end, int64_t* out_ns) {
   if (status != GRAFT_OK) return;
@@ -145,12 +179,12 @@ void EventAfter::event_elapsed(TraceCall& call, graft_status status, graft_event
   if (first == nullptr || last == nullptr || !first->mark.set || !last->mark.set) return;
   const Mark &from = first->mark, &to = last->mark;
   if (from.place.stream != to.place.stream || to.asked_ns < from.asked_ns) return;
-  constexpr uint64_t kLeast = 2'000'000;  // shorter times say little
-  const uint64_t most = steady_ns() - from.asked_ns;
-  const bool passed = to.done_before >= from.place.number && to.done_ns >= from.asked_ns;
-  const uint64_t least = passed && to.asked_ns > to.done_ns ? to.asked_ns - to.done_ns : 0;
-  const auto elapsed = static_cast<uint64_t>(std::max<int64_t>(*out_ns, 0));
-  if (elapsed > 2 * most + kLeast || (least > kLeast && elapsed < least / 4)) {
+  constexpr int64_t kLeast = 2'000'000;  // shorter times say little
+  const auto most = static_cast<int64_t>(steady_ns() - from.asked_ns);
+  const bool passed = from.passed_ns != 0 && from.passed_ns < to.asked_ns;
+  const auto least = passed ? static_cast<int64_t>(to.asked_ns - from.passed_ns) : 0;
+  const bool short_time = least > kLeast && *out_ns < least / 4;
+  if (*out_ns < -kLeast || *out_ns > 2 * most + kLeast || short_time) {
     call.driver_broke("impossible",
                       std::to_string(*out_ns) + " ns between marks that are between " +
                           std::to_string(least) + " and " + std::to_string(most) + " ns apart",

@@ -92,7 +92,7 @@ void Before<graft_ops_table>::operation_execute(TraceCall& call, graft_stream, g
     if (one.kind != GRAFT_ARGUMENT_ADDRESS || one.bytes == 0) continue;
     use_range(call, call.device, one.value, one.bytes, "argument");
   }
-  if (call.layer.faults.draw(call.layer.settings.verify)) launch = guarded_launch(call, launch);
+  launch = guarded_launch(call, launch);
 }
 
 void Before<graft_ops_table>::plan_destroy(TraceCall& call, graft_plan plan) {
@@ -131,11 +131,13 @@ void After<graft_graphs_table>::graph_create(TraceCall& call, graft_status statu
 }
 
 void Before<graft_graphs_table>::graph_launch(TraceCall& call, graft_stream, graft_graph graph,
-                                              const graft_address* bases, uint32_t base_count) {
+                                              const graft_address*& bases, uint32_t base_count) {
   check_other(call, graph, "graph");
   for (uint32_t i = 0; i < base_count; ++i) {
     if (bases[i] != 0) use_range(call, call.device, bases[i], 0, "base");
   }
+  bases = static_cast<const graft_address*>(
+      guarded_bytes(call, bases, base_count * sizeof(graft_address)));
 }
 
 void Before<graft_graphs_table>::graph_destroy(TraceCall& call, graft_graph graph) {

@@ -55,7 +55,7 @@ struct Before<graft_graphs_table> {
   static void graph_create(TraceCall&, graft_device device, const graft_command*& commands,
                            uint32_t count, graft_graph* out_graph);
   static void graph_launch(TraceCall&, graft_stream stream, graft_graph graph,
-                           const graft_address* bases, uint32_t base_count);
+                           const graft_address*& bases, uint32_t base_count);
   static void graph_destroy(TraceCall&, graft_graph graph);
 };
 template <>

@@ -27,6 +27,7 @@ struct MemoryBefore {
   static void device_reset(TraceCall&, uint32_t ordinal);
   static void memory_allocate(TraceCall&, graft_device device, uint64_t bytes, graft_address* out);
   static void memory_free(TraceCall&, graft_device device, graft_address address);
+  static void memory_info(TraceCall&, graft_device device, uint64_t* out_free, uint64_t* out_total);
   static void host_free(TraceCall&, graft_device device, void* pointer);
   static void memory_host_view(TraceCall&, graft_device device, graft_address address,
                                uint64_t bytes, void** out_pointer);
@@ -45,6 +46,7 @@ struct StreamBefore {
   static void stream_destroy(TraceCall&, graft_stream stream);
   static void stream_synchronize(TraceCall&, graft_stream stream);
   static void stream_synchronize_within(TraceCall&, graft_stream stream, uint64_t timeout_ns);
+  static void stream_query(TraceCall&, graft_stream stream);
   static void copy(TraceCall&, graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes,
                    uint32_t kind, uint32_t tag);
   static void copy_strided(TraceCall&, graft_stream stream, const graft_strided_copy*& copy,
@@ -66,6 +68,8 @@ struct EventBefore {
   static void stream_wait_event(TraceCall&, graft_stream stream, graft_event event);
 };
 struct KernelBefore {
+  static void program_load(TraceCall&, graft_device device, const void*& blob, size_t bytes,
+                           graft_program* out_program);
   static void program_unload(TraceCall&, graft_program program);
   static void kernel_find(TraceCall&, graft_device device, graft_program program, const char* name,
                           graft_kernel* out);
@@ -118,6 +122,8 @@ struct StreamAfter {
   static void stream_query(TraceCall&, graft_status, graft_stream stream);
   static void copy(TraceCall&, graft_status, graft_stream stream, uint64_t to, uint64_t from,
                    uint64_t bytes, uint32_t kind, uint32_t tag);
+  static void copy_strided(TraceCall&, graft_status, graft_stream stream,
+                           const graft_strided_copy* copy, uint32_t tag);
   static void fill(TraceCall&, graft_status, graft_stream stream, graft_address to, uint64_t bytes,
                    const void* pattern, uint32_t pattern_bytes, uint32_t tag);
   static void stream_native_handle(TraceCall&, graft_status, graft_stream stream,

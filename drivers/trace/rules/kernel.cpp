@@ -1,17 +1,23 @@
 // drivers/trace/rules/kernel.cpp: rules of programs, kernels and launches.
+#include <bit>
 #include <string_view>
 
 #include "objects/guard.h"
+#include "objects/launch_probe.h"
 #include "rules/checks.h"
 #include "rules/hooks.h"
 
 namespace graft::trace {
 
+void KernelBefore::program_load(TraceCall& call, graft_device, const void*& blob, size_t bytes,
+                                graft_program*) {
+  call.content = std::hash<std::string_view>{}({static_cast<const char*>(blob), bytes});
+  blob = guarded_bytes(call, blob, bytes);
+}
+
 void KernelAfter::program_load(TraceCall& call, graft_status status, graft_device device,
-                               const void* blob, size_t bytes, graft_program* out_program) {
-  if (status != GRAFT_OK) return;
-  add_program(call, device, *out_program,
-              std::hash<std::string_view>{}({static_cast<const char*>(blob), bytes}));
+                               const void*, size_t, graft_program* out_program) {
+  if (status == GRAFT_OK) add_program(call, device, *out_program, call.content);
 }
 
 void add_program(TraceCall& call, graft_device device, graft_program program, uint64_t content) {
@@ -97,11 +103,21 @@ void KernelBefore::kernel_launch(TraceCall& call, graft_stream, graft_kernel ker
       }
     }
   }
-  if (call.layer.faults.draw(call.layer.settings.verify)) launch = guarded_launch(call, launch);
+  const uint64_t items = launch->grid[0] * launch->group[0];
+  constexpr uint64_t kSmall = 64;  // sizes of which each is a kind
+  const auto width = static_cast<uint64_t>(std::bit_width(items));
+  const uint64_t shape = uint64_t{32} + (items < kSmall ? items : kSmall + width);
+  if (call.layer.settings.verify > 0 && !call.broken_by_caller &&
+      call.layer.sampling.is_new(shape)) {
+    call.witness = std::make_shared<graft_launch>(*launch);
+  }
+  launch = guarded_launch(call, launch);
 }
 
 void KernelAfter::kernel_launch(TraceCall& call, graft_status status, graft_stream, graft_kernel,
                                 const graft_launch*) {
+  const auto* const launch = static_cast<const graft_launch*>(call.witness.get());
+  if (status == GRAFT_OK && !call.planted && launch != nullptr) probe_launch(call, *launch);
   if (status != GRAFT_INVALID_ARGUMENT || call.broken_by_caller || call.planted) return;
   if (call.stream == nullptr) return;
   call.driver_broke("refused", "refused a launch that keeps to the rules with INVALID_ARGUMENT",

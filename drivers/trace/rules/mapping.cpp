@@ -114,8 +114,7 @@ void MappingAfter::memory_map(TraceCall& call, graft_status status, graft_device
   if (device == ledger.devices.end()) return;
   const auto around = reservation(device->second, address, bytes);
   if (around == device->second.reserved.end()) return;
-  device->second.held_bytes += bytes;
-  device->second.most_bytes = std::max(device->second.most_bytes, device->second.held_bytes);
+  ObjectLedger::hold(device->second, bytes);
   auto& memory = device->second.memory;
   auto made = memory.insert_or_assign(address, Allocation{.bytes = bytes, .mapped = true}).first;
   if (made != memory.begin() && address != around->first) {
@@ -151,7 +150,7 @@ void MappingBefore::memory_unmap(TraceCall& call, graft_device handle, graft_add
   }
   // Gone before the driver takes it: another thread may map the addresses at once.
   const Allocation whole = *found;
-  device->second.held_bytes -= std::min(device->second.held_bytes, bytes);
+  ObjectLedger::let_go(device->second, bytes);
   auto& memory = device->second.memory;
   memory.erase(begin);
   if (address > begin) {

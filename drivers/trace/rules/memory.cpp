@@ -1,7 +1,9 @@
 // drivers/trace/rules/memory.cpp: rules of devices and of their memory.
 #include <algorithm>
 
+#include "objects/landing.h"
 #include "objects/probes.h"
+#include "objects/watch.h"
 #include "rules/checks.h"
 #include "rules/hooks.h"
 
@@ -29,6 +31,7 @@ void MemoryAfter::device_open(TraceCall& call, graft_status status, uint32_t ord
   graft_device_properties properties{};
   properties.struct_size = sizeof properties;
   call.layer.driver().device_properties(ordinal, &properties);
+  watch(call.layer);
   const std::lock_guard lock(call.layer.mutex);
   DeviceRecord& device = call.layer.ledger.devices[*out_device];
   device.ordinal = ordinal;
@@ -104,7 +107,10 @@ static void check_overlap(TraceCall& call, const DeviceRecord& device, graft_add
 static void check_room(TraceCall& call, graft_device handle, uint64_t bytes) {
   const auto ask = call.layer.driver().memory_info;
   uint64_t free = 0, total = 0, held = 0, most = 0, largest = 0;
-  if (ask != nullptr && ask(handle, &free, &total) != GRAFT_OK) free = 0;
+  if (ask != nullptr && ask(handle, &free, &total) != GRAFT_OK) {
+    call.layer.forget_failure();
+    free = 0;
+  }
   {
     const std::lock_guard lock(call.layer.mutex);
     const auto device = call.layer.ledger.devices.find(handle);
@@ -152,8 +158,7 @@ void MemoryAfter::memory_allocate(TraceCall& call, graft_status status, graft_de
     call.driver_broke("overlap", "the range passes the last address", "Give a whole range.");
   }
   check_overlap(call, device->second, begin, bytes);
-  device->second.held_bytes += bytes;
-  device->second.most_bytes = std::max(device->second.most_bytes, device->second.held_bytes);
+  ObjectLedger::hold(device->second, bytes);
   const auto [made, fresh] = device->second.memory.emplace(begin, Allocation{.bytes = bytes});
   if (fresh) return;
   made->second.bytes = std::max(made->second.bytes, bytes);
@@ -177,16 +182,37 @@ void MemoryBefore::memory_free(TraceCall& call, graft_device handle, graft_addre
                       "Wait for the commands that use memory before freeing it.");
   }
   if (call.is_refused()) return;
-  device->second.held_bytes -= std::min(device->second.held_bytes, found->second.bytes);
+  ObjectLedger::let_go(device->second, found->second.bytes);
   // Gone before the driver frees it: another thread may get the address at once.
   if (--found->second.count == 0) device->second.memory.erase(found);
 }
 
-void MemoryAfter::memory_info(TraceCall& call, graft_status status, graft_device,
+void MemoryBefore::memory_info(TraceCall& call, graft_device handle, uint64_t*, uint64_t*) {
+  call.prompt = true;
+  const std::lock_guard lock(call.layer.mutex);
+  const auto device = call.layer.ledger.devices.find(handle);
+  if (device == call.layer.ledger.devices.end()) return;
+  call.held_bytes = device->second.held_bytes;
+  call.changes = device->second.changes;
+}
+
+// The layer counts an allocation after the driver and a free before it: unless one has come or gone
+// meanwhile, the driver has given away at least what the layer counts.
+void MemoryAfter::memory_info(TraceCall& call, graft_status status, graft_device handle,
                               uint64_t* out_free, uint64_t* out_total) {
-  if (status == GRAFT_OK && *out_free > *out_total) {
+  if (status != GRAFT_OK) return;
+  if (*out_free > *out_total) {
     call.driver_broke("impossible", "more memory is free than there is", "Count in bytes.");
+    return;
   }
+  const std::lock_guard lock(call.layer.mutex);
+  const auto device = call.layer.ledger.devices.find(handle);
+  if (device == call.layer.ledger.devices.end() || device->second.changes != call.changes) return;
+  if (*out_total - *out_free >= call.held_bytes) return;
+  call.driver_broke("impossible",
+                    std::to_string(*out_free) + " of " + std::to_string(*out_total) +
+                        " bytes are free, but the caller holds " + std::to_string(call.held_bytes),
+                    "Say what is free now; what is allocated is not free.");
 }
 
 void MemoryAfter::host_allocate(TraceCall& call, graft_status status, graft_device handle,
@@ -229,7 +255,9 @@ void MemoryBefore::host_free(TraceCall& call, graft_device handle, void* pointer
     call.caller_broke("freed-in-use", "a copy from or to this memory may still run",
                       "Wait for the copies before freeing their memory.");
   }
-  if (!call.is_refused() && --found->second.count == 0) device->second.host.erase(found);
+  if (call.is_refused()) return;
+  forget_signs(call.layer.ledger, found->first, found->second.bytes);
+  if (--found->second.count == 0) device->second.host.erase(found);
 }
 
 void MemoryBefore::memory_host_view(TraceCall& call, graft_device device, graft_address address,

@@ -94,6 +94,7 @@ void move_addresses(graft_driver_table& t) {
   };
   t.kernel_launch = launch_moved;
   t.peer_copy = nullptr;
+  t.copy_strided = nullptr;
   t.memory_host_view = nullptr;
   t.memory_export = nullptr;
   t.memory_import = nullptr;

@@ -76,6 +76,9 @@ void rename_streams(graft_driver_table& t) {
   t.stream_synchronize_within = [](graft_stream s, uint64_t timeout_ns) {
     return base.stream_synchronize_within(base_stream(s), timeout_ns);
   };
+  t.copy_strided = [](graft_stream s, const graft_strided_copy* copy, uint32_t tag) {
+    return base.copy_strided(base_stream(s), copy, tag);
+  };
   t.peer_copy = nullptr;
   t.stream_native_handle = nullptr;
   t.extension = nullptr;

@@ -21,6 +21,7 @@ extern graft_driver_table base;
 std::span<const Variant> unusual_handles();
 std::span<const Variant> unusual_commands();
 std::span<const Variant> faulty_variants();
+std::span<const Variant> faulty_answers();
 
 #define GRAFT_VARIANT_ROW(name, rule, what) {#name, name, rule},
 

@@ -1,0 +1,39 @@
+// drivers/trace/call/sampling.cpp: decides which calls get a closer look.
+#include "call/sampling.h"
+
+namespace graft::trace {
+namespace {
+
+constexpr uint32_t kFirstCommands = 2;  // of a kind
+constexpr uint32_t kFirstCalls = 32;    // of a slot
+constexpr uint32_t kEachCall = 64;
+
+}  // namespace
+
+Sampling::Sampling(const TraceSettings& settings)
+    : share_(settings.verify), first_ones_(settings.verify_new), random_(settings.seed) {}
+
+bool Sampling::draw() {
+  if (share_ <= 0 || share_ >= 1) return share_ >= 1;
+  const std::lock_guard lock(mutex_);
+  return std::uniform_real_distribution<>()(random_) < share_;
+}
+
+bool Sampling::is_new(uint64_t kind) {
+  if (!first_ones_) return false;
+  const std::lock_guard lock(mutex_);
+  uint32_t& seen = kinds_[kind];
+  if (seen == kFirstCommands) return false;
+  ++seen;
+  return true;
+}
+
+bool Sampling::verifies(uint64_t kind, bool idle) { return (idle && is_new(kind)) || draw(); }
+
+bool Sampling::guards(size_t slot) {
+  if (!first_ones_) return false;
+  const uint32_t call = calls_.at(slot).fetch_add(1, std::memory_order_relaxed);
+  return call < kFirstCalls || call % kEachCall == 0 || draw();
+}
+
+}  // namespace graft::trace

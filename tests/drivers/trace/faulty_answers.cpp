@@ -1,0 +1,218 @@
+// tests/drivers/trace/faulty_answers.cpp: drivers whose answers are wrong, or whose work is done
+// aside.
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/drivers/trace/variant.h"
+
+namespace graft::driver_test {
+namespace {
+
+std::mutex mutex;  // guards what follows of each variant
+
+// Each fourth event is one that the caller has.
+void lends_events(graft_driver_table& t) {
+  t.event_create = [](graft_device device, uint32_t timed, graft_event* out) {
+    static std::map<uint32_t, graft_event> last;
+    static int calls = 0;
+    const std::lock_guard lock(mutex);
+    if (++calls % 4 == 0 && last.contains(timed)) {
+      *out = last[timed];
+      return GRAFT_OK;
+    }
+    const graft_status status = base.event_create(device, timed, out);
+    if (status == GRAFT_OK) last[timed] = *out;
+    return status;
+  };
+  t.event_destroy = [](graft_event) { return GRAFT_OK; };
+  t.device_close = [](graft_device) { return GRAFT_OK; };
+}
+
+// Free memory is what it was when it was asked for first.
+void stale_info(graft_driver_table& t) {
+  t.memory_info = [](graft_device device, uint64_t* out_free, uint64_t* out_total) {
+    static std::map<graft_device, uint64_t> first;
+    const graft_status status = base.memory_info(device, out_free, out_total);
+    const std::lock_guard lock(mutex);
+    if (status == GRAFT_OK) *out_free = first.try_emplace(device, *out_total).first->second;
+    return status;
+  };
+}
+
+// Each eleventh fill fails late. The error is its stream's alone.
+int fills = 0;
+std::map<graft_stream, int> failed;
+void fail_fills(graft_driver_table& t) {
+  t.fill = [](graft_stream s, graft_address to, uint64_t bytes, const void* pattern,
+              uint32_t pattern_bytes, uint32_t tag) {
+    const std::lock_guard lock(mutex);
+    if (++fills % 10 == 1) failed[s] = 1;
+    return base.fill(s, to, bytes, pattern, pattern_bytes, tag);
+  };
+  t.stream_synchronize_within = nullptr;
+  t.stream_query = nullptr;
+  t.extension = nullptr;
+}
+void keeps_errors(graft_driver_table& t) {
+  fail_fills(t);
+  t.stream_synchronize = [](graft_stream s) {
+    base.stream_synchronize(s);
+    const std::lock_guard lock(mutex);
+    return std::exchange(failed[s], 0) != 0 ? GRAFT_LAUNCH_FAILED : GRAFT_OK;
+  };
+}
+
+// As keeps_errors, and a wait does not end the error.
+void repeats_errors(graft_driver_table& t) {
+  fail_fills(t);
+  t.stream_wait_event = nullptr;
+  t.stream_synchronize = [](graft_stream s) {
+    base.stream_synchronize(s);
+    const std::lock_guard lock(mutex);
+    return failed[s] != 0 ? GRAFT_LAUNCH_FAILED : GRAFT_OK;
+  };
+}
+
+// The clock has 22 bits of nanoseconds.
+void short_clock(graft_driver_table& t) {
+  t.event_elapsed = [](graft_event start, graft_event end, int64_t* out_ns) {
+    const graft_status status = base.event_elapsed(start, end, out_ns);
+    if (status == GRAFT_OK) *out_ns &= (1 << 22) - 1;
+    return status;
+  };
+}
+
+// A query waits for a lock that another thread holds while it waits.
+void blocking_query(graft_driver_table& t) {
+  t.event_query = [](graft_event event) {
+    static std::atomic<int> left{5};
+    if (left > 0 && left-- > 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return base.event_query(event);
+  };
+}
+
+// Rows end at whole lines of 64 bytes.
+void whole_rows(graft_driver_table& t) {
+  t.copy_strided = [](graft_stream s, const graft_strided_copy* copy, uint32_t tag) {
+    graft_strided_copy wide = *copy;
+    const uint64_t line = (copy->row_bytes + 63) / 64 * 64;
+    if (line <= copy->to_strides[0] && line <= copy->from_strides[0]) wide.row_bytes = line;
+    return base.copy_strided(s, &wide, tag);
+  };
+}
+
+// A blob is loaded when its first kernel is looked for.
+struct LazyProgram {
+  graft_device device;
+  const void* blob;
+  size_t bytes;
+  graft_program loaded = nullptr;
+};
+void lazy_blobs(graft_driver_table& t) {
+  t.program_load = [](graft_device device, const void* blob, size_t bytes, graft_program* out) {
+    *out = reinterpret_cast<graft_program>(new LazyProgram{device, blob, bytes});
+    return GRAFT_OK;
+  };
+  t.kernel_find = [](graft_device device, graft_program program, const char* name,
+                     graft_kernel* out) {
+    auto* const lazy = reinterpret_cast<LazyProgram*>(program);
+    if (lazy == nullptr) return base.kernel_find(device, nullptr, name, out);
+    const std::lock_guard lock(mutex);
+    if (lazy->loaded == nullptr) {
+      const graft_status status =
+          base.program_load(lazy->device, lazy->blob, lazy->bytes, &lazy->loaded);
+      if (status != GRAFT_OK) return status;
+    }
+    return base.kernel_find(device, lazy->loaded, name, out);
+  };
+  t.program_unload = [](graft_program program) {
+    auto* const lazy = reinterpret_cast<LazyProgram*>(program);
+    const graft_program loaded = lazy->loaded;
+    delete lazy;
+    return loaded == nullptr ? GRAFT_OK : base.program_unload(loaded);
+  };
+}
+
+// One text for all threads.
+std::string text;
+void one_text(graft_driver_table& t) {
+  t.memory_allocate = [](graft_device device, uint64_t bytes, graft_address* out) {
+    const graft_status status = base.memory_allocate(device, bytes, out);
+    const std::lock_guard lock(mutex);
+    if (status != GRAFT_OK) text = "no room for " + std::to_string(bytes) + " bytes";
+    return status;
+  };
+  t.last_message = [](char* out_text, size_t capacity) {
+    const std::lock_guard lock(mutex);
+    out_text[text.copy(out_text, capacity - 1)] = '\0';
+    return GRAFT_OK;
+  };
+}
+
+// Long copies to the host run aside; waits for the stream wait for them, marks do not.
+std::map<graft_stream, std::vector<std::thread>> aside;
+void join_aside(graft_stream s) {
+  std::vector<std::thread> threads;
+  {
+    const std::lock_guard lock(mutex);
+    std::swap(threads, aside[s]);
+  }
+  for (std::thread& one : threads) one.join();
+}
+void copies_aside(graft_driver_table& t) {
+  t.copy = [](graft_stream s, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,
+              uint32_t tag) {
+    if (kind != GRAFT_DEVICE_TO_HOST || bytes < 100000) {
+      return base.copy(s, to, from, bytes, kind, tag);
+    }
+    base.stream_synchronize(s);
+    const std::lock_guard lock(mutex);
+    aside[s].emplace_back([=] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      base.copy(s, to, from, bytes, kind, tag);
+      base.stream_synchronize(s);
+    });
+    return GRAFT_OK;
+  };
+  t.stream_synchronize = [](graft_stream s) {
+    join_aside(s);
+    return base.stream_synchronize(s);
+  };
+  t.stream_synchronize_within = nullptr;
+  t.stream_query = nullptr;
+  t.extension = nullptr;
+}
+
+// Refuses to copy nothing.
+void needs_bytes(graft_driver_table& t) {
+  t.copy = [](graft_stream s, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,
+              uint32_t tag) {
+    return bytes == 0 ? GRAFT_INTERNAL : base.copy(s, to, from, bytes, kind, tag);
+  };
+}
+
+#define GRAFT_FAULTY(VARIANT)                                               \
+  VARIANT(lends_events, "given-twice", "gives events that are in use")      \
+  VARIANT(stale_info, "impossible", "states memory as free that is in use") \
+  VARIANT(keeps_errors, "lost-error", "errors do not reach other streams")  \
+  VARIANT(repeats_errors, "lost-error", "errors are reported twice")        \
+  VARIANT(short_clock, "impossible", "the clock begins anew")               \
+  VARIANT(blocking_query, "blocks", "a query waits")                        \
+  VARIANT(whole_rows, "overrun", "writes behind the ends of rows")          \
+  VARIANT(lazy_blobs, "kept-pointer", "reads blobs too late")               \
+  VARIANT(one_text, "other-text", "all threads have one text")              \
+  VARIANT(copies_aside, "early", "marks do not wait for long copies")       \
+  VARIANT(needs_bytes, "refused", "refuses copies of 0 bytes")
+constexpr Variant kVariants[] = {GRAFT_FAULTY(GRAFT_VARIANT_ROW)};
+
+}  // namespace
+
+std::span<const Variant> faulty_answers() { return kVariants; }
+
+}  // namespace graft::driver_test
