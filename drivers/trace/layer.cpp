@@ -59,6 +59,16 @@ std::string TraceLayer::driver_text() const {
   return text.data();
 }
 
+bool TraceLayer::cuts_texts() const {
+  constexpr size_t kCapacity = 8;
+  std::array<char, 64> room;
+  room.fill('\x5a');
+  if (driver().last_message(room.data(), kCapacity) != GRAFT_OK) return true;
+  const auto* const end = room.begin() + kCapacity;
+  return std::find(room.cbegin(), end, '\0') != end &&
+         std::all_of(end, room.cend(), [](char one) { return one == '\x5a'; });
+}
+
 void TraceLayer::note_failure(const std::string& text) {
   const std::lock_guard lock(failures_mutex_);
   const uint64_t count = failure_count_++;

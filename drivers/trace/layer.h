@@ -44,6 +44,9 @@ class TraceLayer {
   // Reads it from the driver.
   std::string driver_text() const;
 
+  // Whether last_message cuts a text to a small capacity.
+  bool cuts_texts() const;
+
   // The driver refused a call of this thread, and said text.
   void note_failure(const std::string& text);
   // The layer's own call failed since: the thread's text says nothing of the caller's.

@@ -198,6 +198,7 @@ struct Slot<Table, Hooks, index, member> {
     TraceCall call(layer, table_facts<Table>, index, &describe<Hooks, A...>, &given);
     call.id = table_number<Table>() * kSlotsOfTable + index;
     const Subject subject(arguments...);
+    call.tag = subject.tag;
     const bool rules = layer.settings.rules;
     if (rules) {
       begin_rules(call, subject, queues(Hooks::kName));

@@ -68,6 +68,12 @@ void settle(TraceCall& call, graft_status status, bool asked_driver) {
     text = call.layer.driver_text();
     call.layer.keep_text(text);
     call.layer.note_failure(text);
+    constexpr uint64_t kTexts = 1;  // a kind that no command has
+    if (call.layer.settings.rules && text.size() >= 8 && call.layer.sampling.is_new(kTexts) &&
+        !call.layer.cuts_texts()) {
+      call.driver_broke("past-struct", "last_message wrote a longer text than its capacity",
+                        "Cut the text to capacity, and end it by a zero byte.");
+    }
   }
   if (!call.layer.settings.rules) return;
   if (asked_driver) check_status(call, status, text);

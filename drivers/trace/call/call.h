@@ -48,6 +48,7 @@ struct TraceCall {
   std::vector<graft_address> touched;  // allocations that the command uses
   uint64_t touched_host = 0;           // pinned memory, likewise; 0: none
   uint32_t ticket = 0;                 // objects/probes.h
+  uint32_t tag = 0;                    // of the command; 0: none
   uint64_t began_ns = 0;
   uint64_t content = 0;                     // hash of a blob
   bool prompt = false;                      // nothing keeps the slot from returning

@@ -4,8 +4,8 @@
 namespace graft::trace {
 namespace {
 
-constexpr uint32_t kFirstCommands = 2;  // of a kind
-constexpr uint32_t kFirstCalls = 32;    // of a slot
+constexpr uint32_t kFirstOfKind = 2;
+constexpr uint32_t kFirstOfSlot = 32;
 constexpr uint32_t kEachCall = 64;
 
 }  // namespace
@@ -23,7 +23,7 @@ bool Sampling::is_new(uint64_t kind) {
   if (!first_ones_) return false;
   const std::lock_guard lock(mutex_);
   uint32_t& seen = kinds_[kind];
-  if (seen == kFirstCommands) return false;
+  if (seen == kFirstOfKind) return false;
   ++seen;
   return true;
 }
@@ -33,7 +33,7 @@ bool Sampling::verifies(uint64_t kind, bool idle) { return (idle && is_new(kind)
 bool Sampling::guards(size_t slot) {
   if (!first_ones_) return false;
   const uint32_t call = calls_.at(slot).fetch_add(1, std::memory_order_relaxed);
-  return call < kFirstCalls || call % kEachCall == 0 || draw();
+  return call < kFirstOfSlot || call % kEachCall == 0 || draw();
 }
 
 }  // namespace graft::trace

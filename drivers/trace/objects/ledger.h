@@ -82,7 +82,9 @@ struct StreamRecord {
   std::vector<Suspicion> suspicions;
   std::vector<Landing> landings;
   uint64_t last_callback = 0;  // the last command that calls the caller's function
-  bool wrapped = false;        // by stream_wrap
+  std::atomic<uint32_t> callbacks{0}, callbacks_done{0};
+  uint64_t records_due = 0, records_told = 0;  // of the profiler, while it traces the device
+  bool wrapped = false;                        // by stream_wrap
   uint64_t native_handle = 0;
   bool has_native_handle = false;
   // Tickets (objects/probes.h).
@@ -114,6 +116,7 @@ struct ProgramRecord {
   graft_device device = nullptr;
   uint32_t count = 0;
   uint64_t content = 0;            // hash of the blob or source
+  bool asked = false;              // for a kernel that does not exist
   std::vector<CommandPlace> uses;  // launches
 };
 
@@ -145,6 +148,7 @@ struct DeviceRecord {
   graft_kernel count_kernel = nullptr;  // objects/launch_probe.h
   bool tried_count_kernel = false;
   bool asked_operations = false;
+  bool traced = false;                // by graft.profiler
   std::atomic<uint64_t> commands{0};  // of all its streams
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "objects/probes.h"
+
 namespace graft::trace {
 
 bool read_back(TraceCall& call, void* to, graft_address from, uint64_t bytes) {
@@ -22,6 +24,8 @@ bool read_back(TraceCall& call, void* to, graft_address from, uint64_t bytes) {
     driver.stream_error(call.stream_handle, &error.tag, text, sizeof text);
   }
   call.layer.held.set(call.stream_handle, error);
+  const std::lock_guard lock(call.layer.mutex);
+  note_failed(call, *call.stream, call.stream->done);
   return false;
 }
 

@@ -10,7 +10,8 @@
 namespace graft::trace {
 namespace {
 
-constexpr uint64_t kMostBytes = 4 << 20;  // of a range
+constexpr uint64_t kMostBytes = 1 << 20;  // of a range
+constexpr uint64_t kPatternBytes = 16;    // the longest
 constexpr uint8_t kCanary = 0xa5;
 
 void compare_ranges(TraceCall& call, const std::vector<uint8_t>& got, const uint8_t* want,
@@ -31,13 +32,21 @@ void compare_margin(TraceCall& call, const std::vector<uint8_t>& got, uint64_t b
 CopyWitness::CopyWitness(TraceCall& call, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,
                          std::vector<uint8_t> pattern)
     : to_(to), from_(from), bytes_(bytes), kind_(kind) {
-  if (bytes == 0 || bytes > kMostBytes || call.stream == nullptr || !is_quiet(call)) return;
+  if (bytes == 0 || call.stream == nullptr || !is_quiet(call)) return;
+  uint64_t skipped = 0;
+  if (bytes > kMostBytes) {  // of a long range the end, without splitting a pattern
+    skipped = (bytes - kMostBytes) / kPatternBytes * kPatternBytes;
+    to_ = to += skipped;
+    from_ = from += skipped;
+    bytes_ = bytes -= skipped;
+  }
   if (kind_ == GRAFT_DEVICE_TO_HOST) {
     looks_ = true;
     return;
   }
   commands_ = commands_so_far(call);
-  const auto [before, after] = margin_around(call, to, bytes);
+  auto [before, after] = margin_around(call, to, bytes);
+  if (skipped != 0) before = 0;  // they belong to the range
   before_.resize(before);
   after_.resize(after);
   looks_ = read_back(call, before_.data(), to - before, before) &&

@@ -9,6 +9,7 @@
 
 #include "call/active_calls.h"
 #include "objects/probes.h"
+#include "rules/extension.h"
 
 namespace graft::trace {
 namespace {
@@ -108,6 +109,7 @@ static void note_command(TraceCall& call, graft_status status) {
     call.stream->queued = call.command;
     call.stream->thread = calling_thread();
     ++device->second.commands;
+    if (device->second.traced) expect_record(call);
     return;
   }
   const auto forget = [&](std::vector<CommandPlace>& uses) {

@@ -80,8 +80,8 @@ void check_empty(TraceCall& call, graft_status status, uint64_t bytes) {
 
 }  // namespace
 
-void StreamBefore::copy(TraceCall& call, graft_stream, uint64_t to, uint64_t from, uint64_t bytes,
-                        uint32_t kind, uint32_t) {
+void CopyBefore::copy(TraceCall& call, graft_stream, uint64_t to, uint64_t from, uint64_t bytes,
+                      uint32_t kind, uint32_t) {
   if (kind > GRAFT_DEVICE_TO_DEVICE) {
     call.caller_broke("copy-kind", "the kind is unknown", "Use a graft_copy_kind.");
     return;
@@ -105,16 +105,16 @@ void StreamBefore::copy(TraceCall& call, graft_stream, uint64_t to, uint64_t fro
   }
 }
 
-void StreamAfter::copy(TraceCall& call, graft_status status, graft_stream, uint64_t, uint64_t,
-                       uint64_t bytes, uint32_t, uint32_t) {
+void CopyAfter::copy(TraceCall& call, graft_status status, graft_stream, uint64_t, uint64_t,
+                     uint64_t bytes, uint32_t, uint32_t) {
   check_refused(call, status);
   check_empty(call, status, bytes);
   if (status != GRAFT_OK) take_signs_back(call);
   compare_witness<CopyWitness>(call, status);
 }
 
-void StreamBefore::copy_strided(TraceCall& call, graft_stream, const graft_strided_copy*& copy,
-                                uint32_t) {
+void CopyBefore::copy_strided(TraceCall& call, graft_stream, const graft_strided_copy*& copy,
+                              uint32_t) {
   if (copy->kind > GRAFT_DEVICE_TO_DEVICE) {
     call.caller_broke("copy-kind", "the kind is unknown", "Use a graft_copy_kind.");
     return;
@@ -140,14 +140,14 @@ void StreamBefore::copy_strided(TraceCall& call, graft_stream, const graft_strid
   call.witness = std::make_shared<RowsWitness>(call, *copy);
 }
 
-void StreamAfter::copy_strided(TraceCall& call, graft_status status, graft_stream,
-                               const graft_strided_copy*, uint32_t) {
+void CopyAfter::copy_strided(TraceCall& call, graft_status status, graft_stream,
+                             const graft_strided_copy*, uint32_t) {
   check_refused(call, status);
   compare_witness<RowsWitness>(call, status);
 }
 
-void StreamBefore::fill(TraceCall& call, graft_stream, graft_address to, uint64_t bytes,
-                        const void*& pattern, uint32_t pattern_bytes, uint32_t) {
+void CopyBefore::fill(TraceCall& call, graft_stream, graft_address to, uint64_t bytes,
+                      const void*& pattern, uint32_t pattern_bytes, uint32_t) {
   const bool known =
       pattern_bytes <= 16 && pattern_bytes != 0 && (pattern_bytes & (pattern_bytes - 1)) == 0;
   if (!known) {
@@ -166,16 +166,15 @@ void StreamBefore::fill(TraceCall& call, graft_stream, graft_address to, uint64_
   pattern = guarded_bytes(call, pattern, pattern_bytes);
 }
 
-void StreamAfter::fill(TraceCall& call, graft_status status, graft_stream, graft_address,
-                       uint64_t bytes, const void*, uint32_t, uint32_t) {
+void CopyAfter::fill(TraceCall& call, graft_status status, graft_stream, graft_address,
+                     uint64_t bytes, const void*, uint32_t, uint32_t) {
   check_refused(call, status);
   check_empty(call, status, bytes);
   compare_witness<CopyWitness>(call, status);
 }
 
-void StreamBefore::peer_copy(TraceCall& call, graft_stream, graft_address to,
-                             graft_device from_device, graft_address from, uint64_t bytes,
-                             uint32_t) {
+void CopyBefore::peer_copy(TraceCall& call, graft_stream, graft_address to,
+                           graft_device from_device, graft_address from, uint64_t bytes, uint32_t) {
   if (!is_range(bytes)) return;
   use_range(call, call.device, to, bytes, "to");
   use_range(call, from_device, from, bytes, "from");

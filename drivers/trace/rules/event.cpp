@@ -33,11 +33,12 @@ static EventRecord* lone_event(TraceCall& call, graft_event handle) {
 
 // A live event was given again. That is right if all events of a kind are one, which has no marks
 // of its own; it is wrong if others have a handle of their own.
-static void check_shared(TraceCall& call, graft_event handle, const EventRecord& event) {
+static void check_shared(TraceCall& call, graft_event handle, const EventRecord& event,
+                         bool timed) {
   const auto& events = call.layer.ledger.events;
   const bool alone = std::none_of(events.begin(), events.end(), [&](const auto& row) {
     return row.first != handle && row.second.device == event.device &&
-           row.second.timed == event.timed;
+           (row.second.timed == timed || event.timed != timed);
   });
   if (alone) return;
   call.driver_broke("given-twice",
@@ -50,7 +51,7 @@ void EventAfter::event_create(TraceCall& call, graft_status status, graft_device
   if (status != GRAFT_OK) return;
   const std::lock_guard lock(call.layer.mutex);
   EventRecord& event = call.layer.ledger.events[*out];
-  if (event.count != 0 && event.timed == (timed != 0)) check_shared(call, *out, event);
+  if (event.count != 0) check_shared(call, *out, event, timed != 0);
   event.device = device;
   event.timed = timed != 0;
   event.mark = {};
@@ -138,7 +139,10 @@ static void answered(TraceCall& call, graft_status status, graft_event handle, A
     if (!mark.passed) note_done(call, *stream->second, mark.place.number, mark.ticket, answer);
     mark.passed = true;
   } else {
-    note_failed(call, *stream->second, mark.place.number);
+    StreamRecord& failed = *stream->second;
+    const bool last = failed.queued == mark.place.number && failed.tickets == mark.ticket;
+    if (last && !call.planted && status != GRAFT_DEVICE_LOST) check_error(call, failed);
+    note_failed(call, failed, mark.place.number);
   }
 }
 
@@ -178,6 +182,17 @@ void EventAfter::event_elapsed(TraceCall& call, graft_status status, graft_event
   const EventRecord* const last = lone_event(call, end);
   if (first == nullptr || last == nullptr || !first->mark.set || !last->mark.set) return;
   const Mark &from = first->mark, &to = last->mark;
+  for (const Mark* const mark : {&from, &to}) {
+    const auto stream = call.layer.ledger.stream_ids.find(mark->place.stream);
+    if (stream == call.layer.ledger.stream_ids.end() ||
+        stream->second->done >= mark->place.number) {
+      continue;
+    }
+    if (!has_arrived(*stream->second, mark->ticket)) {
+      call.driver_broke("early", "gave a time although a mark is not passed", "Return BUSY.");
+      return;
+    }
+  }
   if (from.place.stream != to.place.stream || to.asked_ns < from.asked_ns) return;
   constexpr int64_t kLeast = 2'000'000;  // shorter times say little
   const auto most = static_cast<int64_t>(steady_ns() - from.asked_ns);

@@ -45,6 +45,23 @@ struct After<graft_ops_table> {
 };
 
 template <>
+struct Before<graft_profiler_table> {
+  static void trace_start(TraceCall&, graft_device device, graft_emit_trace& emit, void*& context);
+};
+template <>
+struct After<graft_profiler_table> {
+  static void trace_start(TraceCall&, graft_status, graft_device device, graft_emit_trace emit,
+                          void* context);
+  static void trace_stop(TraceCall&, graft_status, graft_device device);
+};
+
+// The call queued a command of which the profiler is due to tell. REQUIRES: the mutex is held.
+void expect_record(TraceCall& call);
+// A wait for the stream said OK: the profiler has told of each command. REQUIRES: the mutex is
+// held.
+void check_records(TraceCall& call, StreamRecord& stream);
+
+template <>
 struct After<graft_programs_table> {
   static void program_build(TraceCall&, graft_status, graft_device device, const char* source,
                             size_t source_bytes, const char* options, graft_program* out_program);

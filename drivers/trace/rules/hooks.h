@@ -47,6 +47,10 @@ struct StreamBefore {
   static void stream_synchronize(TraceCall&, graft_stream stream);
   static void stream_synchronize_within(TraceCall&, graft_stream stream, uint64_t timeout_ns);
   static void stream_query(TraceCall&, graft_stream stream);
+  static void host_callback(TraceCall&, graft_stream stream, void (*&function)(void* context),
+                            void*& context);
+};
+struct CopyBefore {
   static void copy(TraceCall&, graft_stream stream, uint64_t to, uint64_t from, uint64_t bytes,
                    uint32_t kind, uint32_t tag);
   static void copy_strided(TraceCall&, graft_stream stream, const graft_strided_copy*& copy,
@@ -55,8 +59,6 @@ struct StreamBefore {
                    const void*& pattern, uint32_t pattern_bytes, uint32_t tag);
   static void peer_copy(TraceCall&, graft_stream stream, graft_address to, graft_device from_device,
                         graft_address from, uint64_t bytes, uint32_t tag);
-  static void host_callback(TraceCall&, graft_stream stream, void (*&function)(void* context),
-                            void*& context);
 };
 struct EventBefore {
   static void event_destroy(TraceCall&, graft_event event);
@@ -77,8 +79,13 @@ struct KernelBefore {
                             const graft_launch*& launch);
 };
 template <>
-struct Before<graft_driver_table>
-    : PropertyBefore, MemoryBefore, MappingBefore, StreamBefore, EventBefore, KernelBefore {};
+struct Before<graft_driver_table> : PropertyBefore,
+                                    MemoryBefore,
+                                    MappingBefore,
+                                    StreamBefore,
+                                    CopyBefore,
+                                    EventBefore,
+                                    KernelBefore {};
 
 struct PropertyAfter {
   static void device_properties(TraceCall&, graft_status, uint32_t ordinal,
@@ -120,14 +127,18 @@ struct StreamAfter {
   static void stream_synchronize_within(TraceCall&, graft_status, graft_stream stream,
                                         uint64_t timeout_ns);
   static void stream_query(TraceCall&, graft_status, graft_stream stream);
+  static void host_callback(TraceCall&, graft_status, graft_stream stream,
+                            void (*function)(void* context), void* context);
+  static void stream_native_handle(TraceCall&, graft_status, graft_stream stream,
+                                   uint64_t* out_handle);
+};
+struct CopyAfter {
   static void copy(TraceCall&, graft_status, graft_stream stream, uint64_t to, uint64_t from,
                    uint64_t bytes, uint32_t kind, uint32_t tag);
   static void copy_strided(TraceCall&, graft_status, graft_stream stream,
                            const graft_strided_copy* copy, uint32_t tag);
   static void fill(TraceCall&, graft_status, graft_stream stream, graft_address to, uint64_t bytes,
                    const void* pattern, uint32_t pattern_bytes, uint32_t tag);
-  static void stream_native_handle(TraceCall&, graft_status, graft_stream stream,
-                                   uint64_t* out_handle);
 };
 struct EventAfter {
   static void event_create(TraceCall&, graft_status, graft_device device, uint32_t timed,
@@ -151,7 +162,7 @@ struct KernelAfter {
 };
 template <>
 struct After<graft_driver_table>
-    : PropertyAfter, MemoryAfter, MappingAfter, StreamAfter, EventAfter, KernelAfter {};
+    : PropertyAfter, MemoryAfter, MappingAfter, StreamAfter, CopyAfter, EventAfter, KernelAfter {};
 
 // Notes a program whose text or blob has the hash content.
 void add_program(TraceCall& call, graft_device device, graft_program program, uint64_t content);

@@ -1,6 +1,7 @@
 // drivers/trace/rules/kernel.cpp: rules of programs, kernels and launches.
 #include <bit>
 #include <string_view>
+#include <utility>
 
 #include "objects/guard.h"
 #include "objects/launch_probe.h"
@@ -65,12 +66,27 @@ void KernelBefore::kernel_find(TraceCall& call, graft_device, graft_program prog
   find_program(call, program);
 }
 
+// Whether this is the first kernel of the program.
+static bool asks_for_nothing(TraceCall& call, graft_program program) {
+  const std::lock_guard lock(call.layer.mutex);
+  const auto found = call.layer.ledger.programs.find(program);
+  return found != call.layer.ledger.programs.end() && !std::exchange(found->second.asked, true);
+}
+
 void KernelAfter::kernel_find(TraceCall& call, graft_status status, graft_device,
                               graft_program program, const char*, graft_kernel* out) {
   if (status != GRAFT_OK) return;
   if (*out == nullptr) {
     call.driver_broke("null-result", "OK without a kernel", "Return NOT_FOUND.");
     return;
+  }
+  if (asks_for_nothing(call, program)) {
+    graft_kernel none = nullptr;
+    if (call.layer.driver().kernel_find(call.device, program, "graft_trace_asks_for_no_kernel",
+                                        &none) == GRAFT_OK) {
+      call.driver_broke("any-name", "found a kernel that does not exist", "Return NOT_FOUND.");
+    }
+    call.layer.forget_failure();
   }
   const std::lock_guard lock(call.layer.mutex);
   ObjectLedger& ledger = call.layer.ledger;

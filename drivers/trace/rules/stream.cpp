@@ -1,8 +1,10 @@
 // drivers/trace/rules/stream.cpp: rules of streams and callbacks.
 #include <algorithm>
 
+#include "objects/landing.h"
 #include "objects/probes.h"
 #include "rules/checks.h"
+#include "rules/extension.h"
 #include "rules/hooks.h"
 
 namespace graft::trace {
@@ -17,16 +19,45 @@ struct Callback {
   void* context;
   TraceLayer* layer;
   uint64_t stream, command;
+  uint32_t ticket = 0;                  // before it
+  std::atomic<uint32_t> ticket_behind;  // 0: none
+  std::atomic<uint32_t> calls{0};
 };
 
-void run_callback(void* context) {
-  const auto* const callback = static_cast<const Callback*>(context);
-  callback->function(callback->context);
-  const std::lock_guard lock(callback->layer->mutex);
-  const auto stream = callback->layer->ledger.stream_ids.find(callback->stream);
-  if (stream != callback->layer->ledger.stream_ids.end()) {
-    callback->layer->ledger.complete(*stream->second, callback->command);
+void report_callback(const Callback& callback, const char* rule, const char* text) {
+  callback.layer->findings.add("host_callback",
+                               {Culprit::kDriver, rule, "host_callback()", text,
+                                "Call the function once, after the earlier commands and before "
+                                "the later ones."});
+}
+
+// Where the callback is in its stream, by the tickets around it.
+void check_place(const Callback& callback, const StreamRecord& stream, bool returned) {
+  if (!returned && !has_arrived(stream, callback.ticket)) {
+    report_callback(callback, "early", "the function was called before the earlier commands ran");
   }
+  const uint32_t behind = callback.ticket_behind;
+  if (returned && behind > stream.untrusted && has_arrived(stream, behind)) {
+    report_callback(callback, "unordered", "later commands ran before the function had returned");
+  }
+}
+
+void run_callback(void* context) {
+  auto* const callback = static_cast<Callback*>(context);
+  TraceLayer& layer = *callback->layer;
+  if (callback->calls++ != 0) report_callback(*callback, "repeated", "called the function again");
+  const auto with_stream = [&](const auto& f) {
+    const std::lock_guard lock(layer.mutex);
+    const auto stream = layer.ledger.stream_ids.find(callback->stream);
+    if (stream != layer.ledger.stream_ids.end()) f(*stream->second);
+  };
+  with_stream([&](const StreamRecord& stream) { check_place(*callback, stream, false); });
+  callback->function(callback->context);
+  with_stream([&](StreamRecord& stream) {
+    check_place(*callback, stream, true);
+    ++stream.callbacks_done;
+    layer.ledger.complete(stream, callback->command);
+  });
 }
 
 void check_in_time(TraceCall& call, graft_status status, uint64_t timeout_ns) {
@@ -103,7 +134,8 @@ void StreamAfter::stream_destroy(TraceCall& call, graft_status status, graft_str
   const std::lock_guard lock(call.layer.mutex);
   StreamRecord& stream = *call.stream;
   const bool owes = call.layer.held.take(handle).status != GRAFT_OK;
-  if (status == GRAFT_OK && !owes && !has_arrived(stream, call.ticket)) {
+  const bool landed = have_landed(stream, stream.queued);
+  if (status == GRAFT_OK && !owes && (!landed || !has_arrived(stream, call.ticket))) {
     call.driver_broke("dropped", "the stream ended before its commands had run",
                       "Wait for the stream's commands, then destroy it.");
   }
@@ -116,11 +148,23 @@ void StreamAfter::stream_destroy(TraceCall& call, graft_status status, graft_str
   }
 }
 
+// What must have happened when a wait for the whole stream says OK. REQUIRES: the mutex is held.
+static void check_whole(TraceCall& call, StreamRecord& stream) {
+  const bool shared = stream.count != 1 || stream.thread != calling_thread();
+  if (!shared && stream.callbacks_done < stream.callbacks) {
+    call.driver_broke("early", "OK before a function of host_callback had returned",
+                      "Wait for every earlier command of the stream.");
+    stream.callbacks_done = stream.callbacks.load();
+  }
+  if (!shared) check_records(call, stream);
+}
+
 // A wait for the whole stream has returned.
 static void waited(TraceCall& call, graft_status status, Answer answer) {
   if (call.stream == nullptr || status == GRAFT_BUSY) return;
   const std::lock_guard lock(call.layer.mutex);
   StreamRecord& stream = *call.stream;
+  if (status == GRAFT_OK && answer == Answer::kWhole) check_whole(call, stream);
   if (status == GRAFT_OK) return note_done(call, stream, stream.queued, call.ticket, answer);
   if (!call.planted && status != GRAFT_DEVICE_LOST) check_error(call, stream);
   note_failed(call, stream, stream.queued);
@@ -166,13 +210,26 @@ void StreamAfter::stream_query(TraceCall& call, graft_status status, graft_strea
 void StreamBefore::host_callback(TraceCall& call, graft_stream, void (*&function)(void* context),
                                  void*& context) {
   if (call.stream == nullptr) return;
-  const auto callback = std::make_shared<Callback>(
-      Callback{function, context, &call.layer, call.stream->id, call.command});
+  const auto callback = std::make_shared<Callback>();
+  callback->function = function;
+  callback->context = context;
+  callback->layer = &call.layer;
+  callback->stream = call.stream->id;
+  callback->command = call.command;
+  callback->ticket = latest_ticket(call);
   const std::lock_guard lock(call.layer.mutex);
   call.layer.ledger.lent.push_back(callback);
   call.stream->last_callback = call.command;
+  call.witness = callback;
   context = callback.get();
   function = run_callback;
+}
+
+void StreamAfter::host_callback(TraceCall& call, graft_status status, graft_stream,
+                                void (*)(void* context), void*) {
+  if (status != GRAFT_OK || call.planted || call.witness == nullptr) return;
+  ++call.stream->callbacks;
+  static_cast<Callback*>(call.witness.get())->ticket_behind = queue_ticket(call);
 }
 
 void StreamAfter::stream_native_handle(TraceCall& call, graft_status status, graft_stream,
@@ -184,6 +241,10 @@ void StreamAfter::stream_native_handle(TraceCall& call, graft_status status, gra
   if (device == call.layer.ledger.devices.end()) return;
   const auto [found, fresh] =
       device->second.native_handles.emplace(*out_handle, call.stream_handle);
+  if (call.stream->has_native_handle && call.stream->native_handle != *out_handle) {
+    call.driver_broke("changed", "the stream's native handle is another one than before",
+                      "Keep one queue for the life of a stream.");
+  }
   if (!fresh && found->second != call.stream_handle) {
     call.driver_broke("one-handle", "two live streams have one native handle",
                       "Give each stream the handle of its queue.");

@@ -5,10 +5,12 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "graft/extensions.h"
 #include "tests/drivers/trace/variant.h"
 
 namespace graft::driver_test {
@@ -197,6 +199,52 @@ void needs_bytes(graft_driver_table& t) {
   };
 }
 
+// Each second function is called before the commands that it is queued behind.
+void calls_at_once(graft_driver_table& t) {
+  t.host_callback = [](graft_stream s, void (*function)(void*), void* context) {
+    static std::atomic<int> calls{0};
+    if (++calls % 2 == 1) return base.host_callback(s, function, context);
+    function(context);
+    return GRAFT_OK;
+  };
+}
+
+// Functions are called twice.
+void calls_twice(graft_driver_table& t) {
+  t.host_callback = [](graft_stream s, void (*function)(void*), void* context) {
+    base.host_callback(s, function, context);
+    return base.host_callback(s, function, context);
+  };
+}
+
+// The profiler's ring has room for four commands.
+graft_profiler_table profiler;
+std::atomic<int> told{0};
+graft_emit_trace tell = nullptr;
+void tell_four(void* context, const graft_trace_event* events, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
+    if (++told <= 4) tell(context, events + i, 1);
+  }
+}
+void short_ring(graft_driver_table& t) {
+  t.extension = [](const char* name, uint32_t version, const void** out_table) {
+    if (std::string_view(name) != "graft.profiler") return GRAFT_NOT_FOUND;
+    const void* table = nullptr;
+    const graft_status status = base.extension(name, version, &table);
+    if (status != GRAFT_OK) return status;
+    profiler = *static_cast<const graft_profiler_table*>(table);
+    static graft_profiler_table mine;
+    mine = profiler;
+    mine.trace_start = [](graft_device device, graft_emit_trace emit, void* context) {
+      tell = emit;
+      told = 0;
+      return profiler.trace_start(device, tell_four, context);
+    };
+    *out_table = &mine;
+    return status;
+  };
+}
+
 #define GRAFT_FAULTY(VARIANT)                                               \
   VARIANT(lends_events, "given-twice", "gives events that are in use")      \
   VARIANT(stale_info, "impossible", "states memory as free that is in use") \
@@ -208,6 +256,9 @@ void needs_bytes(graft_driver_table& t) {
   VARIANT(lazy_blobs, "kept-pointer", "reads blobs too late")               \
   VARIANT(one_text, "other-text", "all threads have one text")              \
   VARIANT(copies_aside, "early", "marks do not wait for long copies")       \
+  VARIANT(calls_at_once, "early", "calls functions before their turn")      \
+  VARIANT(calls_twice, "repeated", "calls functions twice")                 \
+  VARIANT(short_ring, "lost-record", "loses records of long traces")        \
   VARIANT(needs_bytes, "refused", "refuses copies of 0 bytes")
 constexpr Variant kVariants[] = {GRAFT_FAULTY(GRAFT_VARIANT_ROW)};
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "graft/extensions.h"
 #include "tests/drivers/driver_session.h"
 #include "tests/drivers/trace/traced_driver.h"
 
@@ -70,6 +71,30 @@ void copy_in_parts(const graft_driver_table& driver, DriverSession& session) {
     driver.stream_synchronize(session.stream);
   }
   driver.host_free(session.device, block);
+}
+
+void take_records(void*, const graft_trace_event*, uint64_t) {}
+
+// Functions behind one another, and commands that the profiler tells of.
+void call_back_and_trace(const graft_driver_table& driver, DriverSession& session,
+                         graft_address memory) {
+  if (driver.host_callback != nullptr) {
+    driver.host_callback(session.stream, sleep_a_little, nullptr);
+    for (int i = 0; i < 2; ++i)
+      driver.host_callback(
+          session.stream, [](void*) {}, nullptr);
+    driver.stream_synchronize(session.stream);
+  }
+  const void* table = nullptr;
+  if (driver.extension == nullptr || driver.extension("graft.profiler", 1, &table) != GRAFT_OK) {
+    return;
+  }
+  const auto& profiler = *static_cast<const graft_profiler_table*>(table);
+  if (profiler.trace_start(session.device, take_records, nullptr) != GRAFT_OK) return;
+  const uint32_t ones = 0x01010101;
+  for (int i = 0; i < 20; ++i) driver.fill(session.stream, memory, 64, &ones, 4, 12);
+  driver.stream_synchronize(session.stream);
+  profiler.trace_stop(session.device);
 }
 
 // Two threads ask for more memory than there is.
@@ -164,6 +189,7 @@ void work_a_while(const graft_driver_table& driver, uint32_t ordinal, bool by_ke
   }
   work_aside(driver, session, other, a);
   copy_in_parts(driver, session);
+  call_back_and_trace(driver, session, b);
   ask_for_too_much(driver, session);
   if (program != nullptr) {
     EXPECT_EQ(driver.program_unload(program), GRAFT_OK);
