@@ -42,21 +42,20 @@ void append(void* context, const void* data, size_t bytes) {
 }
 
 // Null if the driver does not make one; what is wrong then is not the launch.
-graft_kernel make_kernel(TraceCall& call, const char* source) {
+graft_kernel make_kernel(TraceCall& call, const char* source, graft_program* out_program) {
   const graft_driver_table& driver = call.layer.driver();
   if (driver.program_compile == nullptr || driver.program_load == nullptr ||
       driver.kernel_find == nullptr) {
     return nullptr;
   }
   std::string blob;
-  graft_program program = nullptr;
   graft_kernel kernel = nullptr;
   const std::string text = source;
   const bool made =
       driver.program_compile(call.device, text.c_str(), text.size(), "", {&blob, append}) ==
           GRAFT_OK &&
-      driver.program_load(call.device, blob.data(), blob.size(), &program) == GRAFT_OK &&
-      driver.kernel_find(call.device, program, "graft_trace_count", &kernel) == GRAFT_OK;
+      driver.program_load(call.device, blob.data(), blob.size(), out_program) == GRAFT_OK &&
+      driver.kernel_find(call.device, *out_program, "graft_trace_count", &kernel) == GRAFT_OK;
   if (!made) call.layer.forget_failure();
   return made ? kernel : nullptr;
 }
@@ -72,10 +71,13 @@ graft_kernel kernel_of(TraceCall& call) {
     }
     source = source_for(device->second.properties);
   }
-  const graft_kernel made = source == nullptr ? nullptr : make_kernel(call, source);
+  graft_program program = nullptr;
+  const graft_kernel made = source == nullptr ? nullptr : make_kernel(call, source, &program);
   const std::lock_guard lock(call.layer.mutex);
   const auto device = call.layer.ledger.devices.find(call.device);
-  if (device != call.layer.ledger.devices.end()) device->second.count_kernel = made;
+  if (device == call.layer.ledger.devices.end()) return made;
+  device->second.count_program = program;
+  device->second.count_kernel = made;
   return made;
 }
 
@@ -129,6 +131,20 @@ void probe_launch(TraceCall& call, const graft_launch& launch) {
                       "Run each work-item of the grid once.");
     return;
   }
+}
+
+void unload_probe(TraceLayer& layer, graft_device handle) {
+  graft_program program = nullptr;
+  {
+    const std::lock_guard lock(layer.mutex);
+    const auto device = layer.ledger.devices.find(handle);
+    if (device != layer.ledger.devices.end()) {
+      device->second.count_kernel = nullptr;
+      program = std::exchange(device->second.count_program, nullptr);
+    }
+  }
+  const auto unload = layer.driver().program_unload;
+  if (program != nullptr && unload != nullptr) unload(program);
 }
 
 }  // namespace graft::trace

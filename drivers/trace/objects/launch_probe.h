@@ -11,6 +11,9 @@ namespace graft::trace {
 // run once. Looks at launches of one dimension on devices whose dialect it knows.
 void probe_launch(TraceCall& call, const graft_launch& launch);
 
+// Unloads the device's kernel; before device_close.
+void unload_probe(TraceLayer& layer, graft_device device);
+
 }  // namespace graft::trace
 
 #endif  // GRAFT_DRIVERS_TRACE_OBJECTS_LAUNCH_PROBE_H_

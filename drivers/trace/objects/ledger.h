@@ -145,7 +145,8 @@ struct DeviceRecord {
   std::unordered_map<uint64_t, graft_stream> native_handles;
   graft_address tickets = 0;  // objects/probes.h; 0: none
   bool tried_tickets = false;
-  graft_kernel count_kernel = nullptr;  // objects/launch_probe.h
+  graft_program count_program = nullptr;  // objects/launch_probe.h
+  graft_kernel count_kernel = nullptr;
   bool tried_count_kernel = false;
   bool asked_operations = false;
   bool traced = false;                // by graft.profiler

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "objects/landing.h"
+#include "objects/launch_probe.h"
 #include "objects/probes.h"
 #include "objects/watch.h"
 #include "rules/checks.h"
@@ -60,6 +61,7 @@ void MemoryBefore::device_close(TraceCall& call, graft_device handle) {
                       "Destroy and free them before device_close.");
   }
   free_tickets(call.layer, handle);
+  unload_probe(call.layer, handle);
 }
 
 void MemoryAfter::device_close(TraceCall& call, graft_status status, graft_device handle) {
