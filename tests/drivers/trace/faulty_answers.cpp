@@ -8,7 +8,6 @@
 #include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "graft/extensions.h"
 #include "tests/drivers/trace/variant.h"
@@ -162,27 +161,41 @@ void one_text(graft_driver_table& t) {
 }
 
 // Long copies to the host run aside; waits for the stream wait for them, marks do not.
-std::map<graft_stream, std::vector<std::thread>> aside;
+struct Aside {
+  graft_stream queue = nullptr;
+  std::thread thread;
+};
+std::map<graft_stream, Aside> aside;
+Aside& aside_of(graft_stream s) {
+  const std::lock_guard lock(mutex);
+  return aside[s];
+}
 void join_aside(graft_stream s) {
-  std::vector<std::thread> threads;
-  {
-    const std::lock_guard lock(mutex);
-    std::swap(threads, aside[s]);
-  }
-  for (std::thread& one : threads) one.join();
+  Aside& one = aside_of(s);
+  if (one.thread.joinable()) one.thread.join();
 }
 void copies_aside(graft_driver_table& t) {
+  t.stream_create = [](graft_device device, int32_t priority, graft_stream* out) {
+    const graft_status status = base.stream_create(device, priority, out);
+    return status == GRAFT_OK ? base.stream_create(device, 0, &aside_of(*out).queue) : status;
+  };
+  t.stream_destroy = [](graft_stream s) {
+    join_aside(s);
+    base.stream_destroy(aside_of(s).queue);
+    return base.stream_destroy(s);
+  };
   t.copy = [](graft_stream s, uint64_t to, uint64_t from, uint64_t bytes, uint32_t kind,
               uint32_t tag) {
     if (kind != GRAFT_DEVICE_TO_HOST || bytes < 100000) {
       return base.copy(s, to, from, bytes, kind, tag);
     }
     base.stream_synchronize(s);
-    const std::lock_guard lock(mutex);
-    aside[s].emplace_back([=] {
+    join_aside(s);
+    Aside& one = aside_of(s);
+    one.thread = std::thread([=, queue = one.queue] {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
-      base.copy(s, to, from, bytes, kind, tag);
-      base.stream_synchronize(s);
+      base.copy(queue, to, from, bytes, kind, tag);
+      base.stream_synchronize(queue);
     });
     return GRAFT_OK;
   };
