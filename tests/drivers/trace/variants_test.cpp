@@ -79,10 +79,9 @@ void take_records(void*, const graft_trace_event*, uint64_t) {}
 void call_back_and_trace(const graft_driver_table& driver, DriverSession& session,
                          graft_address memory) {
   if (driver.host_callback != nullptr) {
-    driver.host_callback(session.stream, sleep_a_little, nullptr);
-    for (int i = 0; i < 2; ++i)
-      driver.host_callback(
-          session.stream, [](void*) {}, nullptr);
+    for (int i = 0; i < 3; ++i) {
+      driver.host_callback(session.stream, sleep_a_little, nullptr);
+    }
     driver.stream_synchronize(session.stream);
   }
   const void* table = nullptr;
