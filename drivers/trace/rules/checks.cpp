@@ -262,6 +262,36 @@ void check_launch(TraceCall& call, const graft_launch* launch) {
   }
 }
 
+void check_room(TraceCall& call, graft_device handle, uint64_t bytes) {
+  const auto ask = call.layer.driver().memory_info;
+  uint64_t free = 0, total = 0, held = 0, most = 0, largest = 0;
+  if (ask != nullptr && ask(handle, &free, &total) != GRAFT_OK) {
+    call.layer.forget_failure();
+    free = 0;
+  }
+  {
+    const std::lock_guard lock(call.layer.mutex);
+    const auto device = call.layer.ledger.devices.find(handle);
+    if (device == call.layer.ledger.devices.end()) return;
+    held = device->second.held_bytes;
+    most = device->second.most_bytes;
+    largest = device->second.properties.max_allocation_bytes;
+  }
+  if (largest != 0 && bytes > largest) return;
+  const char* const remedy = "Let what failed or was freed leave its memory to later allocations.";
+  if (bytes <= free / 64) {
+    call.driver_broke(
+        "no-room",
+        "OUT_OF_MEMORY, but memory_info states " + std::to_string(free) + " bytes as free", remedy);
+  } else if (bytes <= most && held <= most / 16) {
+    call.driver_broke("no-room",
+                      "OUT_OF_MEMORY, but the caller has freed all but " + std::to_string(held) +
+                          " of " + std::to_string(most) +
+                          " bytes, unless another process took them",
+                      remedy);
+  }
+}
+
 bool machine_is_crowded() {
   constexpr uint64_t kNap = 2'000'000;
   for (int i = 0; i < 3; ++i) {

@@ -39,6 +39,10 @@ void use_execution(TraceCall& call, graft_plan plan, const graft_execution* exec
 // A launch's shape and arguments.
 void check_launch(TraceCall& call, const graft_launch* launch);
 
+// The driver had no memory for bytes. That is a flaw if it states a lot as free, or if the caller
+// has freed nearly all that it once held.
+void check_room(TraceCall& call, graft_device device, uint64_t bytes);
+
 // Whether the machine lets a thread sleep much longer than it asked for.
 bool machine_is_crowded();
 

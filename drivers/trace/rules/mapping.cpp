@@ -107,6 +107,7 @@ void MappingBefore::memory_map(TraceCall& call, graft_device handle, graft_addre
 
 void MappingAfter::memory_map(TraceCall& call, graft_status status, graft_device handle,
                               graft_address address, uint64_t bytes) {
+  if (status == GRAFT_OUT_OF_MEMORY && !call.planted) check_room(call, handle, bytes);
   if (status != GRAFT_OK || call.broken_by_caller) return;
   const std::lock_guard lock(call.layer.mutex);
   ObjectLedger& ledger = call.layer.ledger;

@@ -104,38 +104,6 @@ static void check_overlap(TraceCall& call, const DeviceRecord& device, graft_add
   }
 }
 
-// The driver had no memory. That is a flaw if it states a lot as free, or if the caller has freed
-// nearly all that it once held.
-static void check_room(TraceCall& call, graft_device handle, uint64_t bytes) {
-  const auto ask = call.layer.driver().memory_info;
-  uint64_t free = 0, total = 0, held = 0, most = 0, largest = 0;
-  if (ask != nullptr && ask(handle, &free, &total) != GRAFT_OK) {
-    call.layer.forget_failure();
-    free = 0;
-  }
-  {
-    const std::lock_guard lock(call.layer.mutex);
-    const auto device = call.layer.ledger.devices.find(handle);
-    if (device == call.layer.ledger.devices.end()) return;
-    held = device->second.held_bytes;
-    most = device->second.most_bytes;
-    largest = device->second.properties.max_allocation_bytes;
-  }
-  if (largest != 0 && bytes > largest) return;
-  const char* const remedy = "Let what failed or was freed leave its memory to later allocations.";
-  if (bytes <= free / 64) {
-    call.driver_broke(
-        "no-room",
-        "OUT_OF_MEMORY, but memory_info states " + std::to_string(free) + " bytes as free", remedy);
-  } else if (bytes <= most && held <= most / 16) {
-    call.driver_broke("no-room",
-                      "OUT_OF_MEMORY, but the caller has freed all but " + std::to_string(held) +
-                          " of " + std::to_string(most) +
-                          " bytes, unless another process took them",
-                      remedy);
-  }
-}
-
 void MemoryAfter::memory_allocate(TraceCall& call, graft_status status, graft_device handle,
                                   uint64_t bytes, graft_address* out) {
   if (status == GRAFT_OUT_OF_MEMORY && !call.planted) check_room(call, handle, bytes);
