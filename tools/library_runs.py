@@ -161,11 +161,10 @@ def last_line(text: str) -> str:
 def conflict(text: str) -> str:
     """What pip says of requirements that no versions meet, or its last error."""
     found = re.search(r"conflict is caused by:\n(.*?)\n\n", text, re.DOTALL)
-    return (
-        "; ".join(" ".join(line.split()) for line in found[1].splitlines())
-        if found
-        else last_line(text)
-    )
+    if found:
+        return "; ".join(" ".join(line.split()) for line in found[1].splitlines())
+    built = re.search(r"\bERROR: .*", text)
+    return built[0][:200] if built else last_line(text)
 
 
 def record(use: Use, version: str, device: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ def use(device):
         time_varying_unknown_reals=["value"],
     )  # fmt: skip
     model = NBeats.from_dataset(
-        series, widths=[16, 32], num_blocks=[1, 1], num_block_layers=[2, 2]
+        series, widths=[16, 32], num_blocks=[1, 1], num_block_layers=[2, 2], dropout=0.0
     ).to(device)
     x, (y, _) = next(iter(series.to_dataloader(train=False, batch_size=8)))
     x = {name: one.to(device) if hasattr(one, "to") else one for name, one in x.items()}
