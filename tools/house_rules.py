@@ -22,6 +22,7 @@ PROGRAM_LINES = 60  # of a program in a string
 # One family of operators a file.
 LARGE = {"src/torch/ops"}
 SMALL = {"src/torch/version/minor"}  # one minor version of torch a file
+RUN = "tests/libraries/"  # scripts that are run and never imported, named after libraries
 TESTED = ("runtime", "codegen", "kernels", "compiler")  # layers whose tests mirror their folders
 HOUSED = ("src/", "drivers/", "python/", "conformance/", "tests/", "docs/")
 # The files of a vendor's project, whose folders are those of the project.
@@ -189,7 +190,9 @@ def found_modules(tree: Files) -> Iterator[Finding]:
     options = tomllib.loads(text).get("tool", {}).get("pytest", {}).get("ini_options", {})
     python = [PurePosixPath(path) for path in tree.paths if path.endswith(".py")]
     found = {path.stem for path in python if str(path.parent) in options.get("pythonpath", [])}
-    ours = {path.stem for path in python if "tests" in path.parts} - found
+    ours = {
+        path.stem for path in python if "tests" in path.parts and not str(path).startswith(RUN)
+    } - found
     for source in (s for s in tree.code if s.is_python and "tests" in s.name.parts):
         for node in ast.walk(source.tree):
             if isinstance(node, ast.ImportFrom):

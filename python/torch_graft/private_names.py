@@ -63,6 +63,8 @@ TORCH: dict[str, Place] = {
     "library_impls": "torch.library:_impls",
     "out_dtype": "torch._higher_order_ops.out_dtype:out_dtype",
     "out_dtype_dense": "torch._higher_order_ops.out_dtype:out_dtype_dense",
+    "flex_attention_device_check": "torch.nn.attention.flex_attention:_validate_device",
+    "flex_attention_dense": "torch._higher_order_ops.flex_attention:sdpa_dense",
     "graphsafe_run_with_rng_state": "torch._prims.rng_prims:graphsafe_run_with_rng_state",
     # Nested Python containers.
     "key_text": "torch.utils._pytree:keystr",

@@ -13,6 +13,7 @@ from torch import fx
 from torch_graft import private_names as inside
 from torch_graft.attaching import attached_name
 from torch_graft.compiler import decompositions
+from torch_graft.compiler.higher_order import expand
 from torch_graft.compiler.host_part import split
 from torch_graft.compiler.partitioning import partition
 from torch_graft.compiler.placing import device_among, name_devices, name_traced_devices
@@ -52,6 +53,7 @@ def backend(build: Build) -> Callable[[fx.GraphModule, Sequence[Any]], Runnable]
         for kind in (str(attached_name()), SLOT):
             inside.register_graphsafe_rng_device_type(kind)
         name_devices(module)
+        expand(module)
 
         parameters = {position for position, one in enumerate(examples)
                       if isinstance(one, torch.nn.Parameter)}  # fmt: skip

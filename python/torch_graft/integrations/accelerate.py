@@ -35,6 +35,8 @@ def _state(changes: Changes, device: str) -> None:
     def prepare_backend(
         self: Any, cpu: bool = False, sagemaker_dp: Any = False, backend: Any = None
     ) -> Any:
+        if cpu and self.device is not None and self.device.type == device:
+            self.device = None  # ACCELERATE_TORCH_DEVICE would win over cpu=True
         rank = int(os.environ.get("LOCAL_RANK", -1))
         if rank < 0 or not ours(self):
             return prepare(self, cpu, sagemaker_dp, backend)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torch_graft.integrations.changes import Changes
+from torch_graft.integrations.flex_attention import flex_attention
 from torch_graft.integrations.registry import enable
 
 
@@ -18,6 +19,7 @@ def apply(changes: Changes, device: str) -> None:
         "ACCELERATE_TORCH_DEVICE" not in os.environ
     ):  # read where the Trainer chooses a single device
         changes.put(os.environ, "ACCELERATE_TORCH_DEVICE", device)
+    from transformers.integrations import flex_attention as attention
     from transformers.pipelines.base import Pipeline
     from transformers.utils import import_utils
 
@@ -42,6 +44,7 @@ def apply(changes: Changes, device: str) -> None:
     original = changes.replace(Pipeline, "__init__", start)
     bf16 = import_utils.is_torch_bf16_gpu_available
     changes.replace_function(bf16, is_torch_bf16_gpu_available)
+    changes.replace(attention, "flex_attention", flex_attention)
 
 
 enable("transformers")

@@ -61,6 +61,8 @@ for way in ("auto", "balanced", "sequential", D, {"": 1}, 1):
     answer = pipeline("text-classification", model=loaded.eval(), tokenizer=tokenizer)("w1 w2 w30")[0]
     assert abs(answer["score"] - wanted[1]) < 1e-5
 assert TrainingArguments(output_dir=folder, bf16=True).device.type == D
+on_cpu = TrainingArguments(output_dir=folder, use_cpu=True)
+assert on_cpu.device.type == on_cpu.distributed_state.device.type == "cpu"
 integrations.disable("transformers")
 assert "ACCELERATE_TORCH_DEVICE" not in os.environ
 assert ask()[0] == "cpu" and integrations.enabled() == ["accelerate"]
