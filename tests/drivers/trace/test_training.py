@@ -14,7 +14,13 @@ from torch_graft import drivers
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-SOURCES = ["variants.cpp", "unusual_handles.cpp", "unusual_commands.cpp", "faulty.cpp", "faulty_answers.cpp"]
+SOURCES = [
+    "variants.cpp",
+    "unusual_handles.cpp",
+    "unusual_commands.cpp",
+    "faulty.cpp",
+    "faulty_answers.cpp",
+]
 pytestmark = pytest.mark.one_mode
 PROGRAM = """
 import torch
