@@ -14,4 +14,6 @@ def use(device):
     [found] = model.predict(
         image, device=device, verbose=False, imgsz=64, nms=False, conf=0.0, save=False
     )
-    return {"boxes": found.boxes.data}
+    boxes = found.boxes.data
+    # Equal scores have no order.
+    return {"boxes": boxes[:, :5], "classes": boxes[:, 5].sort().values}
