@@ -37,7 +37,7 @@ struct Stretches {
     return std::any_of(pages.begin(), pages.end(), f) || std::any_of(rooms.begin(), rooms.end(), f);
   }
 };
-Stretches* stretches = nullptr;  // never freed
+std::atomic<Stretches*> stretches{nullptr};  // never freed
 
 bool open_up(const Stretch& one) {
   return mprotect(one.first, one.bytes, PROT_READ | PROT_WRITE) == 0;
@@ -46,14 +46,14 @@ bool open_up(const Stretch& one) {
 // Only async-signal-safe calls here.
 void on_fault(int signal, siginfo_t* info, void* context) {
   const auto* const at = static_cast<const char*>(info->si_addr);
-  const bool guarded = stretches->any([&](Stretch& one) {
+  const bool guarded = stretches.load()->any([&](Stretch& one) {
     const char* const first = one.first;
     if (first == nullptr || at < first || at >= first + one.bytes) return false;
     one.read_late = true;
-    ++stretches->late;
+    ++stretches.load()->late;
     return open_up(one);
   });
-  if (!guarded) pass_on(stretches->previous, signal, info, context);
+  if (!guarded) pass_on(stretches.load()->previous, signal, info, context);
 }
 
 char* map(size_t bytes) {
@@ -65,16 +65,17 @@ char* map(size_t bytes) {
 void make_pages() {
   char* const first = map(kPages * kPageBytes);
   if (first == nullptr) return;
-  stretches = new Stretches;
+  auto* const made = new Stretches;
   for (size_t i = 0; i < kPages; ++i) {
-    stretches->pages[i].bytes = kPageBytes;
-    stretches->pages[i].first = first + i * kPageBytes;
+    made->pages[i].bytes = kPageBytes;
+    made->pages[i].first = first + i * kPageBytes;
   }
-  stretches->previous = take_signal(SIGSEGV, on_fault);
+  stretches = made;
+  made->previous = take_signal(SIGSEGV, on_fault);
 }
 
 Stretch* take_page() {
-  Stretch& page = stretches->pages.at(stretches->next_page++ % kPages);
+  Stretch& page = stretches.load()->pages.at(stretches.load()->next_page++ % kPages);
   if (page.busy.exchange(true)) return nullptr;
   if (open_up(page)) return &page;
   page.busy = false;
@@ -83,14 +84,15 @@ Stretch* take_page() {
 
 Stretch* take_room(size_t bytes) {
   bytes = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  if (stretches->room_bytes + bytes > kMostRoomBytes || stretches->next_room >= kRooms) {
+  if (stretches.load()->room_bytes + bytes > kMostRoomBytes ||
+      stretches.load()->next_room >= kRooms) {
     return nullptr;
   }
-  const size_t place = stretches->next_room++;
+  const size_t place = stretches.load()->next_room++;
   char* const first = place < kRooms ? map(bytes) : nullptr;
   if (first == nullptr) return nullptr;
-  stretches->room_bytes += bytes;
-  Stretch& room = stretches->rooms.at(place);
+  stretches.load()->room_bytes += bytes;
+  Stretch& room = stretches.load()->rooms.at(place);
   room.bytes = bytes;
   room.first = first;
   return &room;
@@ -148,9 +150,9 @@ const graft_launch* guarded_launch(TraceCall& call, const graft_launch* launch) 
 }
 
 void report_late_reads(TraceCall& call) {
-  if (stretches == nullptr || stretches->late == 0) return;
-  stretches->late = 0;
-  stretches->any([&](Stretch& one) {
+  if (stretches == nullptr || stretches.load()->late == 0) return;
+  stretches.load()->late = 0;
+  stretches.load()->any([&](Stretch& one) {
     if (!one.read_late.exchange(false)) return false;
     const char* const slot = one.slot;
     call.layer.findings.add(slot,
