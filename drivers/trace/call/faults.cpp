@@ -6,17 +6,10 @@
 namespace graft::trace {
 
 FaultPlan::FaultPlan(const TraceSettings& settings)
-    : any_(!settings.faults.empty()), rules_(settings.faults), random_(settings.seed) {
+    : any_(!settings.faults.empty()), rules_(settings.faults), chance_(settings.seed) {
   for (uint32_t i = 0; i < rules_.size(); ++i) {
     for (const size_t slot : rules_[i].slots) of_slot_.at(slot).push_back(i);
   }
-}
-
-bool FaultPlan::draw(double share) {
-  if (share <= 0) return false;
-  if (share >= 1) return true;
-  const std::lock_guard lock(mutex_);
-  return std::uniform_real_distribution<>()(random_) < share;
 }
 
 Strike FaultPlan::strike(size_t slot) {
@@ -25,8 +18,8 @@ Strike FaultPlan::strike(size_t slot) {
   const uint64_t call = calls_.at(slot).fetch_add(1) + 1;
   for (const uint32_t i : of_slot_.at(slot)) {
     const FaultRule& rule = rules_[i];
-    const bool strikes =
-        rule.call == 0 ? draw(rule.share) : call == rule.call || (rule.onward && call > rule.call);
+    const bool strikes = rule.call == 0 ? chance_.draw(rule.share)
+                                        : call == rule.call || (rule.onward && call > rule.call);
     if (!strikes) continue;
     if (rule.kind == FaultKind::kDelay) {
       all.delay_ns += rule.nanoseconds;

@@ -6,11 +6,11 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <random>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "call/chance.h"
 #include "settings.h"
 #include "tables.h"
 
@@ -35,14 +35,11 @@ class FaultPlan {
   Strike strike(size_t slot);
 
  private:
-  bool draw(double share);  // whether a fault of this share strikes, by the seed
-
   bool any_ = false;
   std::vector<FaultRule> rules_;
   std::array<std::vector<uint32_t>, kSlotIds> of_slot_;  // places in rules_
   std::array<std::atomic<uint64_t>, kSlotIds> calls_{};
-  std::mutex mutex_;
-  std::mt19937_64 random_;  // guarded by mutex_
+  Chance chance_;
 };
 
 // An error that a stream owes its caller: a planted one, or one that the layer's wait took.

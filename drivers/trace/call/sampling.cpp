@@ -11,13 +11,7 @@ constexpr uint32_t kEachCall = 64;
 }  // namespace
 
 Sampling::Sampling(const TraceSettings& settings)
-    : share_(settings.verify), first_ones_(settings.verify_new), random_(settings.seed) {}
-
-bool Sampling::draw() {
-  if (share_ <= 0 || share_ >= 1) return share_ >= 1;
-  const std::lock_guard lock(mutex_);
-  return std::uniform_real_distribution<>()(random_) < share_;
-}
+    : share_(settings.verify), first_ones_(settings.verify_new), chance_(settings.seed) {}
 
 bool Sampling::is_new(uint64_t kind) {
   if (!first_ones_) return false;
@@ -28,12 +22,14 @@ bool Sampling::is_new(uint64_t kind) {
   return true;
 }
 
-bool Sampling::verifies(uint64_t kind, bool idle) { return (idle && is_new(kind)) || draw(); }
+bool Sampling::verifies(uint64_t kind, bool idle) {
+  return (idle && is_new(kind)) || chance_.draw(share_);
+}
 
 bool Sampling::guards(size_t slot) {
   if (!first_ones_) return false;
   const uint32_t call = calls_.at(slot).fetch_add(1, std::memory_order_relaxed);
-  return call < kFirstOfSlot || call % kEachCall == 0 || draw();
+  return call < kFirstOfSlot || call % kEachCall == 0 || chance_.draw(share_);
 }
 
 }  // namespace graft::trace

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <random>
 #include <unordered_map>
 
+#include "call/chance.h"
 #include "settings.h"
 #include "tables.h"
 
@@ -31,13 +31,11 @@ class Sampling {
   bool guards(size_t slot);
 
  private:
-  bool draw();
-
   const double share_;
   const bool first_ones_;
   std::array<std::atomic<uint32_t>, kSlotIds> calls_{};
+  Chance chance_;
   std::mutex mutex_;
-  std::mt19937_64 random_;                        // guarded by mutex_
   std::unordered_map<uint64_t, uint32_t> kinds_;  // guarded by mutex_: commands of each
 };
 
