@@ -30,6 +30,14 @@ bool is_usable(const graft_driver_table& table) {
          table.name != nullptr && ::strnlen(table.name, 33) <= 32;
 }
 
+std::string open_results(graft::trace::TraceLayer& layer) {
+  layer.ledger.tell = [&layer](const graft::trace::Result& one) {
+    const uint64_t hash = graft::trace::hash_of_memory(one.to, one.bytes);
+    layer.results.write(one.key, one.bytes, hash, one.command);
+  };
+  return layer.results.open(layer.settings.results, layer.name);
+}
+
 }  // namespace
 
 graft_status graft_trace_front(graft_driver_query_function behind, const char* settings,
@@ -45,6 +53,7 @@ graft_status graft_trace_front(graft_driver_query_function behind, const char* s
   auto layer = std::make_unique<graft::trace::TraceLayer>(read, known_slots(*table));
   flaw = layer->findings.open(read.report, layer->name);
   if (flaw.empty() && !read.log.empty()) flaw = layer->log.open(read.log, layer->name);
+  if (flaw.empty() && !read.results.empty()) flaw = open_results(*layer);
   if (!flaw.empty()) {
     write_text("GRAFT_DRIVER_TRACE: " + flaw, out_text, capacity);
     return GRAFT_INVALID_ARGUMENT;

@@ -12,6 +12,7 @@
 #include "call/faults.h"
 #include "call/findings.h"
 #include "call/log.h"
+#include "call/result_file.h"
 #include "call/sampling.h"
 #include "objects/ledger.h"
 #include "settings.h"
@@ -68,6 +69,8 @@ class TraceLayer {
   HeldErrors held;
   Findings findings;
   CallLog log;
+  ResultFile results;
+  std::mutex turn;  // of a serial run: held from a command's call to its end
   std::atomic<uint64_t> calls{0};
 
   std::mutex mutex;

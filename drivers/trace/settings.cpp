@@ -129,6 +129,7 @@ std::string parse_item(const std::string& key, const std::string& value, TraceSe
   }
   if (key == "strict") return answer(parse_switch(value, &out->strict), "write 1 or 0");
   if (key == "summary") return answer(parse_switch(value, &out->summary), "write 1 or 0");
+  if (key == "serial") return answer(parse_switch(value, &out->serial), "write 1 or 0");
   if (key == "verify") {
     const bool good = number(value, &read) && read >= 0 && read <= 1;
     out->verify = read;
@@ -140,13 +141,14 @@ std::string parse_item(const std::string& key, const std::string& value, TraceSe
     out->seed = good ? static_cast<uint64_t>(read) : 0;
     return answer(good, "write a number");
   }
-  std::string* const path = key == "log"      ? &out->log
-                            : key == "report" ? &out->report
-                            : key == "driver" ? &out->driver
-                                              : nullptr;
+  std::string* const path = key == "log"       ? &out->log
+                            : key == "report"  ? &out->report
+                            : key == "results" ? &out->results
+                            : key == "driver"  ? &out->driver
+                                               : nullptr;
   if (path == nullptr) {
-    return "is unknown; the settings are log, report, rules, probe, verify, strict, summary, "
-           "seed, fail, late, drop, delay and driver";
+    return "is unknown; the settings are log, report, results, rules, probe, verify, strict, "
+           "summary, serial, seed, fail, late, drop, delay and driver";
   }
   *path = value;
   return answer(!value.empty(), "write a path");
@@ -170,6 +172,9 @@ std::string parse_settings(const char* text, TraceSettings* out) {
     }
     const std::string flaw = parse_item(item.substr(0, equals), item.substr(equals + 1), out);
     if (!flaw.empty()) return "GRAFT_DRIVER_TRACE: '" + item + "': " + flaw;
+  }
+  if (!out->rules && (out->serial || !out->results.empty())) {
+    return "GRAFT_DRIVER_TRACE: serial and results need rules=1; leave rules=0 out";
   }
   return "";
 }

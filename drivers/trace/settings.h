@@ -30,12 +30,14 @@ struct TraceSettings {
   bool probe = true;       // the layer queues small copies that show when work is done
   bool strict = false;     // a finding fails the call
   bool summary = true;     // a line at the end of the process
+  bool serial = false;     // each command ends before the next one is queued
   bool verify_new = true;  // the first copies and fills of each kind are verified at once
   double verify = 0;       // and this share of all, and of the launches' arguments
   uint64_t seed = 1;
-  std::string log;     // a file for the calls; "": none
-  std::string report;  // a file for the findings; "": standard error
-  std::string driver;  // the library behind, if the layer is loaded as a driver
+  std::string log;      // a file for the calls; "": none
+  std::string results;  // a file for what the host gets; "": none
+  std::string report;   // a file for the findings; "": standard error
+  std::string driver;   // the library behind, if the layer is loaded as a driver
   std::vector<FaultRule> faults;
   bool drops_launches = false;
 };

@@ -11,6 +11,7 @@
 #include "call/active_calls.h"
 #include "call/arguments.h"
 #include "objects/guard.h"
+#include "objects/waiting.h"
 #include "rules/checks.h"
 #include "rules/extension.h"
 #include "rules/hooks.h"
@@ -204,6 +205,8 @@ struct Slot<Table, Hooks, index, member> {
       begin_rules(call, subject, queues(Hooks::kName));
       Hooks::template before<Table>(call, arguments...);
     }
+    std::unique_lock<std::mutex> turn;
+    if (rules && layer.settings.serial && ends_alone(call)) turn = std::unique_lock(layer.turn);
     const int64_t began = layer.log.is_open() ? now_ns() : 0;
     const Strike planted = drawn_strike(call, call.id);
     const bool stops = layer.settings.strict && call.broken;
@@ -215,6 +218,7 @@ struct Slot<Table, Hooks, index, member> {
     if (rules) Hooks::template after<Table>(call, status, arguments...);
     if constexpr (waits(Hooks::kName)) status = deliver(call, status, subject.stream);
     if (rules) leave_stream(call, status);
+    if (turn && status == GRAFT_OK) end_command(call);
     return refuse(call, status);
   }
 };
@@ -272,10 +276,9 @@ graft_status extension(const char* name, uint32_t version, const void** out_tabl
                      (offsetof(graft_driver_table, extension) - GRAFT_TABLE_PRELUDE_BYTES) / 8,
                      &graft_driver_table::extension>;
   if (name == nullptr || out_table == nullptr) return Plain::run(layer, name, version, out_table);
-  // Graft then queues the commands one by one, so that launches can be dropped alone.
-  if (layer.settings.drops_launches && std::string_view(name) == "graft.graphs") {
-    return GRAFT_NOT_FOUND;
-  }
+  // Graft then queues the commands one by one, so that launches can be dropped, and ended, alone.
+  const bool one_by_one = layer.settings.drops_launches || layer.settings.serial;
+  if (one_by_one && std::string_view(name) == "graft.graphs") return GRAFT_NOT_FOUND;
   const graft_status status = Plain::run(layer, name, version, out_table);
   if (status != GRAFT_OK) return status;
 #define GRAFT_TRACE_FRONT(extension, number, SLOTS)                                               \

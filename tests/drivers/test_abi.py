@@ -41,7 +41,7 @@ def run(*command: object) -> str:
 
 
 C_HEADERS = ["device_facts.h", "driver.h", "descriptors.h", "extensions.h"]
-HEADERS = sorted(path.name for path in HEADER.parent.glob("*.h"))
+HEADERS = sorted(path.name for path in HEADER.parent.glob("*.h*"))
 
 
 @pytest.mark.parametrize(
@@ -121,46 +121,54 @@ def build_driver(folder: pathlib.Path, name: str, source: str, *options: str) ->
     return driver
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], pathlib.Path]:
-    """For each variant of the headers: a loader program (Graft's own) and the drivers tiny.c and
-    extended.c."""
-    out: dict[tuple[str, str], pathlib.Path] = {}
-    for name, change in VARIANTS.items():
-        folder = tmp_path_factory.mktemp(name)
-        (folder / "graft").mkdir()
-        (folder / "graft/driver.h").write_text(header_with_slots(change))
-        (folder / "graft/device_facts.h").write_text(facts_with_fields(change))
-        (folder / "graft/extensions.h").write_text(extensions_with_slots(max(change, 0)))
-        for header in ("driver_table.h", "descriptors.h", "driver_trace.h"):
-            shutil.copy(ROOT / "include/graft" / header, folder / "graft")
-        out[name, "driver"] = build_driver(folder, "tiny", "tiny.c")
-        out[name, "extended"] = build_driver(folder, "extended", "extended.c", "-DBY_LIST")
-        if change == 0:
-            out[BY_HAND, "extended"] = build_driver(folder, "by_hand", "extended.c")
-        loader = folder / "loader"
-        sources = [ROOT / "tests/drivers/abi_loader.cpp", *LOADER_SOURCES]
-        run(
-            "g++",
-            "-std=c++20",
-            "-I",
-            folder,
-            "-I",
-            ROOT / "src",
-            *sources,
-            "-o",
-            loader,
-            "-ldl",
-            "-pthread",
-        )
-        out[name, "loader"] = loader
-    return out
-
-
 LOADER_SOURCES = [
     ROOT / f"src/runtime/driver/{name}.cpp"
     for name in ("library", "error", "op_tag", "op_trace", "readable_text")
 ]
+
+
+class Variants:
+    """For each variant of the headers a loader (Graft's own) and the drivers tiny.c and extended.c, each
+    built when it is asked for."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder = folder
+        self.made: dict[tuple[str, str], pathlib.Path] = {}
+
+    def headers(self, name: str) -> pathlib.Path:
+        folder, change = self.folder / name, VARIANTS[name]
+        if not folder.exists():
+            (folder / "graft").mkdir(parents=True)
+            (folder / "graft/driver.h").write_text(header_with_slots(change))
+            (folder / "graft/device_facts.h").write_text(facts_with_fields(change))
+            (folder / "graft/extensions.h").write_text(extensions_with_slots(max(change, 0)))
+            for header in ("driver_table.h", "descriptors.h", "driver_trace.h"):
+                shutil.copy(ROOT / "include/graft" / header, folder / "graft")
+        return folder
+
+    def __getitem__(self, key: tuple[str, str]) -> pathlib.Path:
+        if key not in self.made:
+            self.made[key] = self.build(*key)
+        return self.made[key]
+
+    def build(self, name: str, what: str) -> pathlib.Path:
+        if name == BY_HAND:
+            return build_driver(self.headers("current"), "by_hand", "extended.c")
+        folder = self.headers(name)
+        if what == "driver":
+            return build_driver(folder, "tiny", "tiny.c")
+        if what == "extended":
+            return build_driver(folder, "extended", "extended.c", "-DBY_LIST")
+        loader = folder / "loader"
+        sources = [ROOT / "tests/drivers/abi_loader.cpp", *LOADER_SOURCES]
+        includes = ("-I", folder, "-I", ROOT / "src")
+        run("g++", "-std=c++20", *includes, *sources, "-o", loader, "-ldl", "-pthread")
+        return loader
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Variants:
+    return Variants(tmp_path_factory.mktemp("variants"))
 
 
 def test_variants_are_what_the_changelog_says() -> None:
@@ -177,9 +185,7 @@ def test_variants_are_what_the_changelog_says() -> None:
 
 
 @pytest.mark.parametrize(("graft", "driver"), list(itertools.product(VARIANTS, VARIANTS)))
-def test_every_pair_of_minors(
-    built: dict[tuple[str, str], pathlib.Path], graft: str, driver: str
-) -> None:
+def test_every_pair_of_minors(built: Variants, graft: str, driver: str) -> None:
     """Old and new Graft load old and new drivers; the slots both know are there, the others are empty.
 
     The properties that a driver does not know are 0, and those that Graft does not know stay unwritten.
@@ -190,9 +196,7 @@ def test_every_pair_of_minors(
 @pytest.mark.parametrize(
     ("graft", "driver"), list(itertools.product(VARIANTS, [*VARIANTS, BY_HAND]))
 )
-def test_every_pair_of_extension_tables(
-    built: dict[tuple[str, str], pathlib.Path], graft: str, driver: str
-) -> None:
+def test_every_pair_of_extension_tables(built: Variants, graft: str, driver: str) -> None:
     """Each slot of each table is the one that the driver's binary has there; what either side lacks is null."""
     later = {name: max(change, 0) for name, change in VARIANTS.items()} | {BY_HAND: 0}
     wanted = []

@@ -9,7 +9,7 @@ import pytest
 import limits
 from record import Record
 
-pytestmark = pytest.mark.both_modes  # each driver in every run
+pytestmark = pytest.mark.both_modes
 
 PARTS = {"host": 120, "opencl": 400}  # PoCL compiles the kernels of GPUs for long
 DRIVERS = limits.limited()
@@ -21,6 +21,7 @@ def test_rows_are_found() -> None:
     assert {"none", "memory_only", "small", "gpu_no_shuffles"} <= set(names)
 
 
+@pytest.mark.seldom
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
 def test_shard(

@@ -65,6 +65,10 @@ graft_status deliver(TraceCall& call, graft_status status, graft_stream stream) 
 void settle(TraceCall& call, graft_status status, bool asked_driver) {
   std::string text;
   if (status != GRAFT_OK && status != GRAFT_BUSY && asked_driver) {
+    const bool answer = status == GRAFT_NOT_FOUND || status == GRAFT_UNSUPPORTED;
+    if (call.layer.results.is_open() && !answer) {
+      call.layer.results.write_failure(slot_name(call.table, call.slot), status_text(status));
+    }
     text = call.layer.driver_text();
     call.layer.keep_text(text);
     call.layer.note_failure(text);

@@ -55,6 +55,7 @@ struct TraceCall {
   uint64_t awaited_stream = 0;              // id of the stream that the slot waits for; 0: none
   uint32_t awaited_ticket = 0;              // that is behind what it waits for
   uint64_t held_bytes = 0, changes = 0;     // of the device, before memory_info
+  std::optional<uint64_t> free_bytes;       // of the device, before the slot (rules/room.h)
   std::vector<Landing> overwritten;         // what signs took the place of
   std::shared_ptr<void> witness;            // objects/witness.h
   std::vector<std::shared_ptr<void>> kept;  // what must live until the call ends
@@ -77,7 +78,8 @@ struct TraceCall {
 graft_status strike(TraceCall& call, const Strike& strike, graft_stream stream, uint32_t tag);
 // The status of a wait for the stream: the driver's, or an error that the stream owes.
 graft_status deliver(TraceCall& call, graft_status status, graft_stream stream);
-// Keeps the driver's text of a failure, and checks the rules of every slot.
+// Keeps the driver's text of a failure, and checks the rules of every slot. A failure is a result,
+// too (call/result_file.h).
 void settle(TraceCall& call, graft_status status, bool asked_driver);
 // The status in strict mode after a finding.
 graft_status refuse(TraceCall& call, graft_status otherwise);

@@ -60,27 +60,6 @@ graft_kernel make_kernel(TraceCall& call, const char* source, graft_program* out
   return made ? kernel : nullptr;
 }
 
-graft_kernel kernel_of(TraceCall& call) {
-  const char* source = nullptr;
-  {
-    const std::lock_guard lock(call.layer.mutex);
-    const auto device = call.layer.ledger.devices.find(call.device);
-    if (device == call.layer.ledger.devices.end()) return nullptr;
-    if (std::exchange(device->second.tried_count_kernel, true)) {
-      return device->second.count_kernel;
-    }
-    source = source_for(device->second.properties);
-  }
-  graft_program program = nullptr;
-  const graft_kernel made = source == nullptr ? nullptr : make_kernel(call, source, &program);
-  const std::lock_guard lock(call.layer.mutex);
-  const auto device = call.layer.ledger.devices.find(call.device);
-  if (device == call.layer.ledger.devices.end()) return made;
-  device->second.count_program = program;
-  device->second.count_kernel = made;
-  return made;
-}
-
 // How often each item ran; empty if the driver failed.
 std::vector<int32_t> count_items(TraceCall& call, graft_launch launch, graft_kernel kernel,
                                  graft_address counts, uint64_t items) {
@@ -106,12 +85,33 @@ std::vector<int32_t> count_items(TraceCall& call, graft_launch launch, graft_ker
 
 }  // namespace
 
+graft_kernel probe_kernel(TraceCall& call) {
+  const char* source = nullptr;
+  {
+    const std::lock_guard lock(call.layer.mutex);
+    const auto device = call.layer.ledger.devices.find(call.device);
+    if (device == call.layer.ledger.devices.end()) return nullptr;
+    if (std::exchange(device->second.tried_count_kernel, true)) {
+      return device->second.count_kernel;
+    }
+    source = source_for(device->second.properties);
+  }
+  graft_program program = nullptr;
+  const graft_kernel made = source == nullptr ? nullptr : make_kernel(call, source, &program);
+  const std::lock_guard lock(call.layer.mutex);
+  const auto device = call.layer.ledger.devices.find(call.device);
+  if (device == call.layer.ledger.devices.end()) return made;
+  device->second.count_program = program;
+  device->second.count_kernel = made;
+  return made;
+}
+
 void probe_launch(TraceCall& call, const graft_launch& launch) {
   const uint64_t items = launch.grid[0] * launch.group[0];
   const bool line = launch.grid[1] == 1 && launch.grid[2] == 1 && launch.group[1] == 1 &&
                     launch.group[2] == 1 && launch.struct_size == sizeof launch;
   if (!line || items > kMostItems || !is_quiet(call)) return;
-  const graft_kernel kernel = kernel_of(call);
+  const graft_kernel kernel = probe_kernel(call);
   if (kernel == nullptr) return;
   const graft_driver_table& driver = call.layer.driver();
   graft_address counts = 0;

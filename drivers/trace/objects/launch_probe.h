@@ -11,6 +11,10 @@ namespace graft::trace {
 // run once. Looks at launches of one dimension on devices whose dialect it knows.
 void probe_launch(TraceCall& call, const graft_launch& launch);
 
+// The kernel for the call's device: it takes the address of an int32 for each work-item. Compiles
+// it once. Null if the device has none.
+graft_kernel probe_kernel(TraceCall& call);
+
 // Unloads the device's kernel; before device_close.
 void unload_probe(TraceLayer& layer, graft_device device);
 

@@ -27,9 +27,17 @@ void ObjectLedger::complete(StreamRecord& stream, uint64_t number, uint32_t good
     stream.told = stream.told && number <= stream.good;
     stream.good = std::max(stream.good, number);
     stream.good_ticket = std::max(stream.good_ticket, good_ticket);
+    while (!stream.tags.empty() && stream.tags.front().command <= stream.good) {
+      stream.tags.pop_front();
+    }
   }
   if (number <= stream.done) return;
   stream.done = number;
+  std::erase_if(stream.results, [&](const Result& one) {
+    const bool has_come = one.command <= number;
+    if (has_come && tell) tell(one);
+    return has_come;
+  });
   std::vector<StreamWait> ended;
   const auto later = std::partition(stream.waits.begin(), stream.waits.end(),
                                     [&](const StreamWait& wait) { return wait.command > number; });

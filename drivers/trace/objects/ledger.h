@@ -8,6 +8,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -59,11 +61,28 @@ struct Suspicion {
   std::string slot, call, text;
 };
 
+// What a command tells of its operator.
+struct CommandTag {
+  uint64_t command = 0;
+  uint32_t tag = 0;
+};
+// Of a command whose failure may bear another one's tag: a graph's, or of a stream that is waited
+// for.
+constexpr uint32_t kAnyTag = UINT32_MAX;
+
 // Bytes of pinned memory that a copy will change, and what the layer put there.
 struct Landing {
   uint64_t command = 0;
   volatile uint64_t* at = nullptr;
   uint64_t sign = 0;
+};
+
+// A copy to the host that has not ended (objects/results.h).
+struct Result {
+  uint64_t command = 0;
+  uint64_t to = 0, bytes = 0;  // the host's memory
+  std::string key;             // of the stream or group
+  std::shared_ptr<void> kept;  // the memory, if it is the layer's own
 };
 
 struct StreamRecord {
@@ -81,7 +100,12 @@ struct StreamRecord {
   std::vector<StreamWait> waits;
   std::vector<Suspicion> suspicions;
   std::vector<Landing> landings;
-  uint64_t last_callback = 0;  // the last command that calls the caller's function
+  std::vector<Result> results;
+  std::deque<CommandTag> tags;        // of the last commands that are not known to be good
+  std::vector<uint32_t> failed_tags;  // one of them failed, as the last error said; may be empty
+  uint64_t busy_ns = 0;               // since when stream_query says BUSY; 0: it does not
+  uint64_t busy_queued = 0;           // commands, at that time
+  uint64_t last_callback = 0;         // the last command that calls the caller's function
   std::atomic<uint32_t> callbacks{0}, callbacks_done{0};
   uint64_t records_due = 0, records_told = 0;  // of the profiler, while it traces the device
   bool wrapped = false;                        // by stream_wrap
@@ -103,6 +127,7 @@ struct Mark {
   uint64_t asked_ns = 0;       // when event_record was called
   uint32_t ticket_behind = 0;  // queued after it, if it is timed; 0: none
   uint64_t passed_ns = 0;      // when it was known to be passed; 0: not yet
+  uint64_t busy_ns = 0;        // since when event_query says BUSY; 0: it does not
 };
 
 struct EventRecord {
@@ -130,6 +155,7 @@ struct OtherRecord {
   graft_device device = nullptr;
   uint32_t count = 0;
   uint64_t workspace_bytes = 0;  // of a plan
+  std::string name;              // of a group: the same on all its ranks
 };
 
 struct DeviceRecord {
@@ -148,6 +174,10 @@ struct DeviceRecord {
   graft_program count_program = nullptr;  // objects/launch_probe.h
   graft_kernel count_kernel = nullptr;
   bool tried_count_kernel = false;
+  uint32_t streams_made = 0;
+  // Trials that were made (objects/trials.h).
+  bool tried_queries = false, tried_marks = false;
+  std::unordered_set<graft_device> tried_peers;
   bool asked_operations = false;
   bool traced = false;                // by graft.profiler
   std::atomic<uint64_t> commands{0};  // of all its streams
@@ -167,6 +197,7 @@ struct ObjectLedger {
   uint64_t next_stream = 1;
   // What a driver may write, or call, late; kept as long as the layer.
   std::vector<std::shared_ptr<void>> lent;
+  std::function<void(const Result& result)> tell;  // of a result that has come; may be empty
 
   // Commands of stream up to number have ended, and what they waited for. good: without an error.
   void complete(StreamRecord& stream, uint64_t number, uint32_t good_ticket = 0, bool good = false);

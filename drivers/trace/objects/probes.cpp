@@ -163,6 +163,12 @@ void note_done(TraceCall& call, StreamRecord& stream, uint64_t number, uint32_t 
 void note_failed(TraceCall& call, StreamRecord& stream, uint64_t number) {
   stream.suspicions.clear();
   stream.landings.clear();
+  for (Result& one : std::exchange(stream.results, {})) {
+    if (one.kept != nullptr) call.layer.ledger.lent.push_back(std::move(one.kept));
+  }
+  stream.failed_tags.clear();
+  for (const CommandTag& one : stream.tags) stream.failed_tags.push_back(one.tag);
+  std::erase_if(stream.tags, [&](const CommandTag& one) { return one.command <= number; });
   stream.untrusted = stream.tickets.load();
   call.layer.ledger.complete(stream, number);
 }

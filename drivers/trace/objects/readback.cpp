@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "objects/probes.h"
+#include "objects/waiting.h"
 
 namespace graft::trace {
 
@@ -15,18 +15,7 @@ bool read_back(TraceCall& call, void* to, graft_address from, uint64_t bytes) {
     call.layer.forget_failure();
     return false;
   }
-  const graft_status status = driver.stream_synchronize(call.stream_handle);
-  if (status == GRAFT_OK) return true;
-  HeldError error{status, 0, call.layer.driver_text()};
-  call.layer.forget_failure();
-  if (driver.stream_error != nullptr) {
-    char text[1024] = "";
-    driver.stream_error(call.stream_handle, &error.tag, text, sizeof text);
-  }
-  call.layer.held.set(call.stream_handle, error);
-  const std::lock_guard lock(call.layer.mutex);
-  note_failed(call, *call.stream, call.stream->done);
-  return false;
+  return wait_for_stream(call);
 }
 
 bool is_quiet(TraceCall& call) {

@@ -6,9 +6,12 @@
 #include <cinttypes>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "call/active_calls.h"
+#include "objects/launch_probe.h"
 #include "objects/probes.h"
+#include "objects/trials.h"
 #include "rules/extension.h"
 
 namespace graft::trace {
@@ -99,6 +102,19 @@ void enter_stream(TraceCall& call, graft_stream handle, bool queues) {
   }
 }
 
+// Notes the command's tag; of the last thousand commands that wait for a verdict.
+static void note_tag(TraceCall& call) {
+  constexpr size_t kMost = 1000;
+  std::deque<CommandTag>& tags = call.stream->tags;
+  const std::string_view slot = call.table.slots[call.slot].name;
+  const bool own = &call.table == &table_facts<graft_driver_table> || slot.ends_with("_execute");
+  const bool any = !own || slot == "stream_wait_event";
+  tags.push_back({call.command, any ? kAnyTag : call.tag});
+  if (tags.size() <= kMost) return;
+  tags.pop_front();
+  tags.front().tag = kAnyTag;
+}
+
 // Notes whether the call's command was queued.
 static void note_command(TraceCall& call, graft_status status) {
   const std::lock_guard lock(call.layer.mutex);
@@ -108,6 +124,7 @@ static void note_command(TraceCall& call, graft_status status) {
   if (status == GRAFT_OK) {
     call.stream->queued = call.command;
     call.stream->thread = calling_thread();
+    note_tag(call);
     ++device->second.commands;
     if (device->second.traced) expect_record(call);
     return;
@@ -262,36 +279,6 @@ void check_launch(TraceCall& call, const graft_launch* launch) {
   }
 }
 
-void check_room(TraceCall& call, graft_device handle, uint64_t bytes) {
-  const auto ask = call.layer.driver().memory_info;
-  uint64_t free = 0, total = 0, held = 0, most = 0, largest = 0;
-  if (ask != nullptr && ask(handle, &free, &total) != GRAFT_OK) {
-    call.layer.forget_failure();
-    free = 0;
-  }
-  {
-    const std::lock_guard lock(call.layer.mutex);
-    const auto device = call.layer.ledger.devices.find(handle);
-    if (device == call.layer.ledger.devices.end()) return;
-    held = device->second.held_bytes;
-    most = device->second.most_bytes;
-    largest = device->second.properties.max_allocation_bytes;
-  }
-  if (largest != 0 && bytes > largest) return;
-  const char* const remedy = "Let what failed or was freed leave its memory to later allocations.";
-  if (bytes <= free / 64) {
-    call.driver_broke(
-        "no-room",
-        "OUT_OF_MEMORY, but memory_info states " + std::to_string(free) + " bytes as free", remedy);
-  } else if (bytes <= most && held <= most / 16) {
-    call.driver_broke("no-room",
-                      "OUT_OF_MEMORY, but the caller has freed all but " + std::to_string(held) +
-                          " of " + std::to_string(most) +
-                          " bytes, unless another process took them",
-                      remedy);
-  }
-}
-
 bool machine_is_crowded() {
   constexpr uint64_t kNap = 2'000'000;
   for (int i = 0; i < 3; ++i) {
@@ -309,6 +296,43 @@ void check_prompt(TraceCall& call) {
                     "took " + std::to_string(call.ticks_inside * kTickNs / 1'000'000) +
                         " ms, and there was nothing to wait for",
                     "Answer from what is known; let no lock be held while a thread waits.");
+}
+
+void check_in_time(TraceCall& call, uint64_t timeout_ns) {
+  constexpr uint64_t kPatience = 250'000'000;
+  if (timeout_ns > UINT64_MAX / 4) return;
+  const uint64_t took = steady_ns() - call.began_ns;
+  if (took < timeout_ns + std::max(kPatience, timeout_ns) || machine_is_crowded()) return;
+  call.driver_broke(
+      "overdue",
+      "returned " + std::to_string((took - timeout_ns) / 1'000'000) + " ms after its timeout",
+      "Return BUSY when timeout_ns has passed.");
+}
+
+bool may_try(TraceCall& call, graft_device handle,
+             const std::function<bool(DeviceRecord& device)>& first) {
+  if (!call.layer.settings.probe) return false;
+  const std::lock_guard lock(call.layer.mutex);
+  const auto device = call.layer.ledger.devices.find(handle);
+  return device != call.layer.ledger.devices.end() && first(device->second);
+}
+
+void note_trial(TraceCall& call, const char* slot, const Finding& found) {
+  call.layer.forget_failure();
+  if (!found.text.empty()) call.layer.findings.add(slot, found);
+}
+
+void check_sent(TraceCall& call, graft_device handle, uint64_t busy_ns) {
+  constexpr uint64_t kPatience = 500'000'000;
+  if (busy_ns == 0 || steady_ns() - busy_ns < kPatience) return;
+  const auto first = [](DeviceRecord& device) {
+    return !std::exchange(device.tried_queries, true);
+  };
+  if (!may_try(call, handle, first)) return;
+  note_trial(call, "event_query",
+             {Culprit::kDriver, "never-sent", "event_query()",
+              try_queries(call.layer.driver(), handle, probe_kernel(call)),
+              "Let repeated queries alone send and finish what is queued."});
 }
 
 void check_status(TraceCall& call, graft_status status, const std::string& text) {

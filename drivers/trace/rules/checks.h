@@ -4,6 +4,7 @@
 #define GRAFT_DRIVERS_TRACE_RULES_CHECKS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "call/call.h"
@@ -39,15 +40,26 @@ void use_execution(TraceCall& call, graft_plan plan, const graft_execution* exec
 // A launch's shape and arguments.
 void check_launch(TraceCall& call, const graft_launch* launch);
 
-// The driver had no memory for bytes. That is a flaw if it states a lot as free, or if the caller
-// has freed nearly all that it once held.
-void check_room(TraceCall& call, graft_device device, uint64_t bytes);
-
 // Whether the machine lets a thread sleep much longer than it asked for.
 bool machine_is_crowded();
 
 // A slot that never waits returned at once.
 void check_prompt(TraceCall& call);
+
+// A wait with a timeout, which began at call.began_ns, has returned: no later than it may.
+void check_in_time(TraceCall& call, uint64_t timeout_ns);
+
+// Whether a trial may run now: the device is open, the layer may queue probes, and first, which is
+// asked under the layer's mutex, says that it has not run yet.
+bool may_try(TraceCall& call, graft_device device,
+             const std::function<bool(DeviceRecord& device)>& first);
+// What a trial found, "" for nothing, is a finding of a slot, and its failures are not the
+// caller's.
+void note_trial(TraceCall& call, const char* slot, const Finding& found);
+
+// A query has said BUSY of the device's work since busy_ns: if that is long, a trial shows whether
+// queries alone let commands finish.
+void check_sent(TraceCall& call, graft_device device, uint64_t busy_ns);
 
 // Rules of every slot: the status, and what the driver says of it.
 void check_status(TraceCall& call, graft_status status, const std::string& text);

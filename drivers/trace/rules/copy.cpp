@@ -4,7 +4,9 @@
 
 #include "objects/guard.h"
 #include "objects/landing.h"
+#include "objects/results.h"
 #include "objects/rows_witness.h"
+#include "objects/trials.h"
 #include "objects/witness.h"
 #include "rules/checks.h"
 #include "rules/hooks.h"
@@ -73,6 +75,21 @@ void compare_witness(TraceCall& call, graft_status status) {
   std::static_pointer_cast<Witness>(call.witness)->compare(call);
 }
 
+// The first peer_copy between two devices: their order shows in a trial.
+void check_peers(TraceCall& call, graft_device from) {
+  if (call.stream == nullptr || call.broken_by_caller) return;
+  const auto first = [from](DeviceRecord& device) {
+    return device.tried_peers.insert(from).second;
+  };
+  if (!may_try(call, call.device, first)) return;
+  const std::string wrong = try_peer_copies(call.layer.driver(), call.device, from);
+  call.layer.forget_failure();
+  if (wrong.empty()) return;
+  call.driver_broke("unordered", "a copy of the layer's own between these devices " + wrong,
+                    "Queue the copy on its stream, and hold it back until the stream's marks are "
+                    "passed.");
+}
+
 void check_empty(TraceCall& call, graft_status status, uint64_t bytes) {
   if (bytes != 0 || status == GRAFT_OK || status == GRAFT_DEVICE_LOST || call.planted) return;
   call.driver_broke("refused", "failed for 0 bytes", "Return OK and do nothing.");
@@ -105,11 +122,12 @@ void CopyBefore::copy(TraceCall& call, graft_stream, uint64_t to, uint64_t from,
   }
 }
 
-void CopyAfter::copy(TraceCall& call, graft_status status, graft_stream, uint64_t, uint64_t,
-                     uint64_t bytes, uint32_t, uint32_t) {
+void CopyAfter::copy(TraceCall& call, graft_status status, graft_stream, uint64_t to, uint64_t,
+                     uint64_t bytes, uint32_t kind, uint32_t) {
   check_refused(call, status);
   check_empty(call, status, bytes);
   if (status != GRAFT_OK) take_signs_back(call);
+  if (status == GRAFT_OK && kind == GRAFT_DEVICE_TO_HOST) expect_result(call, to, bytes);
   compare_witness<CopyWitness>(call, status);
 }
 
@@ -141,8 +159,11 @@ void CopyBefore::copy_strided(TraceCall& call, graft_stream, const graft_strided
 }
 
 void CopyAfter::copy_strided(TraceCall& call, graft_status status, graft_stream,
-                             const graft_strided_copy*, uint32_t) {
+                             const graft_strided_copy* copy, uint32_t) {
   check_refused(call, status);
+  if (status == GRAFT_OK && copy->kind == GRAFT_DEVICE_TO_HOST) {
+    expect_result(call, copy->to, extent_of(*copy, copy->to_strides));
+  }
   compare_witness<RowsWitness>(call, status);
 }
 
@@ -178,6 +199,7 @@ void CopyBefore::peer_copy(TraceCall& call, graft_stream, graft_address to,
   if (!is_range(bytes)) return;
   use_range(call, call.device, to, bytes, "to");
   use_range(call, from_device, from, bytes, "from");
+  check_peers(call, from_device);
 }
 
 }  // namespace graft::trace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "objects/guard.h"
+#include "objects/results.h"
 #include "rules/checks.h"
 
 namespace graft::trace {
@@ -36,6 +37,13 @@ void use_elements(TraceCall& call, graft_group group, graft_address address, uin
   check_dtype(call, dtype);
   if (count == 0 || address == 0 || dtype >= kDtypeBytes.size()) return;
   use_range(call, call.device, address, count * kDtypeBytes.at(dtype), name);
+}
+
+// Each rank gets the same.
+void expect_elements(TraceCall& call, graft_status status, graft_group group, graft_address receive,
+                     uint64_t count, uint32_t dtype) {
+  if (status != GRAFT_OK || receive == 0 || dtype >= kDtypeBytes.size()) return;
+  expect_same(call, group, receive, count * kDtypeBytes.at(dtype));
 }
 
 }  // namespace
@@ -173,9 +181,30 @@ void Before<graft_collectives_table>::receive(TraceCall& call, graft_stream, gra
 }
 
 void After<graft_collectives_table>::group_create(TraceCall& call, graft_status status,
-                                                  graft_device, const uint8_t*, uint32_t, uint32_t,
-                                                  int64_t, graft_group* out_group) {
-  if (status == GRAFT_OK) add_other(call, *out_group, "group", 0);
+                                                  graft_device, const uint8_t* id, uint32_t rank,
+                                                  uint32_t, int64_t, graft_group* out_group) {
+  if (status != GRAFT_OK) return;
+  add_other(call, *out_group, "group", 0);
+  const std::string_view bytes(reinterpret_cast<const char*>(id), GRAFT_GROUP_ID_BYTES);
+  const std::lock_guard lock(call.layer.mutex);
+  const auto group = call.layer.ledger.others.find(*out_group);
+  if (group == call.layer.ledger.others.end()) return;
+  group->second.name =
+      std::to_string(std::hash<std::string_view>{}(bytes)) + "." + std::to_string(rank);
+}
+
+void After<graft_collectives_table>::all_reduce(TraceCall& call, graft_status status, graft_stream,
+                                                graft_group group, graft_address,
+                                                graft_address receive, uint64_t count,
+                                                uint32_t dtype, uint32_t, uint32_t) {
+  expect_elements(call, status, group, receive, count, dtype);
+}
+
+void After<graft_collectives_table>::broadcast(TraceCall& call, graft_status status, graft_stream,
+                                               graft_group group, graft_address,
+                                               graft_address receive, uint64_t count,
+                                               uint32_t dtype, uint32_t, uint32_t) {
+  expect_elements(call, status, group, receive, count, dtype);
 }
 
 void Before<graft_graph_compiler_table>::executable_run(TraceCall& call, graft_stream,

@@ -98,6 +98,12 @@ struct After<graft_collectives_table> {
   static void group_create(TraceCall&, graft_status, graft_device device, const uint8_t* id,
                            uint32_t rank, uint32_t size, int64_t timeout_ns,
                            graft_group* out_group);
+  static void all_reduce(TraceCall&, graft_status, graft_stream stream, graft_group group,
+                         graft_address send, graft_address receive, uint64_t count, uint32_t dtype,
+                         uint32_t reduction, uint32_t tag);
+  static void broadcast(TraceCall&, graft_status, graft_stream stream, graft_group group,
+                        graft_address send, graft_address receive, uint64_t count, uint32_t dtype,
+                        uint32_t root, uint32_t tag);
 };
 
 template <>

@@ -127,6 +127,8 @@ struct StreamAfter {
   static void stream_synchronize_within(TraceCall&, graft_status, graft_stream stream,
                                         uint64_t timeout_ns);
   static void stream_query(TraceCall&, graft_status, graft_stream stream);
+  static void stream_error(TraceCall&, graft_status, graft_stream stream, uint32_t* out_tag,
+                           char* out_text, size_t capacity);
   static void host_callback(TraceCall&, graft_status, graft_stream stream,
                             void (*function)(void* context), void* context);
   static void stream_native_handle(TraceCall&, graft_status, graft_stream stream,

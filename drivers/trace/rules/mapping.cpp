@@ -3,6 +3,7 @@
 
 #include "rules/checks.h"
 #include "rules/hooks.h"
+#include "rules/room.h"
 
 namespace graft::trace {
 namespace {
@@ -88,6 +89,7 @@ void MappingAfter::memory_reserve(TraceCall& call, graft_status status, graft_de
 
 void MappingBefore::memory_map(TraceCall& call, graft_device handle, graft_address address,
                                uint64_t bytes) {
+  note_free(call, handle);
   const std::lock_guard lock(call.layer.mutex);
   const auto device = call.layer.ledger.devices.find(handle);
   if (device == call.layer.ledger.devices.end()) return;
@@ -107,7 +109,15 @@ void MappingBefore::memory_map(TraceCall& call, graft_device handle, graft_addre
 
 void MappingAfter::memory_map(TraceCall& call, graft_status status, graft_device handle,
                               graft_address address, uint64_t bytes) {
-  if (status == GRAFT_OUT_OF_MEMORY && !call.planted) check_room(call, handle, bytes);
+  if (status == GRAFT_OUT_OF_MEMORY && !call.planted) {
+    check_room(call, handle, bytes);
+    check_kept(call, handle, [&] {
+      const graft_driver_table& driver = call.layer.driver();
+      const graft_status again = driver.memory_map(handle, address, bytes);
+      if (again == GRAFT_OK) driver.memory_unmap(handle, address, bytes);
+      return again;
+    });
+  }
   if (status != GRAFT_OK || call.broken_by_caller) return;
   const std::lock_guard lock(call.layer.mutex);
   ObjectLedger& ledger = call.layer.ledger;

@@ -4,9 +4,11 @@
 #include "objects/landing.h"
 #include "objects/launch_probe.h"
 #include "objects/probes.h"
+#include "objects/results.h"
 #include "objects/watch.h"
 #include "rules/checks.h"
 #include "rules/hooks.h"
+#include "rules/room.h"
 
 namespace graft::trace {
 
@@ -78,10 +80,12 @@ void MemoryAfter::device_close(TraceCall& call, graft_status status, graft_devic
   std::erase_if(ledger.events, belongs);
 }
 
-void MemoryBefore::memory_allocate(TraceCall& call, graft_device, uint64_t bytes, graft_address*) {
+void MemoryBefore::memory_allocate(TraceCall& call, graft_device device, uint64_t bytes,
+                                   graft_address*) {
   if (bytes == 0) {
     call.caller_broke("no-bytes", "asks for 0 bytes", "Allocate at least one byte.");
   }
+  note_free(call, device);
 }
 
 // What is wrong with a fresh allocation, beside its neighbours.
@@ -106,7 +110,16 @@ static void check_overlap(TraceCall& call, const DeviceRecord& device, graft_add
 
 void MemoryAfter::memory_allocate(TraceCall& call, graft_status status, graft_device handle,
                                   uint64_t bytes, graft_address* out) {
-  if (status == GRAFT_OUT_OF_MEMORY && !call.planted) check_room(call, handle, bytes);
+  if (status == GRAFT_OUT_OF_MEMORY && !call.planted) {
+    check_room(call, handle, bytes);
+    check_kept(call, handle, [&] {
+      graft_address second = 0;
+      const graft_driver_table& driver = call.layer.driver();
+      const graft_status again = driver.memory_allocate(handle, bytes, &second);
+      if (again == GRAFT_OK) driver.memory_free(handle, second);
+      return again;
+    });
+  }
   if (status != GRAFT_OK) return;
   const graft_address begin = *out;
   if (begin == 0) {
@@ -227,6 +240,7 @@ void MemoryBefore::host_free(TraceCall& call, graft_device handle, void* pointer
   }
   if (call.is_refused()) return;
   forget_signs(call.layer.ledger, found->first, found->second.bytes);
+  forget_results(call.layer.ledger, found->first, found->second.bytes);
   if (--found->second.count == 0) device->second.host.erase(found);
 }
 

@@ -3,6 +3,7 @@
 
 #include "objects/landing.h"
 #include "objects/probes.h"
+#include "objects/trials.h"
 #include "rules/checks.h"
 #include "rules/extension.h"
 #include "rules/hooks.h"
@@ -10,8 +11,6 @@
 namespace graft::trace {
 
 namespace {
-
-constexpr uint64_t kPatience = 250'000'000;  // how much later than its timeout a wait may return
 
 // A caller's function, which shows that the commands before it have ended.
 struct Callback {
@@ -60,16 +59,6 @@ void run_callback(void* context) {
   });
 }
 
-void check_in_time(TraceCall& call, graft_status status, uint64_t timeout_ns) {
-  if (timeout_ns > UINT64_MAX / 4 || status == GRAFT_OK) return;
-  const uint64_t took = steady_ns() - call.began_ns;
-  if (took < timeout_ns + std::max(kPatience, timeout_ns) || machine_is_crowded()) return;
-  call.driver_broke(
-      "overdue",
-      "returned " + std::to_string((took - timeout_ns) / 1'000'000) + " ms after its timeout",
-      "Return BUSY when timeout_ns has passed.");
-}
-
 }  // namespace
 
 void StreamBefore::stream_create(TraceCall& call, graft_device handle, int32_t priority,
@@ -104,13 +93,25 @@ static void add_stream(TraceCall& call, graft_device device, graft_stream handle
   prepare_tickets(call.layer, device, handle);
 }
 
+// A device got its second stream: whether two keep their copies apart shows in a trial.
+static void check_second_stream(TraceCall& call, graft_device handle) {
+  const auto second = [](DeviceRecord& device) { return ++device.streams_made == 2; };
+  if (!may_try(call, handle, second)) return;
+  note_trial(
+      call, "copy",
+      {Culprit::kDriver, "wrong-bytes", "copy()", try_two_streams(call.layer.driver(), handle),
+       "Give each stream a staging buffer, or wait until one is free."});
+}
+
 void StreamAfter::stream_create(TraceCall& call, graft_status status, graft_device device, int32_t,
                                 graft_stream* out) {
   if (status == GRAFT_INVALID_ARGUMENT && !call.broken_by_caller && !call.planted) {
     call.driver_broke("refused", "refused a priority of its range with INVALID_ARGUMENT",
                       "Accept every priority that the properties state.");
   }
-  if (status == GRAFT_OK) add_stream(call, device, *out, false);
+  if (status != GRAFT_OK) return;
+  add_stream(call, device, *out, false);
+  check_second_stream(call, device);
 }
 
 void StreamAfter::stream_wrap(TraceCall& call, graft_status status, graft_device device, uint64_t,
@@ -191,11 +192,22 @@ void StreamBefore::stream_synchronize_within(TraceCall& call, graft_stream, uint
 
 void StreamAfter::stream_synchronize_within(TraceCall& call, graft_status status, graft_stream,
                                             uint64_t timeout_ns) {
-  check_in_time(call, status == GRAFT_OK ? GRAFT_BUSY : status, timeout_ns);
+  if (status == GRAFT_OK || status == GRAFT_BUSY) check_in_time(call, timeout_ns);
   waited(call, status, Answer::kWhole);
 }
 
 void StreamBefore::stream_query(TraceCall& call, graft_stream) { call.prompt = true; }
+
+// Since when the queries of a stream, which got no command since, say BUSY; 0: they do not.
+static uint64_t busy_since(TraceCall& call, graft_status status) {
+  const std::lock_guard lock(call.layer.mutex);
+  StreamRecord& stream = *call.stream;
+  const bool goes_on = stream.busy_ns != 0 && stream.busy_queued == stream.queued;
+  if (status != GRAFT_BUSY) return stream.busy_ns = 0;
+  if (!goes_on) stream.busy_ns = steady_ns();
+  stream.busy_queued = stream.queued;
+  return stream.busy_ns;
+}
 
 void StreamAfter::stream_query(TraceCall& call, graft_status status, graft_stream) {
   if (call.stream == nullptr) return;
@@ -205,6 +217,24 @@ void StreamAfter::stream_query(TraceCall& call, graft_status status, graft_strea
   }
   call.ticket = call.stream->tickets;
   waited(call, status, Answer::kDone);
+  check_sent(call, call.device, busy_since(call, status));
+}
+
+// The command that failed may be one of a stream that this one waited for, or of a graph: their
+// tags are kAnyTag.
+void StreamAfter::stream_error(TraceCall& call, graft_status status, graft_stream,
+                               uint32_t* out_tag, char*, size_t) {
+  if (status != GRAFT_OK || call.stream == nullptr || *out_tag == 0) return;
+  const std::lock_guard lock(call.layer.mutex);
+  const std::vector<uint32_t>& tags = call.stream->failed_tags;
+  const auto is_it = [&](uint32_t tag) { return tag == kAnyTag || tag == *out_tag; };
+  if (tags.empty() || call.stream->count != 1 || std::any_of(tags.begin(), tags.end(), is_it)) {
+    return;
+  }
+  call.driver_broke("other-tag",
+                    "the tag " + std::to_string(*out_tag) +
+                        " is of no command that this stream queued since it was known to be good",
+                    "Report the tag of the command that failed.");
 }
 
 void StreamBefore::host_callback(TraceCall& call, graft_stream, void (*&function)(void* context),

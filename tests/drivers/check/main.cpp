@@ -10,16 +10,17 @@
 #include <cstring>
 
 #include "check/runner.h"
+#include "check/twice/twice.h"
 
 namespace {
 
 using graft::check::Options;
 using graft::check::Row;
-using graft::check::Verdict;
 
 constexpr const char* kUsage =
     "usage: graft-driver-check [--only TEXT] [--timeout SECONDS] [--late-error NAME=VALUE] "
     "[--trace SETTINGS] DRIVER.so\n"
+    "       graft-driver-check --twice [--runs NUMBER] [--trace SETTINGS] COMMAND [ARGUMENT]...\n"
     "  --only        runs the cases whose name contains TEXT\n"
     "  --timeout     for one case; default 30\n"
     "  --late-error  environment that makes the driver's second copy fail after it was enqueued\n"
@@ -27,6 +28,8 @@ constexpr const char* kUsage =
     "                GRAFT_DRIVER_TRACE, such as verify=1. Each of its findings in the driver "
     "fails\n"
     "                the case\n"
+    "  --twice       runs a program serially, then as it is, and compares what its host got\n"
+    "  --runs        of the program as it is; default 4\n"
     "Exit code: 0 all cases passed, 1 some did not, 2 wrong use or no such library.\n";
 
 bool parse(int count, char** words, Options* options) {
@@ -48,6 +51,23 @@ bool parse(int count, char** words, Options* options) {
     }
   }
   return !options->path.empty() && options->timeout_seconds > 0;
+}
+
+// The words behind --twice.
+bool parse_twice(int count, char** words, graft::check::TwiceOptions* options) {
+  int i = 2;
+  for (; i + 1 < count && std::strncmp(words[i], "--", 2) == 0; i += 2) {
+    const std::string word = words[i];
+    if (word == "--runs") {
+      options->runs = std::atoi(words[i + 1]);
+    } else if (word == "--trace") {
+      options->trace = words[i + 1];
+    } else {
+      return false;
+    }
+  }
+  options->command.assign(words + i, words + count);
+  return !options->command.empty() && options->runs > 0;
 }
 
 // What keeps path from being a library at all, empty where nothing does.
@@ -73,6 +93,10 @@ void print_row(const Row& row) {
 }  // namespace
 
 int main(int count, char** words) {
+  graft::check::TwiceOptions twice;
+  if (count > 1 && std::strcmp(words[1], "--twice") == 0 && parse_twice(count, words, &twice)) {
+    return run_twice(twice);
+  }
   Options options;
   if (!parse(count, words, &options)) {
     std::fputs(kUsage, stderr);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "driver.h"
@@ -103,6 +104,23 @@ TEST(HostProgram, MissingCompilerIsNamed) {
   EXPECT_EQ(compile(s, kValue, &blob), GRAFT_UNSUPPORTED);
   EXPECT_NE(last_message().find("GRAFT_CC"), std::string::npos);
   EXPECT_EQ(driver().toolchain_fingerprint(s.device, into(&fingerprint)), GRAFT_OK);
+}
+
+TEST(HostProgram, ABlobLoadsWithoutTheCompilerThatMadeIt) {
+  const std::string path = testing::TempDir() + "/program_test.blob";
+  Session s;
+  std::string blob;
+  if (!is_rerun()) {
+    ASSERT_EQ(compile(s, kValue, &blob, "-DVALUE=7"), GRAFT_OK) << last_message();
+    std::ofstream(path, std::ios::binary) << blob;
+  }
+  if (reran({"GRAFT_CC=/no/such/compiler"})) return;
+  std::ifstream file(path, std::ios::binary);
+  blob.assign(std::istreambuf_iterator<char>(file), {});
+  graft_program program = nullptr;
+  ASSERT_EQ(driver().program_load(s.device, blob.data(), blob.size(), &program), GRAFT_OK)
+      << last_message();
+  EXPECT_EQ(driver().program_unload(program), GRAFT_OK);
 }
 
 TEST(HostProgram, ACompilerThatCompilesNothingIsTold) {

@@ -13,13 +13,12 @@ namespace {
 
 std::mutex mutex;  // guards what follows of each variant
 
-// After some time it gives memory that is in use.
+// For a page it gives memory that is in use.
 std::vector<graft_address> given;
 void recycles(graft_driver_table& t) {
   t.memory_allocate = [](graft_device device, uint64_t bytes, graft_address* out) {
     const std::lock_guard lock(mutex);
-    static int calls = 0;
-    if (++calls > 3 && !given.empty()) {
+    if (bytes == 4096 && !given.empty()) {
       *out = given.back();
       return GRAFT_OK;
     }
@@ -27,7 +26,11 @@ void recycles(graft_driver_table& t) {
     if (status == GRAFT_OK) given.push_back(*out);
     return status;
   };
-  t.memory_free = [](graft_device, graft_address) { return GRAFT_OK; };
+  t.memory_free = [](graft_device, graft_address address) {
+    const std::lock_guard lock(mutex);
+    std::erase(given, address);
+    return GRAFT_OK;
+  };
 }
 
 // Ends a stream while its work waits, which goes on: no memory is ever freed.

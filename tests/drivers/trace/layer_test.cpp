@@ -189,6 +189,8 @@ TEST(TraceLayer, SaysWhatIsWrongWithSettings) {
                {"fail=copy:x", "'x' is no call"},
                {"fail=copy:1:BAD", "'BAD' is no status"},
                {"delay=copy:1:5", "a time such as 5ms"},
+               {"serial=1,rules=0", "serial and results need rules=1"},
+               {"results=/nowhere/x", "cannot write '/nowhere/x.host."},
                {"log=/nowhere/x.json", "cannot write '/nowhere/x.host."}};
   for (const auto& row : kRows) {
     const TracedDriver traced(fresh_query(kHost), row.settings);

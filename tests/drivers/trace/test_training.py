@@ -6,21 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from torch_graft import drivers
-
 HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
-SOURCES = [
-    "variants.cpp",
-    "unusual_handles.cpp",
-    "unusual_commands.cpp",
-    "faulty.cpp",
-    "faulty_answers.cpp",
-]
 pytestmark = pytest.mark.one_mode
 PROGRAM = """
 import torch
@@ -41,6 +32,10 @@ side = torch.Stream("graft")
 with side:
     doubled = torch.ones(1000, device="graft") * 2
 torch.accelerator.current_stream().wait_stream(side)
+graph = torch.graft.Graph()  # lives longer than the device
+with torch.graft.graph(graph):
+    doubled.mul_(1).add_(0)
+graph.replay()
 print(loss.item() < 0.3, doubled.sum().item())
 """
 
@@ -83,23 +78,10 @@ def test_wrong_settings_are_named() -> None:
     assert "GRAFT_DRIVER_TRACE: 'fast=1': is unknown; the settings are log" in done.stderr
 
 
-@pytest.fixture(scope="session")
-def variants(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library with the unusual and the faulty drivers."""
-    library = tmp_path_factory.mktemp("variants") / "graft_variants.so"
-    command = ["g++", "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{ROOT}/include", f"-I{ROOT}",
-               *(str(HERE / name) for name in SOURCES), "-o", str(library), "-ldl"]  # fmt: skip
-    subprocess.run(command, check=True)
-    return library
-
-
-def found(variants: Path, name: str, settings: str) -> str:
+def found(variables: dict[str, str], settings: str) -> str:
     """What the layer writes about that driver while traffic.py runs on it."""
-    environment = os.environ | {
-        "GRAFT_DRIVER_PATH": str(variants), "GRAFT_LIMITED_DRIVER": str(drivers.host()),
-        "GRAFT_VARIANT": name, "GRAFT_DEVICES": name, "GRAFT_DRIVER_TRACE": settings,
-        "DEVICE": os.environ.get("GRAFT_TEST_DEVICE", "graft"),
-    }  # fmt: skip
+    name, device = variables["GRAFT_VARIANT"], os.environ.get("GRAFT_TEST_DEVICE", "graft")
+    environment = os.environ | variables | {"GRAFT_DRIVER_TRACE": settings, "DEVICE": device}
     program = [sys.executable, str(HERE / "traffic.py")]
     done = subprocess.run(program, capture_output=True, text=True, env=environment, timeout=120)
     assert f"graft-driver-trace: '{name}': " in done.stderr, done.stderr
@@ -118,10 +100,13 @@ def found(variants: Path, name: str, settings: str) -> str:
         ("microseconds", "impossible", "1"),
         ("one_busy_stream", "early", "1"),
         ("waits_by_thread", "early", "1"),
+        ("shares_staging", "wrong-bytes", "1"),
     ],
 )
-def test_bugs_under_torch_are_found(variants: Path, name: str, rule: str, settings: str) -> None:
-    text = found(variants, name, settings)
+def test_bugs_under_torch_are_found(
+    variant: Callable[[str], dict[str, str]], name: str, rule: str, settings: str
+) -> None:
+    text = found(variant(name), settings)
     assert any(
         f"driver '{name}': " in line and f"[{rule}]" in line for line in text.splitlines()
     ), text
@@ -129,8 +114,10 @@ def test_bugs_under_torch_are_found(variants: Path, name: str, rule: str, settin
 
 @pytest.mark.seldom
 @pytest.mark.parametrize("name", ["plain", "late_copies"])
-def test_nothing_is_found_in_right_drivers(variants: Path, name: str) -> None:
-    text = found(variants, name, "verify=0.3")
+def test_nothing_is_found_in_right_drivers(
+    variant: Callable[[str], dict[str, str]], name: str
+) -> None:
+    text = found(variant(name), "verify=0.3")
     [summary] = [line for line in text.splitlines() if f": '{name}': " in line]
     assert " calls, 0 findings in the driver, 0 in its caller" in summary, text
 

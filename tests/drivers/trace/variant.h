@@ -12,7 +12,8 @@ namespace graft::driver_test {
 struct Variant {
   const char* name;
   void (*apply)(graft_driver_table& table);
-  const char* rule;  // of the trace layer, which finds it; "" for a driver that is right
+  // Of the trace layer, which finds it; "-": it shows beside serial runs alone; "": it is right.
+  const char* rule;
 };
 
 // The driver that each variant stands in front of, loaded before apply is called.
@@ -22,6 +23,7 @@ std::span<const Variant> unusual_handles();
 std::span<const Variant> unusual_commands();
 std::span<const Variant> faulty_variants();
 std::span<const Variant> faulty_answers();
+std::span<const Variant> faulty_order();
 
 #define GRAFT_VARIANT_ROW(name, rule, what) {#name, name, rule},
 

@@ -14,8 +14,8 @@ namespace graft::driver_test {
 graft_driver_table base;
 
 static const Variant* variant_at(uint32_t place) {
-  for (const auto rows :
-       {unusual_handles(), unusual_commands(), faulty_variants(), faulty_answers()}) {
+  for (const auto rows : {unusual_handles(), unusual_commands(), faulty_variants(),
+                          faulty_answers(), faulty_order()}) {
     if (place < rows.size()) return &rows[place];
     place -= static_cast<uint32_t>(rows.size());
   }
