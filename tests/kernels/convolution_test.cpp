@@ -294,6 +294,16 @@ TEST(Convolution, ManyImagesAreTakenInTurns) {
   check_turns(true);
 }
 
+TEST(Convolution, BiasOfAnyStride) {
+  DeviceTensor input({1, 2, 2, 3}, GRAFT_FLOAT32), weight({2, 2, 1, 1}, GRAFT_FLOAT32);
+  DeviceTensor bias({2, 2}, GRAFT_FLOAT32), output({1, 2, 2, 3}, GRAFT_FLOAT32);
+  input.set(std::vector<double>(12, 0)), weight.set({1, 2, 3, 4}), bias.set({5, 7, 9, 11});
+  TensorView column = bias.view();
+  column.rank = 1, column.sizes[0] = 2, column.strides[0] = 2;
+  convolution(stream(), output, input, weight, &column, {});
+  EXPECT_EQ(output.get(), (std::vector<double>{5, 5, 5, 5, 5, 5, 9, 9, 9, 9, 9, 9}));
+}
+
 // labels: opencl_cpu races torn_tables
 TEST(Convolution, TransposedIsTheGradient) {
   const Case k = {2, 3, 8, 8, 4, 3, 3, {{2, 2, 1}, {1, 1, 0}, {1, 1, 1}, 1, false}};

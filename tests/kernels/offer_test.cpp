@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/matmul/vendor_products.h"
+#include "kernels/weight_only/product.h"
 #include "runtime/platform/device.h"
 #include "tests/runtime/driver/fake_driver.h"
 
@@ -126,7 +127,6 @@ TEST_F(OfferTest, AListIsTakenAsAWholeOrNotAtAll) {
   EXPECT_EQ(vendor().executed, 3);
 }
 
-// Products that have no kernel of ours: what is refused is composed by the caller.
 TEST_F(OfferTest, GroupedAndWeightOnlyProductsAreOffered) {
   const auto matrix = [&](graft_dtype dtype, std::initializer_list<int64_t> sizes) {
     TensorView view;
@@ -144,10 +144,15 @@ TEST_F(OfferTest, GroupedAndWeightOnlyProductsAreOffered) {
   EXPECT_TRUE(grouped_matmul(*stream_, wider, rows, b, &ends));
   using Dtypes = std::vector<uint32_t>;
   EXPECT_EQ(vendor().dtypes, (Dtypes{GRAFT_BFLOAT16, GRAFT_BFLOAT16, GRAFT_BFLOAT16, GRAFT_INT32}));
-  const TensorView weight = matrix(GRAFT_INT8, {5, 4}), scales = matrix(GRAFT_BFLOAT16, {5});
-  EXPECT_TRUE(int8_weight_matmul(*stream_, output, a, weight, scales));
+  const TensorView weight = matrix(GRAFT_INT8, {5, 4}), scales = matrix(GRAFT_BFLOAT16, {1, 5});
+  int8_weight_matmul(*stream_, output, a, weight, {scales, nullptr, 4});
   EXPECT_EQ(vendor().dtypes, (Dtypes{GRAFT_BFLOAT16, GRAFT_BFLOAT16, GRAFT_INT8, GRAFT_BFLOAT16}));
-  EXPECT_EQ(vendor().executed, 2);
+  const TensorView words = matrix(GRAFT_INT32, {8}), eight = matrix(GRAFT_BFLOAT16, {6, 8});
+  const TensorView deep = matrix(GRAFT_BFLOAT16, {6, 8}), zeros = matrix(GRAFT_BFLOAT16, {1, 8});
+  int4_weight_matmul(*stream_, eight, deep, words, {zeros, &zeros, 8});
+  EXPECT_EQ(vendor().dtypes,
+            (Dtypes{GRAFT_BFLOAT16, GRAFT_BFLOAT16, GRAFT_INT32, GRAFT_BFLOAT16, GRAFT_BFLOAT16}));
+  EXPECT_EQ(vendor().executed, 3);
 }
 
 // More layouts than plans are kept, so the first is asked for again when the list runs.

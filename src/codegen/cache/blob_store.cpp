@@ -81,8 +81,14 @@ bool BlobStore::open_folder() {
     warn("other users may write to the folder: make it yours, with mode 0700");
     return false;
   }
-  for (const auto& file : fs::directory_iterator(folder_, error)) bytes_ += file.file_size(error);
   return true;
+}
+
+uint64_t BlobStore::bytes_of_folder() const {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& file : fs::directory_iterator(folder_, error)) bytes += file.file_size(error);
+  return bytes;
 }
 
 void BlobStore::warn(const std::string& what) {
@@ -153,8 +159,8 @@ void BlobStore::write(const std::string& name, std::string_view bytes) {
     unlink(fresh.c_str());
     return;
   }
-  bytes_ += bytes.size() + sizeof(Header);
-  if (bytes_ > limit_) evict();
+  bytes_ = bytes_ ? *bytes_ + bytes.size() + sizeof(Header) : bytes_of_folder();
+  if (*bytes_ > limit_) evict();
 }
 
 void BlobStore::evict() {
@@ -165,17 +171,18 @@ void BlobStore::evict() {
   };
   std::vector<File> files;
   std::error_code error;
-  bytes_ = 0;
+  uint64_t bytes = 0;
   for (const auto& file : fs::directory_iterator(folder_, error)) {
     files.push_back({file.last_write_time(error), file.file_size(error), file.path()});
-    bytes_ += files.back().bytes;
+    bytes += files.back().bytes;
   }
   std::sort(files.begin(), files.end(),
             [](const File& a, const File& b) { return a.used < b.used; });
   // Down to three quarters, so that not every write evicts.
-  for (size_t i = 0; i + 1 < files.size() && bytes_ > limit_ / 4 * 3; ++i) {
-    if (fs::remove(files[i].path, error)) bytes_ -= files[i].bytes;
+  for (size_t i = 0; i + 1 < files.size() && bytes > limit_ / 4 * 3; ++i) {
+    if (fs::remove(files[i].path, error)) bytes -= files[i].bytes;
   }
+  bytes_ = bytes;
 }
 
 BlobStore& blob_store() {

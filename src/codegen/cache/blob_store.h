@@ -33,6 +33,7 @@ class BlobStore {
   bool open_folder();
   void warn(const std::string& what);
   bool write_file(const std::string& path, std::string_view bytes);
+  uint64_t bytes_of_folder() const;
   void evict();
 
   const std::string folder_;
@@ -41,7 +42,7 @@ class BlobStore {
   bool asked_ = false;  // guarded by mutex_, as are the next ones
   bool usable_ = false;
   bool warned_ = false;
-  uint64_t bytes_ = 0;  // in the folder, as far as this process knows
+  std::optional<uint64_t> bytes_;  // in the folder, as far as this process knows, once it wrote
 };
 
 // The store of the process: $GRAFT_CACHE_DIR, else $XDG_CACHE_HOME/graft, else ~/.cache/graft, of

@@ -89,7 +89,8 @@ class Entry {
 }  // namespace
 
 Executable::~Executable() {
-  if (!forked_child()) Driver::call(table_.executable_destroy, handle_);
+  const auto destroy = table_.executable_destroy;
+  if (!forked_child() && device_.disown(handle_, destroy)) Driver::call(destroy, handle_);
 }
 
 uint64_t Executable::workspace_bytes(std::span<const int64_t> symbols) const {

@@ -14,11 +14,13 @@
 namespace graft {
 
 // A graph of graft.graph_compiler, loaded on its device. Destroyed through its driver when the last
-// user lets go; runs that were queued go on. Thread-safe.
+// user lets go, or when the device closes; runs that were queued go on. Thread-safe.
 class GRAFT_EXPORT Executable {
  public:
   Executable(OpenDevice& device, const graft_graph_compiler_table& table, graft_executable handle)
-      : device_(device), table_(table), handle_(handle) {}
+      : device_(device), table_(table), handle_(handle) {
+    device.own(handle, table.executable_destroy);
+  }
   ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;

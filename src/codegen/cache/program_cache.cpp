@@ -12,6 +12,7 @@
 
 #include "codegen/cache/background_blob_writer.h"
 #include "codegen/cache/blob_store.h"
+#include "codegen/cache/carried_blobs.h"
 #include "codegen/cache/compile_progress.h"
 #include "codegen/cache/source_dump.h"
 #include "codegen/cache/toolchain.h"
@@ -84,11 +85,10 @@ class Entry {
     }
     const std::string toolchain = toolchain_of(device);
     const std::string file = hash_text(toolchain + "\n" + program.source);
+    const std::string carried = hash_text(device.driver().name() + "\n" + program.source);
     const bool keeps = !toolchain.empty() && blob_store().keeps();
-    if (keeps) {
-      const std::optional<std::string> kept = blob_store().read(file);
-      if (kept && load(device, *kept, program.name) == GRAFT_OK) return;
-    }
+    if (!toolchain.empty() && take(device, carried_blob(carried), carried, program.name)) return;
+    if (keeps && take(device, blob_store().read(file), carried, program.name)) return;
     const auto* programs = device.driver().extension<graft_programs_table>();
     if (programs != nullptr) {
       build(device, *programs, program);
@@ -97,7 +97,16 @@ class Entry {
     }
     const std::string blob = compile(device, program);
     device.check(load(device, blob, program.name), "loading a compiled kernel");
+    if (!toolchain.empty()) note_blob(carried, blob);
     if (keeps) blob_store().write(file, blob);
+  }
+
+  // Loads a kept blob, if there is one and the driver takes it. carried: its hash in a file.
+  bool take(OpenDevice& device, const std::optional<std::string>& kept, const std::string& carried,
+            const std::string& name) {
+    if (!kept || load(device, *kept, name) != GRAFT_OK) return false;
+    note_blob(carried, *kept);
+    return true;
   }
 
   static void check_compiled(OpenDevice& device, graft_status status, const Program& program) {

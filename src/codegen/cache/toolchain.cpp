@@ -23,7 +23,7 @@ std::string toolchain_of(OpenDevice& device) {
   return device.driver().name() + "\n" + text;
 }
 
-std::string hash_text(const std::string& text) {
+std::string hash_text(std::string_view text) {
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "graft/driver.h"
 #include "runtime/driver/open_device.h"
@@ -12,8 +13,8 @@ namespace graft {
 // kept.
 std::string toolchain_of(OpenDevice& device);
 
-// A blob's name in the store: letters and digits.
-std::string hash_text(const std::string& text);
+// XXH3 of 128 bits, as 32 digits: a blob's name in the store, and what finds damage in a file.
+std::string hash_text(std::string_view text);
 
 // Appends to text, which outlives its use.
 graft_sink sink_into(std::string* text);

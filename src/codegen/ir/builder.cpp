@@ -200,6 +200,10 @@ Value splat(Type type, Value value) {
   return value.builder().append({Opcode::kSplat, type, 0, {value.id(), kNoId, kNoId}});
 }
 
+Value pair_dot(Value a, Value b, Value c) {
+  return a.builder().append({Opcode::kPairDot, a.type(), 0, {a.id(), b.id(), c.id()}});
+}
+
 Value cast(Type type, Value value) {
   if (value.type() == type) return value;
   return value.builder().append({Opcode::kCast, type, 0, {value.id(), kNoId, kNoId}});

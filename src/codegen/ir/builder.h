@@ -41,7 +41,8 @@ struct Address {
   Value load(Value element) const;               // element: i32 or i64 position
   void store(Value element, Value value) const;  // casts to dtype as PyTorch does
 
-  // Consecutive elements from there on, of any alignment. REQUIRES: dtype is float32.
+  // Consecutive elements from there on, of any alignment. REQUIRES: dtype is float32 or
+  // int32, as the vector's elements.
   Value load_vector(Type type, Value element) const;
 };
 
@@ -231,6 +232,10 @@ Value splat(Type type, Value value);     // a vector of value in every lane
 Value cast(Type type, Value value);      // no instruction when the type is the same
 Value bitcast(Type type, Value value);   // REQUIRES: same size
 Value like(Value value, double number);  // a constant of value's type
+
+// Of vectors of i32, whose elements are pairs of signed 16-bit integers: c and the products of a's
+// and b's low halves and of their high halves, in int32.
+Value pair_dot(Value a, Value b, Value c);
 
 // Functions of floating values, one per GRAFT_IR_MATH; abs and pow also take integers.
 Value math(Math function, Value a, Value b = {}, Value c = {});

@@ -22,7 +22,10 @@ bool is_signed(Type type) {
          type == Type::kI64;
 }
 
-Type element_of(Type type) { return is_vector(type) ? Type::kF32 : type; }
+Type element_of(Type type) {
+  if (type == Type::kI32x8) return Type::kI32;
+  return is_vector(type) ? Type::kF32 : type;
+}
 
 Type vector_of(uint32_t lanes) {
   return lanes == 16 ? Type::kF32x16 : lanes == 8 ? Type::kF32x8 : Type::kF32x4;

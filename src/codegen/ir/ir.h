@@ -11,25 +11,26 @@ namespace graft::ir {
 
 // What kernels compute in. Storage dtypes (graft_dtype) become one of these when they are loaded:
 // float16 and bfloat16 become kF32, bool becomes kBool. Complex numbers are pairs of loads. Vectors
-// are for kernels that block registers by hand: kSplat, loads, stores, sums and products only, in
-// dialects that have them (Dialect::vectors).
+// are for kernels that block registers by hand, in dialects that have them (Dialect::vectors):
+// kSplat, loads, stores, sums, products of floats, and bits, shifts and kPairDot of integers only.
 // TYPE(enumerator, bytes, text)
-#define GRAFT_IR_TYPES(TYPE) \
-  TYPE(kVoid, 0, "void")     \
-  TYPE(kBool, 1, "bool")     \
-  TYPE(kI8, 1, "i8")         \
-  TYPE(kU8, 1, "u8")         \
-  TYPE(kI16, 2, "i16")       \
-  TYPE(kU16, 2, "u16")       \
-  TYPE(kI32, 4, "i32")       \
-  TYPE(kU32, 4, "u32")       \
-  TYPE(kI64, 8, "i64")       \
-  TYPE(kU64, 8, "u64")       \
-  TYPE(kF32, 4, "f32")       \
-  TYPE(kF64, 8, "f64")       \
-  TYPE(kF32x4, 16, "f32x4")  \
-  TYPE(kF32x8, 32, "f32x8")  \
-  TYPE(kF32x16, 64, "f32x16")
+#define GRAFT_IR_TYPES(TYPE)  \
+  TYPE(kVoid, 0, "void")      \
+  TYPE(kBool, 1, "bool")      \
+  TYPE(kI8, 1, "i8")          \
+  TYPE(kU8, 1, "u8")          \
+  TYPE(kI16, 2, "i16")        \
+  TYPE(kU16, 2, "u16")        \
+  TYPE(kI32, 4, "i32")        \
+  TYPE(kU32, 4, "u32")        \
+  TYPE(kI64, 8, "i64")        \
+  TYPE(kU64, 8, "u64")        \
+  TYPE(kF32, 4, "f32")        \
+  TYPE(kF64, 8, "f64")        \
+  TYPE(kF32x4, 16, "f32x4")   \
+  TYPE(kF32x8, 32, "f32x8")   \
+  TYPE(kF32x16, 64, "f32x16") \
+  TYPE(kI32x8, 32, "i32x8")
 #define GRAFT_ENUMERATE(name, bytes, text) name,
 enum class Type : uint8_t { GRAFT_IR_TYPES(GRAFT_ENUMERATE) };
 #undef GRAFT_ENUMERATE
@@ -154,7 +155,8 @@ int arity_of(Math function);
   OPCODE(kBarrier, 0, "barrier")          /* GPU-like only */                                      \
   OPCODE(kSubGroup, 0, "sub_group")       /* bits: SubGroup; an i64; GPU-like only */              \
   OPCODE(kShuffle, 2, "shuffle")          /* a of the work-item at place ^ b; GPU-like only */     \
-  OPCODE(kSplat, 1, "splat")              /* a vector of a in every lane */
+  OPCODE(kSplat, 1, "splat")              /* a vector of a in every lane */                        \
+  OPCODE(kPairDot, 3, "pair_dot")         /* c + the products of a's and b's int16 halves */
 #define GRAFT_ENUMERATE(name, operands, text) name,
 enum class Opcode : uint8_t { GRAFT_IR_OPCODES(GRAFT_ENUMERATE) };
 #undef GRAFT_ENUMERATE

@@ -13,7 +13,8 @@ namespace {
 // Sets of types.
 constexpr uint8_t kBools = 1, kIntegers = 2, kFloats = 4, kAny = kBools | kIntegers | kFloats;
 constexpr uint8_t kBits = kBools | kIntegers, kNumbers = kIntegers | kFloats;
-constexpr uint8_t kVectors = 8;  // of floats
+constexpr uint8_t kFloatVectors = 8, kIntegerVectors = 16;
+constexpr uint8_t kVectors = kFloatVectors | kIntegerVectors;
 
 // How the types of an instruction and its operands go together.
 enum class Rule : uint8_t {
@@ -46,14 +47,14 @@ constexpr Legal kLegal[] = {
     {Opcode::kScalar, Rule::kLeaf, kAny},
     {Opcode::kAdd, Rule::kSame, kNumbers | kVectors},
     {Opcode::kSub, Rule::kSame, kNumbers | kVectors},
-    {Opcode::kMul, Rule::kSame, kNumbers | kVectors},
+    {Opcode::kMul, Rule::kSame, kNumbers | kFloatVectors},
     {Opcode::kDiv, Rule::kSame, kNumbers},
     {Opcode::kRem, Rule::kSame, kIntegers},
-    {Opcode::kAnd, Rule::kSame, kBits},
-    {Opcode::kOr, Rule::kSame, kBits},
-    {Opcode::kXor, Rule::kSame, kBits},
+    {Opcode::kAnd, Rule::kSame, kBits | kIntegerVectors},
+    {Opcode::kOr, Rule::kSame, kBits | kIntegerVectors},
+    {Opcode::kXor, Rule::kSame, kBits | kIntegerVectors},
     {Opcode::kShl, Rule::kSame, kIntegers},
-    {Opcode::kShr, Rule::kSame, kIntegers},
+    {Opcode::kShr, Rule::kSame, kIntegers | kIntegerVectors},
     {Opcode::kEq, Rule::kCompares, kAny},
     {Opcode::kNe, Rule::kCompares, kAny},
     {Opcode::kLt, Rule::kCompares, kAny},
@@ -86,12 +87,13 @@ constexpr Legal kLegal[] = {
     {Opcode::kSubGroup, Rule::kLeaf, kIntegers, true},
     {Opcode::kShuffle, Rule::kExchanges, kNumbers, true},
     {Opcode::kSplat, Rule::kSpreads, kVectors},
+    {Opcode::kPairDot, Rule::kSame, kIntegerVectors},
 };
 
 uint8_t set_of(Type type) {
   if (type == Type::kBool) return kBools;
   if (is_integer(type)) return kIntegers;
-  if (is_vector(type)) return kVectors;
+  if (is_vector(type)) return element_of(type) == Type::kI32 ? kIntegerVectors : kFloatVectors;
   return is_float(type) ? kFloats : 0;
 }
 
@@ -198,7 +200,8 @@ class Verifier {
             "the parameter was not declared for this access");
     require(compute_type(parameter.dtype) == element_of(type),
             "the value is not of the parameter's type");
-    require(!is_vector(type) || parameter.dtype == GRAFT_FLOAT32, "vectors are of float32 only");
+    require(!is_vector(type) || parameter.dtype == GRAFT_FLOAT32 || parameter.dtype == GRAFT_INT32,
+            "vectors are of float32 and int32 only");
     require(operand(it, 0) == Type::kI64 || operand(it, 0) == Type::kI32,
             "positions are i64 or i32");
     const Id picked = it.operands[operands_of(it.opcode)];

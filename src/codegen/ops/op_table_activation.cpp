@@ -167,7 +167,7 @@ const Op kRows[] = {
      [](In x, In) -> Results { return C::of(x, 0) * conjugate(1 - C::of(x, 1) * C::of(x, 1)); }},
     {"logit_backward", 2, 1, 1, kFloatTypes, 0, "logit_backward_stub",
      [](In x, In s) { return logit_backward(x[0], x[1], s[0]); }},
-    {"glu", 2, 0, 1, kFloatTypes, 0, "glu_stub", [](In x, In) { return x[0] * sigmoid(x[1]); }},
+    {"glu", 2, 0, 1, kFloatTypes, 0, "", [](In x, In) { return x[0] * sigmoid(x[1]); }},
     {"glu_backward", 3, 0, 1, kFloatTypes, 0, "glu_backward_stub",
      [](In x, In) { return (1 - x[0]) * x[0] * x[1] * x[2]; }},
     // Of both halves at once: grad, first half, second half.

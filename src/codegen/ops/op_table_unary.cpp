@@ -56,7 +56,7 @@ Results wide(In x) {
 constexpr int kHalfSign = -32768;  // as i16
 
 const Op kRows[] = {
-    {"positive", 1, 0, 1, kRealTypes | kComplexTypes, 0, "_to_copy.default(self,dtype,layout,device,pin_memory,non_blocking,memory_format) clone.default(self,memory_format)", [](In x, In) { return x[0]; },
+    {"positive", 1, 0, 1, kRealTypes | kComplexTypes, 0, "_to_copy.default(self,dtype,layout,device,pin_memory,non_blocking,memory_format) clone.default(self,memory_format) lift_fresh_copy.default(self)", [](In x, In) { return x[0]; },
      [](In x, In) -> Results { return C::of(x, 0); }, [](In x, In) { return x[0]; }},
     {"to_bool", 1, 0, 1, kRealTypes | kComplexTypes, 0, "",
      [](In x, In) { return cast(ir::Type::kBool, x[0]); },

@@ -84,9 +84,10 @@ class Dialect {
   virtual std::string_view local_memory() const { return ""; }   // "__local "
   virtual std::string_view address_space() const { return ""; }  // of parameters: "__global "
 
-  // Types f32x4, f32x8, f32x16 with + - *, and the functions (or macros) graft_splat_<type>(x),
-  // graft_load_<type>(pointer) and graft_store_<type>(pointer, vector), of any alignment. Printed
-  // into programs that use vectors; empty where the language has none.
+  // Types f32x4, f32x8, f32x16 with + - *, i32x8 with + - & | ^ >> and graft_pair_dot_i32x8(a, b,
+  // c), and for each the functions (or macros) graft_splat_<type>(x), graft_load_<type>(pointer)
+  // and graft_store_<type>(pointer, vector), of any alignment. Printed into programs that use
+  // vectors; empty where the language has none.
   virtual std::string_view vectors() const { return ""; }
 
  private:

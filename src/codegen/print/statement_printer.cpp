@@ -288,6 +288,8 @@ class Body {
         return dialect_.bitcast(it.type, type_of(it.operands[0]), a);
       case Opcode::kMath:
         return call(it);
+      case Opcode::kPairDot:
+        return fmt::format("graft_pair_dot_{}({}, {}, {})", name_of(it.type), a, b, c);
       case Opcode::kSplat:
         return fmt::format("graft_splat_{}({})", name_of(it.type), a);
       case Opcode::kLoad:

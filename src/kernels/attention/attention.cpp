@@ -7,6 +7,7 @@
 #include "codegen/cache/program_cache.h"
 #include "kernels/attention/kernel.h"
 #include "kernels/attention/plan.h"
+#include "kernels/attention/row_attention.h"
 #include "kernels/attention/tiled_attention.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
@@ -144,6 +145,7 @@ void attention(Stream& stream, const TensorView& output, const TensorView& logsu
       }))
     return;
   if (tiled_attention(stream, output, logsumexp, call)) return;
+  if (row_attention(stream, output, logsumexp, call)) return;
   if (is_half(call.query.dtype)) return attention_of_halves(stream, output, logsumexp, call);
   const AttentionPlan plan(call);
   const bool whole = plan.whole({&output}), drops = call.dropout > 0;

@@ -7,6 +7,7 @@
 #include "kernels/convolution/direct_kernel.h"
 #include "kernels/launch/library.h"
 #include "kernels/launch/workspace.h"
+#include "kernels/move/copy.h"
 #include "kernels/operation/offer.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/reduce/reduce.h"
@@ -113,6 +114,14 @@ void convolution(Stream& stream, const TensorView& output, const TensorView& inp
                  const TensorView& weight, const TensorView* bias,
                  const ConvolutionParameters& parameters) {
   if (!parameters.transposed) {
+    std::optional<Workspace> memory;
+    TensorView vector;
+    if (bias != nullptr && !bias->contiguous()) {  // libraries and kernels read it side by side
+      memory.emplace(stream, static_cast<uint64_t>(bias->count()) * size_of(bias->dtype));
+      vector = contiguous_like(*bias, memory->address(), bias->dtype);
+      copy(stream, vector, *bias);
+      bias = &vector;
+    }
     run(stream, GRAFT_CONVOLUTION_FORWARD, {input, weight, output}, bias, parameters);
     return;
   }

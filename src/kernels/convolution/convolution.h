@@ -27,9 +27,9 @@ struct ConvolutionParameters {
 // kernel of our own (kernel.h) otherwise. Sums are taken in float32 (float64 for
 // float64).
 
-// output = input * weight + bias (bias [out], may be null). Integers of one dtype too, and small
-// ones with output and bias int32, input of uint8, int8 or int16, weight of int8 or int16; a sum
-// that is too large wraps.
+// output = input * weight + bias (bias [out] of any stride, may be null). Integers of one dtype
+// too, and small ones with output and bias int32, input of uint8, int8 or int16, weight of int8 or
+// int16; a sum that is too large wraps.
 GRAFT_EXPORT void convolution(Stream& stream, const TensorView& output, const TensorView& input,
                               const TensorView& weight, const TensorView* bias,
                               const ConvolutionParameters& parameters);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "codegen/print/dialect.h"
 #include "runtime/driver/open_device.h"
 
 namespace graft {
@@ -32,6 +33,12 @@ inline constexpr int64_t kLaneElements = 4;
 
 inline bool is_gpu_like(const OpenDevice& device) {
   return device.properties().device_class == GRAFT_GPU_LIKE;
+}
+
+// Whether the device's language has the vectors of ir.h.
+inline bool has_vectors(const OpenDevice& device) {
+  const ir::Dialect* const dialect = ir::find_dialect(device.properties().dialect);
+  return dialect != nullptr && !dialect->vectors().empty();
 }
 
 // How a kernel whose lines a group may take together deals them out: groups of fewer work-items

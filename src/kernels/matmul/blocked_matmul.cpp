@@ -3,6 +3,7 @@
 #include "kernels/matmul/blocked_matmul.h"
 
 #include "kernels/launch/arguments.h"
+#include "kernels/launch/lanes.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/matmul/kernel.h"
 #include "kernels/matmul/panels.h"
@@ -142,8 +143,7 @@ bool runs_blocks(const OpenDevice& device) {
   if (properties.device_class != GRAFT_CPU_LIKE || properties.sub_group_size > kMostLanes) {
     return false;
   }
-  const ir::Dialect* dialect = ir::find_dialect(properties.dialect);
-  return dialect != nullptr && !dialect->vectors().empty();
+  return has_vectors(device);
 }
 
 bool fits_blocks(const OpenDevice& device, const TensorView& output, const TensorView& a,

@@ -6,20 +6,11 @@
 namespace graft {
 
 bool knows_grouped_matmul(Stream& stream) { return offers(stream, Operation::grouped_matmul); }
-bool knows_int8_weight_matmul(Stream& stream) {
-  return offers(stream, Operation::int8_weight_matmul);
-}
 
 bool grouped_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                     const TensorView& b, const TensorView* offsets) {
   return offer(stream, Operation::grouped_matmul,
                [&](VendorCall& to) { to.write(output).read(a).read(b).read(offsets); });
-}
-
-bool int8_weight_matmul(Stream& stream, const TensorView& output, const TensorView& a,
-                        const TensorView& weight, const TensorView& scales) {
-  return offer(stream, Operation::int8_weight_matmul,
-               [&](VendorCall& to) { to.write(output).read(a).read(weight).read(scales); });
 }
 
 }  // namespace graft

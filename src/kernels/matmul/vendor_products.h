@@ -10,7 +10,6 @@ namespace graft {
 // Whether the vendor has a kernel at all, before a result is allocated. Two loads where it has
 // none.
 GRAFT_EXPORT bool knows_grouped_matmul(Stream& stream);
-GRAFT_EXPORT bool knows_int8_weight_matmul(Stream& stream);
 
 // Each queues the vendor's kernel. False, and nothing is done, if the vendor does not take the
 // call: the caller composes it of other products then. Throws Error where the vendor fails.
@@ -21,10 +20,5 @@ GRAFT_EXPORT bool knows_int8_weight_matmul(Stream& stream);
 // the rows of a, the columns of b or the sums. One floating dtype, any strides.
 GRAFT_EXPORT bool grouped_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                                  const TensorView& b, const TensorView* offsets);
-
-// output [m, n] = a [m, k] times the transposed weight [n, k] of int8, whose rows scales [n]
-// multiply. output, a and scales have one floating dtype; any strides.
-GRAFT_EXPORT bool int8_weight_matmul(Stream& stream, const TensorView& output, const TensorView& a,
-                                     const TensorView& weight, const TensorView& scales);
 
 }  // namespace graft

@@ -5,6 +5,16 @@
 
 namespace graft {
 
+TensorView expanded(const TensorView& view, const TensorView& shape) {
+  TensorView wide = shape;
+  wide.address = view.address, wide.dtype = view.dtype;
+  for (int d = 0; d < shape.rank; ++d) {
+    const int from = d - shape.rank + view.rank;
+    wide.strides[d] = from < 0 || view.sizes[from] == 1 ? 0 : view.strides[from];
+  }
+  return wide;
+}
+
 namespace {
 
 uint16_t bfloat16_bits(float value) {

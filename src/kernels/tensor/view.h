@@ -38,6 +38,10 @@ struct TensorView {
   }
 };
 
+// The view with shape's sizes: dimensions that it lacks, or has once, repeat. REQUIRES: the sizes
+// broadcast.
+GRAFT_EXPORT TensorView expanded(const TensorView& view, const TensorView& shape);
+
 // One number of a dtype: its bits in the low bytes. Complex: real part in bits[0], imaginary part
 // in bits[1], each as a number of the part's type.
 struct GRAFT_EXPORT Scalar {

@@ -173,6 +173,37 @@ TEST(Printer, PrintsVectorsWhereTheDialectHasThem) {
   EXPECT_THROW(print(vector_kernel(), *find_dialect("cuda-c")), std::logic_error);
 }
 
+Kernel integer_vector_kernel() {
+  Builder b("pairs");
+  const Address out = b.write(GRAFT_INT32), in = b.read(GRAFT_INT32);
+  const auto all = [&](int64_t number) {
+    return splat(Type::kI32x8, b.constant(Type::kI32, number));
+  };
+  const Value x = in.load_vector(Type::kI32x8, b.i64(0));
+  const Value y = splat(Type::kI32x8, in.load(b.i64(8)));
+  out.store(b.i64(0), pair_dot((x >> all(4)) & all(0x000f000f), y, all(7)) + x);
+  return b.finish();
+}
+
+TEST(Printer, AddsProductsOfPairs) {
+  int32_t in[] = {0, -1, 0x3fffffff, 0x00800080, 0x12345678, 5, 1 << 20, 77, 0};
+  const int32_t low = -32768, high = 32767;
+  in[8] = high << 16 | (low & 0xffff);
+  for (const char* const options : {"", "-mno-avx2"}) {
+    if (kTargetOptions[0] == '\0' && options[0] != '\0') continue;
+    int32_t out[8];
+    graft_kernel_argument arguments[2];
+    arguments[0].address = out;
+    arguments[1].address = in;
+    Compiled(integer_vector_kernel(), options)(arguments);
+    for (int i = 0; i < 8; ++i) {
+      const int32_t pairs = (in[i] >> 4) & 0x000f000f;
+      const int64_t expected = int64_t{pairs & 0xffff} * low + int64_t{pairs >> 16} * high + 7;
+      EXPECT_EQ(out[i], static_cast<int32_t>(expected + in[i])) << options << i;
+    }
+  }
+}
+
 TEST(Verifier, KeepsVectorsToWhatIsDefined) {
   const auto refused = [](auto build) {
     Builder b("wrong");
@@ -185,6 +216,15 @@ TEST(Verifier, KeepsVectorsToWhatIsDefined) {
   });
   refused([](Builder& b, Address, Address half) { half.load_vector(Type::kF32x4, b.i64(0)); });
   refused([](Builder& b, Address, Address) { splat(Type::kF32x4, b.i64(0)); });
+  refused([](Builder& b, Address in, Address) { in.load_vector(Type::kI32x8, b.i64(0)); });
+  refused([](Builder& b, Address in, Address) {
+    const Value x = in.load_vector(Type::kF32x8, b.i64(0));
+    pair_dot(x, x, x);
+  });
+  refused([](Builder& b, Address in, Address) {
+    const Value x = in.load_vector(Type::kF32x8, b.i64(0));
+    x& x;
+  });
   refused([](Builder& b, Address, Address) {
     Lanes(b, Type::kF64, 4).store(b.i64(0), splat(Type::kF32x4, b.f32(0)));
   });

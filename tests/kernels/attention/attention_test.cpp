@@ -85,6 +85,21 @@ TEST(Attention, ForwardAndBackward) {
   for (graft_dtype half : {GRAFT_BFLOAT16, GRAFT_FLOAT16}) check(shapes[2], half, true, true, true);
 }
 
+TEST(Attention, FewRowsOfHalves) {
+  const AttentionShape shapes[] = {{2, 8, 2, 1, 70, 24, 32},
+                                   {1, 4, 4, 3, 33, 16, 16},
+                                   {1, 2, 1, 4, 300, 64, 256},
+                                   {1, 3, 3, 1, 9, 7, 48}};
+  for (const AttentionShape& shape : shapes) {
+    for (graft_dtype half : {GRAFT_BFLOAT16, GRAFT_FLOAT16}) {
+      for (bool interleaved : {false, true}) {
+        check(shape, half, interleaved, false, false);
+        check(shape, half, interleaved, true, true);
+      }
+    }
+  }
+}
+
 TEST(Attention, LongRowsComeInSeveralBlocks) {
   check({1, 2, 1, 600, 520, 4, 4}, GRAFT_FLOAT32, true, true, false);
 }

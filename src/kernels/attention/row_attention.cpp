@@ -1,0 +1,156 @@
+// src/kernels/attention/row_attention.cpp: attention of a few rows on CPU-like devices: decoding.
+#include "kernels/attention/row_attention.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/builder.h"
+#include "kernels/attention/operands.h"
+#include "kernels/launch/accumulators.h"
+#include "kernels/launch/arguments.h"
+#include "kernels/launch/lanes.h"
+#include "kernels/launch/work_split.h"
+#include "kernels/launch/workspace.h"
+#include "runtime/driver/dtype.h"
+
+namespace graft {
+namespace {
+
+using ir::Address;
+using ir::Builder;
+using ir::Lanes;
+using ir::Type;
+using ir::Value;
+
+// Elements of a value that are summed side by side; a value is at most kMostLanes of these.
+constexpr int64_t kWidth = 16, kMostLanes = 16;
+
+Value plus(Value x, Value y) { return x + y; }
+
+class RowWriter {
+ public:
+  RowWriter(const std::string& key, const TiledAttention& kernel, int64_t width)
+      : b_(key),
+        lanes_(width / kWidth),
+        to_(b_.write(kernel.dtype)),
+        logsumexp_(b_.write(GRAFT_FLOAT32)),
+        // Of a line: its scores, which become weights, then its query.
+        memory_(b_.update(GRAFT_FLOAT32)),
+        in_(b_, kernel),
+        to_strides_(AttentionOperands::tensor(b_, to_)),
+        lines_(b_.index()),
+        per_item_(b_.index()) {}
+
+  ir::Kernel write() {
+    each_line(b_, lines_, per_item_, [&](Value line) { compute(line); });
+    return b_.finish();
+  }
+
+ private:
+  void compute(Value line) {
+    const AttentionOperands::Head head = in_.head(line / in_.rows);
+    const Value row = line % in_.rows, end = in_.seen(row), none = b_.i64(0);
+    const Value scores = line * (in_.columns + in_.depth), query = scores + in_.columns;
+    const Value from = in_.query.head(head.batch, head.query) + row * in_.query.strides[2];
+    b_.vector_loop(none, in_.depth, [&](Value i) {
+      const Value element = in_.query.address.load(from + i * in_.query.strides[3]);
+      memory_.store(query + i, cast(Type::kF32, element));
+    });
+    const Value keys = in_.key.head(head.batch, head.key);
+    b_.loop(none, end, [&](Value column) {
+      const Value key = keys + column * in_.key.strides[2];
+      const auto product = [&](Value i) {
+        return memory_.load(query + i) * cast(Type::kF32, in_.key.address.load(key + i));
+      };
+      const Value sum = ir::reduce(b_.f32(0), none, in_.depth, product, plus, kWidth);
+      memory_.store(scores + column, in_.score(head, sum, row, column));
+    });
+    const Value factor = weigh(line, scores, end);
+    add_values(in_.value.head(head.batch, head.key), scores, end, factor,
+               to_strides_.head(head.batch, head.query) + row * to_strides_.strides[2]);
+  }
+
+  // Scores become weights; gives what their sum has to be multiplied by.
+  Value weigh(Value line, Value scores, Value end) {
+    const Value none = b_.i64(0), lowest = b_.f32(-std::numeric_limits<double>::infinity());
+    const auto score = [&](Value i) { return memory_.load(scores + i); };
+    const Value largest =
+        ir::reduce(lowest, none, end, score, [](Value x, Value y) { return ir::maximum(x, y); });
+    const Value base = select(largest == lowest, 0, largest);
+    b_.vector_loop(none, end, [&](Value i) { memory_.store(scores + i, exp(score(i) - base)); });
+    const Value sum = ir::reduce(b_.f32(0), none, end, score, plus);
+    logsumexp_.store(line, base + log(sum));
+    return select(sum == 0, 0, 1 / sum);
+  }
+
+  void add_values(Value values, Value weights, Value end, Value factor, Value to) {
+    const std::vector<Lanes> sums = zero_lanes(b_, lanes_, kWidth);
+    b_.loop(b_.i64(0), end, [&](Value column) {
+      const Value weight = memory_.load(weights + column);
+      const Value value = values + column * in_.value.strides[2];
+      for (int64_t i = 0; i < lanes_; ++i) {
+        const Lanes& sum = sums[static_cast<size_t>(i)];
+        lanes(i, [&](Value lane, Value element) {
+          const Value number = cast(Type::kF32, in_.value.address.load(value + element));
+          sum.store(lane, sum.load(lane) + weight * number);
+        });
+      }
+    });
+    for (int64_t i = 0; i < lanes_; ++i) {
+      const Lanes& sum = sums[static_cast<size_t>(i)];
+      lanes(i, [&](Value lane, Value element) {
+        to_.store(to + element * to_strides_.strides[3], sum.load(lane) * factor);
+      });
+    }
+  }
+
+  template <class Body>
+  void lanes(int64_t i, const Body& body) {
+    b_.vector_loop(b_.i64(0), b_.i64(kWidth),
+                   [&](Value lane) { body(lane, lane + int64_t{i * kWidth}); });
+  }
+
+  Builder b_;
+  const int64_t lanes_;
+  Address to_, logsumexp_, memory_;
+  AttentionOperands in_;
+  AttentionOperands::Tensor to_strides_;
+  Value lines_, per_item_;
+};
+
+bool takes(const OpenDevice& device, const Attention& call) {
+  const int64_t width = call.value.sizes[3];
+  const auto dense = [](const TensorView& view) { return view.strides[3] == 1; };
+  return !is_gpu_like(device) && is_half(call.query.dtype) && call.dropout == 0 &&
+         call.query.sizes[2] <= kFewRows && width % kWidth == 0 && width > 0 &&
+         width <= kWidth * kMostLanes && dense(call.key) && dense(call.value);
+}
+
+}  // namespace
+
+bool row_attention(Stream& stream, const TensorView& output, const TensorView& logsumexp,
+                   const Attention& call) {
+  if (!takes(stream.device(), call)) return false;
+  const TensorView& q = call.query;
+  const int64_t columns = call.key.sizes[2], depth = q.sizes[3], width = call.value.sizes[3];
+  const int64_t lines = q.sizes[0] * q.sizes[1] * q.sizes[2];
+  if (lines == 0) return true;
+  const TiledAttention kernel(call, {});
+  const uint64_t bytes = static_cast<uint64_t>(lines * (columns + depth)) * sizeof(float);
+  const Workspace memory(stream, bytes);
+  Arguments arguments;
+  arguments.write(output).write(logsumexp);
+  arguments.address(memory.address(), bytes, GRAFT_ACCESS_WRITE);
+  AttentionOperands::append(arguments, call, false);
+  AttentionOperands::append_tensor(arguments, output);
+  const WorkSplit split = split_work(lines, columns * (depth + width));
+  arguments.index(split.lines).index(split.per_item);
+  const std::string key = "attention_rows_" + std::to_string(width) + "_" + name_of(q.dtype) +
+                          (kernel.bias ? std::string("_") + name_of(*kernel.bias) : "");
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return RowWriter(key, kernel, width).write(); });
+  return true;
+}
+
+}  // namespace graft
