@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "compiler/passes/passes.h"
 #include "tests/compiler/run/reference_host.h"
@@ -79,15 +80,18 @@ TEST(StepMemory, StretchesAreGivenAgain) {
   Executor executor(graph, host, stream());
   const bool graphs = graft::test::device().driver().extension<graft_graphs_table>() != nullptr;
   std::vector<std::unique_ptr<Given>> calls;
+  // Two are told apart, so a run that reads what the one before it left is seen.
+  const std::array<Tensors, 2> inputs = {random_inputs(graph, 0), random_inputs(graph, 1)};
+  const std::array<std::vector<double>, 2> expected = {reference(graph, inputs[0])[0],
+                                                       reference(graph, inputs[1])[0]};
   uint64_t commands = 0;  // of the first run, which gives them one by one
   for (uint64_t round = 0; round < 5; ++round) {
-    const Tensors inputs = random_inputs(graph, round);
-    host.begin(*calls.emplace_back(std::make_unique<Given>(graph, inputs)));
+    host.begin(*calls.emplace_back(std::make_unique<Given>(graph, inputs[round % 2])));
     std::vector<TensorView> views(1);
     const CommandCounts before = stream().counts();
     executor.run(calls.back()->arguments, {}, views);
     const CommandCounts after = stream().counts();
-    EXPECT_TRUE(graft::test::near(elements(views[0]), reference(graph, inputs)[0], 1e-3, 1e-3))
+    EXPECT_TRUE(graft::test::near(elements(views[0]), expected[round % 2], 1e-3, 1e-3))
         << "run " << round;
     EXPECT_EQ(host.past_at_output.front(), 0u);
     EXPECT_EQ(std::ranges::count(host.past, 1), 1);

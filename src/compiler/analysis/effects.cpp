@@ -92,4 +92,11 @@ Effects::Effects(const Graph& graph)
   }
 }
 
+const Node* Effects::sole_maker(const Graph& graph, ValueId value) const {
+  if (value == kNone || users[value].size() != 1 || escapes(value)) return nullptr;
+  const NodeId id = graph.values[value].node;
+  if (id == kNone || graph.nodes[id].has_effect() || !stable(value)) return nullptr;
+  return &graph.nodes[id];
+}
+
 }  // namespace graft::compiler

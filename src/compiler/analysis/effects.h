@@ -23,8 +23,9 @@ struct GRAFT_EXPORT Effects {
   std::vector<uint32_t> place;              // by node: position in the order; kNone when not in it
 
   bool stable(ValueId value) const { return !written[root[value]]; }
-  // Whether anything but nodes sees the value.
   bool escapes(ValueId value) const { return output_uses[value] > 0; }
+  // What computes a value that one node alone uses; null where it may not be left out.
+  const Node* sole_maker(const Graph& graph, ValueId value) const;
 };
 
 }  // namespace graft::compiler

@@ -52,6 +52,8 @@ class Verifier {
     require(symbol.dim >= 0, what, "the dimension or integer is negative");
     if (symbol.value == kNone) return;
     require(symbol.value < graph_.values.size(), what, "its value does not exist");
+    require(graph_.values[symbol.value].origin != Origin::kConstant, what,
+            "its value is a constant, whose size no call gives");
     const TensorType& type = graph_.values[symbol.value].type;
     require(static_cast<size_t>(symbol.dim) < type.sizes.size(), what,
             "its value has no such dimension");
@@ -139,6 +141,8 @@ class Verifier {
       define(result, what + ", result " + value_name(result));
     }
     check_shape(node, what);
+    const char* const broken = broken_rule(graph_, node);
+    if (broken != nullptr) reject(what, broken);
   }
 
   void check_marks(const Node& node, const std::string& what) const {

@@ -55,6 +55,7 @@ enum class OpClass : uint8_t {
   X(kWhere, kPointwise, "where.self")                                                           \
   X(kToCopy, kCopy, "_to_copy.default")                                                         \
   X(kClone, kCopy, "clone.default")                                                             \
+  X(kLiftFreshCopy, kCopy, "lift_fresh_copy.default")                                           \
   X(kAmax, kReduction, "amax.default(self,dim,keepdim)")                                        \
   X(kAmin, kReduction, "amin.default(self,dim,keepdim)")                                        \
   X(kMean, kReduction, "mean.dim(self,dim,keepdim)")                                            \
@@ -100,6 +101,19 @@ enum class OpClass : uint8_t {
     "native_batch_norm_backward.default(grad_out,input,weight,running_mean,running_var,"        \
     "save_mean,save_invstd,train,eps,output_mask)")                                             \
   X(kCat, kImage, "cat.default(tensors,dim)")                                                   \
+  X(kMaxPool, kImage,                                                                           \
+    "max_pool2d_with_indices.default(self,kernel_size,stride,padding,dilation,ceil_mode)")      \
+  X(kEmbedding, kOther, "embedding.default(weight,indices)")                                    \
+  X(kGather, kOther, "gather.default(self,dim,index)")                                          \
+  X(kIndex, kOther, "index.Tensor(self,indices)")                                               \
+  X(kIndexSelect, kOther, "index_select.default(self,dim,index)")                               \
+  X(kArange, kOther, "arange.start_step(start,end,step=1)")                                     \
+  X(kIndexPut, kOther, "index_put.default(self,indices,values,accumulate)")                     \
+  X(kIndexPutInto, kOther, "index_put_.default(self,indices,values,accumulate)")                \
+  X(kCopyInto, kOther, "copy_.default(self,src)")                                               \
+  X(kScatter, kOther, "scatter.src(self,dim,index,src)")                                        \
+  X(kTopK, kOther, "topk.default(self,k,dim,largest)")                                          \
+  X(kCumsum, kOther, "cumsum.default(self,dim)")                                                \
   X(kFlip, kOther, "flip.default(self,dims)")                                                   \
   X(kSoftmax, kOther, "_softmax.default(self,dim,half_to_float)")                               \
   X(kSoftmaxBackward, kOther, "_softmax_backward_data.default(grad_output,output,dim)")         \

@@ -18,6 +18,14 @@ using Kind = SizeFactor::Kind;
               "a symbolic size does not fit 64 bits: give the symbols smaller ranges");
 }
 
+// More than any model has; products of sums grow without end in a few lines of text.
+constexpr size_t kMostTerms = 1024, kMostFactors = 64;
+
+[[noreturn]] void too_long() {
+  throw Error(GRAFT_INVALID_ARGUMENT,
+              "a symbolic size has more than 1024 terms or 64 factors: give it a symbol");
+}
+
 int64_t add(int64_t a, int64_t b) {
   int64_t sum;
   if (__builtin_add_overflow(a, b, &sum)) overflow();
@@ -126,6 +134,7 @@ int64_t Size::constant_part() const {
 }
 
 Size operator+(const Size& a, const Size& b) {
+  if (a.terms_.size() + b.terms_.size() > kMostTerms) too_long();
   std::vector<Size::Term> terms = a.terms_;
   terms.insert(terms.end(), b.terms_.begin(), b.terms_.end());
   return Size::of(std::move(terms));
@@ -134,9 +143,11 @@ Size operator+(const Size& a, const Size& b) {
 Size operator-(const Size& a, const Size& b) { return a + Size(-1) * b; }
 
 Size operator*(const Size& a, const Size& b) {
+  if (a.terms_.size() * b.terms_.size() > kMostTerms) too_long();
   std::vector<Size::Term> terms;
   for (const Size::Term& x : a.terms_) {
     for (const Size::Term& y : b.terms_) {
+      if (x.factors.size() + y.factors.size() > kMostFactors) too_long();
       Size::Term term{multiply(x.coefficient, y.coefficient), x.factors};
       term.factors.insert(term.factors.end(), y.factors.begin(), y.factors.end());
       std::sort(term.factors.begin(), term.factors.end());

@@ -30,7 +30,8 @@ struct SizeFactor {
 // A polynomial of symbols with whole coefficients, always in its canonical form: terms by falling
 // degree, then by name, none of them 0. Two sizes are equal exactly when their texts are; unequal
 // ones may still have equal values. A value type. Arithmetic throws Error INVALID_ARGUMENT when a
-// coefficient leaves 64 bits.
+// coefficient leaves 64 bits, or a sum would have more than 1024 terms or a term more than 64
+// factors.
 class GRAFT_EXPORT Size {
  public:
   struct Term {

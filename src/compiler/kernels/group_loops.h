@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/graph/graph.h"
-#include "compiler/passes/fusion.h"
+#include "compiler/grouping/fusion.h"
 #include "kernels/launch/loop_nest.h"
 #include "kernels/tensor/axes.h"
 

@@ -38,15 +38,7 @@ class AttentionPattern {
  private:
   const TensorType& type(ValueId value) const { return graph_.values[value].type; }
 
-  // What computed a value that nothing else uses; null where it may not be left out.
-  const Node* maker(ValueId value) const {
-    if (value == kNone || effects_.users[value].size() != 1 || effects_.escapes(value)) {
-      return nullptr;
-    }
-    const NodeId id = graph_.values[value].node;
-    if (id == kNone || graph_.nodes[id].has_effect() || !effects_.stable(value)) return nullptr;
-    return &graph_.nodes[id];
-  }
+  const Node* maker(ValueId value) const { return effects_.sole_maker(graph_, value); }
 
   // Whether a node gives its operand's elements in the same order.
   bool passes_on(const Node& node) const {

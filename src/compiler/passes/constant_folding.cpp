@@ -155,6 +155,7 @@ class Folding {
       if (value == nullptr || (!cast && value->type.dtype != type.dtype)) return false;
       if (elements_of(*value) != 1 && value->type != type && !cast) return false;
       if (cast && (value->type.sizes != type.sizes || !type.row_major())) return false;
+      if (elements_of(*value) == 0) return true;
       count = std::max(count, elements_of(*value));
     }
     if (count > kMaxElements) return false;

@@ -31,7 +31,8 @@ class CopyRemoval {
         same_place(node.results[0]);
       } else if (node.op->cls == OpClass::kCopy) {
         const ValueId from = operand(node, 0);
-        if (from != kNone && replacement_.may(graph_, node.results[0], from)) {
+        if (from != kNone && !in_host_memory(from) &&
+            replacement_.may(graph_, node.results[0], from)) {
           replacement_.set(node.results[0], from);
         }
       }
@@ -41,6 +42,9 @@ class CopyRemoval {
   }
 
  private:
+  // A node that no generated kernel computes may take the copy only.
+  bool in_host_memory(ValueId id) const { return graph_.values[id].kind == InputKind::kScalar; }
+
   // The same memory seen the same way is the same value.
   std::string place_of(ValueId id) const {
     if (!offsets_[id]) return {};

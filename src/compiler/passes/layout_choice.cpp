@@ -6,7 +6,7 @@
 #include "compiler/analysis/image_layout.h"
 #include "compiler/analysis/reduction.h"
 #include "compiler/analysis/rewriter.h"
-#include "compiler/passes/fusion.h"
+#include "compiler/grouping/fusion.h"
 #include "compiler/passes/passes.h"
 
 namespace graft::compiler {

@@ -5,6 +5,7 @@
 
 #include "compiler/passes/pass.h"
 #include "compiler/passes/prologue.h"
+#include "kernels/convolution/convolution.h"
 
 namespace graft::compiler {
 
@@ -30,6 +31,12 @@ Lowered lower(Graph graph, Mode mode, bool channels_last) {
   run_passes(graph, grouping);
   lowered.main = std::move(graph);
   return lowered;
+}
+
+DeviceGraphs lower_for(OpenDevice& device, Graph graph, Mode mode, bool may_lay_out) {
+  const bool channels_last = may_lay_out && prefers_channels_last(device, GRAFT_FLOAT32);
+  VendorGraphs vendor = take_vendor_graphs(&graph, device);
+  return {std::move(vendor), lower(std::move(graph), mode, channels_last)};
 }
 
 }  // namespace graft::compiler

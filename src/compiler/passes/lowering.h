@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/graph/graph.h"
+#include "compiler/passes/vendor_graph.h"
 #include "runtime/driver/export.h"
 
 namespace graft::compiler {
@@ -22,5 +23,14 @@ struct Lowered {
 // it (kernels/convolution/convolution.h), and in training whoever compiles the other graph looks at
 // the types of what this one saves. Throws what run_passes throws.
 GRAFT_EXPORT Lowered lower(Graph graph, Mode mode, bool channels_last);
+
+// For a device: its vendor's compiler takes what it can of the graph, then lower() lays images out
+// channels-last where may_lay_out and the device's library prefers it. Keep vendor until the
+// executors are made. Throws what take_vendor_graphs and lower() throw.
+struct DeviceGraphs {
+  VendorGraphs vendor;
+  Lowered lowered;
+};
+GRAFT_EXPORT DeviceGraphs lower_for(OpenDevice& device, Graph graph, Mode mode, bool may_lay_out);
 
 }  // namespace graft::compiler

@@ -15,8 +15,9 @@ using enum OperatorId;
 
 // Few rows are bound by reading the weights, and one long product reads them faster than several
 // short ones: three of [1, 768] x [768, 768] take 1.3 to 1.8 times as long as one. From 128 rows on
-// nothing is won.
-constexpr int64_t kMostRows = 8;
+// nothing is won, nor with weights that take longer to read than a product takes to begin; and the
+// long product has a second copy of the weights.
+constexpr int64_t kMostRows = 8, kMostBytes = 8 << 20;
 
 struct Product {
   NodeId node = kNone;
@@ -37,7 +38,7 @@ class ProductJoining {
     }
     int changes = 0;
     for (const auto& [key, products] : joined) {
-      if (products.size() < 2) continue;
+      if (products.size() < 2 || !small(products)) continue;
       at[products[0].node] = &products;
       changes += static_cast<int>(products.size());
     }
@@ -50,6 +51,12 @@ class ProductJoining {
 
  private:
   const TensorType& type(ValueId value) const { return graph_.values[value].type; }
+
+  bool small(const std::vector<Product>& products) const {
+    Size bytes = 0;
+    for (const Product& one : products) bytes = bytes + type(one.weight).extent();
+    return bytes.is_constant() && bytes.constant_part() <= kMostBytes;
+  }
 
   bool is_weight(ValueId value, size_t rank) const {
     const GraphValue& given = graph_.values[value];

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "compiler/passes/fusion.h"
+#include "compiler/grouping/fusion.h"
 #include "runtime/driver/error.h"
 
 namespace graft::compiler {

@@ -137,7 +137,7 @@ void CapturedRun::place_temporaries(const RunMemory* memory) {
   }
 }
 
-void CapturedRun::end(const OpenDevice& device, const RunMemory* memory) {
+void CapturedRun::end(OpenDevice& device, const RunMemory* memory) {
   place_temporaries(memory);
   for (Part& part : parts_) {
     make_relative(&part);

@@ -51,7 +51,7 @@ class CapturedRun {
 
   // After the last step. Where the driver has graphs, each piece of consecutive steps becomes one.
   // memory: of all steps; null: they have no arena, and nothing may lie in their outputs.
-  void end(const OpenDevice& device, const RunMemory* memory);
+  void end(OpenDevice& device, const RunMemory* memory);
 
   // Forgets everything; nothing is noted.
   void clear();

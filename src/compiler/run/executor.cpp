@@ -1,5 +1,4 @@
-// src/compiler/run/executor.cpp: runs a compiled graph: kernels and external nodes, one after
-// another.
+// src/compiler/run/executor.cpp: runs a compiled graph, one step after another.
 #include "compiler/run/executor.h"
 
 #include <fmt/format.h>
@@ -20,8 +19,7 @@
 namespace graft::compiler {
 namespace {
 
-// From so many bytes of inputs on their memory goes back while a run lasts, and its own memory
-// comes and goes with the stretches.
+// From so many bytes of inputs on, memory comes and goes with the stretches of a run.
 constexpr uint64_t kWorthGiving = 256u << 10;
 
 }  // namespace
@@ -88,6 +86,7 @@ class Executor::Frame {
 
   const Graph& graph() const { return graph_; }
   StepCounts counts() const { return count_steps(steps_); }
+  std::vector<std::string> on_host() const { return nodes_on_host(graph_, steps_); }
   int64_t integer(size_t output) const { return at(graph_.outputs.at(output).integer); }
   uint64_t arena_bytes() const {
     return now_ == nullptr ? 0 : std::max(now_->placement.total, now_->whole.arena_bytes());
@@ -389,6 +388,7 @@ void Executor::run(std::span<const ExecutionInput> inputs, std::span<const int64
 }
 
 int64_t Executor::integer(size_t output) const { return frame_->integer(output); }
+std::vector<std::string> Executor::on_host() const { return frame_->on_host(); }
 size_t Executor::launches() const { return frame_->counts().launches; }
 size_t Executor::compiled() const { return frame_->counts().compiled; }
 size_t Executor::libraries() const { return frame_->counts().libraries; }

@@ -4,10 +4,12 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "compiler/graph/graph.h"
+#include "compiler/nodes/execution_host.h"
 #include "compiler/plan/symbol_values.h"
-#include "compiler/run/execution_host.h"
 #include "compiler/run/vendor_choice.h"
 #include "runtime/driver/export.h"
 
@@ -47,6 +49,9 @@ class GRAFT_EXPORT Executor {
   size_t vendor_graphs() const;     // parts that the vendor's compiler compiled
   size_t in_vendor_graphs() const;  // nodes in these
   uint64_t arena_bytes() const;     // of the last run
+
+  // The nodes that ExecutionHost::run computes, as "aten.sort.default (model.py:12)".
+  std::vector<std::string> on_host() const;
 
  private:
   class Frame;

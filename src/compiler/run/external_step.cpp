@@ -56,7 +56,8 @@ void ExternalStep::run(ExecutionHost& host, Stream& stream, std::span<const Tens
 
 bool ExternalStep::repeats() const {
   const Node& node = graph_.nodes[id_];
-  return node.op->name.starts_with("aten.") && !node.has_effect() &&
+  const bool known = node.is(OperatorId::kCopyInto, OperatorId::kIndexPutInto);
+  return node.op->name.starts_with("aten.") && (known || !node.has_effect()) &&
          std::ranges::none_of(operands_, [&](ValueId id) { return is_number_of_host(graph_, id); });
 }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compiler/graph/graph.h"
-#include "compiler/run/direct_node.h"
-#include "compiler/run/execution_host.h"
+#include "compiler/nodes/direct_node.h"
+#include "compiler/nodes/execution_host.h"
 
 namespace graft::compiler {
 
@@ -24,8 +24,12 @@ class ExternalStep {
   void run(ExecutionHost& host, Stream& stream, std::span<const TensorView> views,
            std::span<const Scalar> numbers);
 
+  // Whether the node's kernel is called straight, as far as the device has it.
+  bool direct() const { return static_cast<bool>(direct_); }
+
   // Whether a call on other memory of the same sizes gives the device the same commands: not where
-  // random numbers, numbers of the host, writes or code that the compiler does not know take part.
+  // random numbers, numbers of the host, writes other than those of copy_ and index_put_, or code
+  // that the compiler does not know take part.
   bool repeats() const;
 
  private:

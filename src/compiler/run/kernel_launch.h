@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compiler/kernels/group_kernel.h"
-#include "compiler/run/execution_host.h"
+#include "compiler/nodes/execution_host.h"
 #include "kernels/tensor/view.h"
 #include "runtime/stream/stream.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "compiler/analysis/effects.h"
-#include "compiler/passes/library_call.h"
-#include "compiler/run/execution_host.h"
+#include "compiler/grouping/library_call.h"
+#include "compiler/nodes/execution_host.h"
 #include "compiler/run/external_step.h"
 #include "compiler/run/kernel_launch.h"
 #include "kernels/launch/plan_cache.h"

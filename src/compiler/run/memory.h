@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/run/execution_host.h"
+#include "compiler/nodes/execution_host.h"
 
 namespace graft::compiler {
 

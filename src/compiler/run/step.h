@@ -5,9 +5,10 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "compiler/run/execution_host.h"
+#include "compiler/nodes/execution_host.h"
 #include "compiler/run/external_step.h"
 #include "compiler/run/kernel_launch.h"
 #include "compiler/run/library_step.h"
@@ -90,6 +91,19 @@ inline StepCounts count_steps(std::span<const Step> steps) {
     counts.in_vendor_graphs += step.vendor ? step.vendor->nodes() : 0;
   }
   return counts;
+}
+
+// What Executor says of nodes whose kernel it does not call itself: operator and line of each, in
+// the order of the steps.
+inline std::vector<std::string> nodes_on_host(const Graph& graph, std::span<const Step> steps) {
+  std::vector<std::string> all;
+  for (const Step& step : steps) {
+    if (!step.external || step.external->direct()) continue;
+    const Node& node = graph.nodes[step.nodes[0]];
+    all.push_back(node.op->name + " (" + (node.source.empty() ? "line unknown" : node.source) +
+                  ")");
+  }
+  return all;
 }
 
 }  // namespace graft::compiler

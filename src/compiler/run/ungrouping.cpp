@@ -1,8 +1,8 @@
 // src/compiler/run/ungrouping.cpp: groups that nothing computes as one.
 #include "compiler/run/ungrouping.h"
 
+#include "compiler/grouping/library_call.h"
 #include "compiler/kernels/group_kernel.h"
-#include "compiler/passes/library_call.h"
 #include "compiler/run/kernel_launch.h"
 
 namespace graft::compiler {

@@ -5,7 +5,7 @@
 
 #include "compiler/analysis/effects.h"
 #include "compiler/graph/graph.h"
-#include "compiler/run/execution_host.h"
+#include "compiler/nodes/execution_host.h"
 #include "runtime/stream/stream.h"
 
 namespace graft::compiler {

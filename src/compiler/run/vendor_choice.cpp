@@ -17,10 +17,10 @@
 
 #include "compiler/analysis/op_row_binding.h"
 #include "compiler/graph/subgraph.h"
+#include "compiler/grouping/fusion.h"
+#include "compiler/grouping/library_call.h"
 #include "compiler/kernels/group_description.h"
 #include "compiler/kernels/group_kernel.h"
-#include "compiler/passes/fusion.h"
-#include "compiler/passes/library_call.h"
 #include "compiler/run/executor.h"
 #include "kernels/move/fill.h"
 #include "kernels/operation/plans.h"

@@ -6,7 +6,7 @@
 
 #include "compiler/analysis/effects.h"
 #include "compiler/graph/graph.h"
-#include "compiler/run/execution_host.h"
+#include "compiler/nodes/execution_host.h"
 #include "runtime/driver/export.h"
 #include "runtime/stream/stream.h"
 

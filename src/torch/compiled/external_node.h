@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "compiler/run/execution_host.h"
+#include "compiler/nodes/execution_host.h"
 #include "torch/version/dispatch.h"
 
 namespace graft::binding {

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compiler/run/execution_host.h"
+#include "compiler/nodes/execution_host.h"
 #include "torch/compiled/external_node.h"
 
 namespace graft::binding {

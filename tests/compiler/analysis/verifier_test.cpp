@@ -40,6 +40,7 @@ const Rule kRules[] = {
     {"the hint is outside the range", [](Graph& g) { g.symbols[0].hint = 65; }},
     {"dimension or integer is negative", [](Graph& g) { g.symbols[0].dim = -1; }},
     {"its value does not exist", [](Graph& g) { g.symbols[0].value = 99; }},
+    {"its value is a constant", [](Graph& g) { g.symbols[0].value = g.find("c"); }},
     {"its value has no such dimension", [](Graph& g) { g.symbols[0].dim = 2; }},
     {"is not this symbol alone", [](Graph& g) { g.symbols[0].dim = 1; }},
     {"its dtype is unknown",
@@ -123,6 +124,43 @@ TEST(Verifier, NamesEveryBrokenRule) {
     const std::string text = message([&] { verify(graph); });
     EXPECT_TRUE(has(text, rule.says)) << "expected: " << rule.says << "\nsaid: " << text;
     EXPECT_TRUE(has(text, "graph t: ")) << text;
+  }
+}
+
+// A file may hold any text; passes and kernels look at operands and dimensions without asking.
+TEST(Verifier, RefusesCallsThatNoKernelComputes) {
+  struct Refused {
+    const char* call;
+    const char* says;
+  };
+  const Refused calls[] = {
+      {"node %y: float32[2, 3] = aten.mm.default(%x, 2.0)", "an operand is no tensor"},
+      {"node %y: float32[2, 3] = aten.mm.default(%x)", "an operand is no tensor"},
+      {"node none = aten.mm.default(%x, %q)", "its first result is none"},
+      {"node = aten.mm.default(%x, %q)", "it has no result"},
+      {"node %y: float32[3] = aten.mm.default(%x, %q)", "another number of dimensions"},
+      {"node %y: float32[2, 4] = aten.mm.default(%x, %q)", "contradict each other"},
+      {"node %y: float32[2, 3] = aten.bmm.default(%x, %q)", "another number of dimensions"},
+      {"node %y: float32[2, 3] = aten.addmm.default(none, %x, %q)", "an operand is no tensor"},
+      {"node %y: float32[2, 3] = aten._softmax.default(2.0, 1, false)", "an operand is no tensor"},
+      {"node %y: float32[2, 3] = aten.convolution.default(%x, %q, none, [1], [0], [1], false, [0], "
+       "1)",
+       "not one number of dimensions"},
+      {"node %y: float32[3] = aten.clone.default(%x)", "other sizes than the operand"},
+      {"node %y: float32[2, 4] = aten.flip.default(%x, [1])", "other sizes than the operand"},
+      {"node %y: float32[1, 2, 3] = aten.sum.dim_IntList(%x, [1])", "more dimensions than what it"},
+      {"node %y: float32[2, 3] = aten.embedding.default(%v, %x)", "its weight is no matrix"},
+      {"node %y: float32[2, 3], %z: float32[2] = "
+       "aten._scaled_dot_product_fused_attention_overrideable.default(%x, %q, %q, none)",
+       "have not 4 dimensions"}};
+  for (const Refused& refused : calls) {
+    const std::string text = message([&] {
+      test::graph_of(
+          "input %x: float32[2, 3] activation\ninput %q: float32[3, 3] parameter\n"
+          "input %v: float32[3] parameter\n" +
+          std::string(refused.call) + "\n");
+    });
+    EXPECT_TRUE(has(text, refused.says)) << refused.call << "\nsaid: " << text;
   }
 }
 

@@ -46,6 +46,23 @@ TEST(Size, RefusesWhatHasNoValue) {
 }
 
 // Whatever is simplified has the value that the plain arithmetic has.
+// Sixteen such sizes in one type would be a row-major stride of 43 million terms.
+TEST(Size, RefusesWhatWouldGrowWithoutEnd) {
+  Size product = 1, power = 1;
+  const auto grow = [&] {
+    for (int i = 0; i < 16; ++i) {
+      const std::string n = std::to_string(i);
+      product = product * (a + Size::symbol("b" + n) + Size::symbol("c" + n));
+    }
+  };
+  EXPECT_TRUE(test::has(test::message(grow), "more than 1024 terms"));
+  EXPECT_TRUE(test::has(test::message([&] {
+                          for (int i = 0; i < 65; ++i) power = power * a;
+                        }),
+                        "64 factors"));
+  EXPECT_EQ(power.terms()[0].factors.size(), 64u);
+}
+
 TEST(Size, SimplifiedExpressionsKeepTheirValues) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {

@@ -160,18 +160,18 @@ TEST(Algebra, CastsToAWiderTypeAndBackVanish) {
 }
 
 TEST(CastHoisting, CastsBeforeItPermutes) {
-  const std::string w = "input %w: float32[8, 4] parameter\ninput %x: bfloat16[2, 8] activation\n";
+  const std::string w = "input %w: float32[8, 4] parameter\ninput %x: bfloat16[2, 4] activation\n";
   EXPECT_EQ(
       after(hoist_casts,
             w + "node %t: float32[4, 8](1, 4) = aten.t.default(%w) views %w\n"
                 "node %c: bfloat16[4, 8](1, 4) = aten._to_copy.default(%t, dtype=@bfloat16) "
                 "at \"m.py:3\"\n"
-                "node %y: bfloat16[2, 4] = aten.mm.default(%x, %c)\noutput %y\n"),
+                "node %y: bfloat16[2, 8] = aten.mm.default(%x, %c)\noutput %y\n"),
       w + "node %t: float32[4, 8](1, 4) = aten.t.default(%w) views %w\n"
           "node %w_cast: bfloat16[8, 4] = aten._to_copy.default(%w, dtype=@bfloat16) "
           "at \"m.py:3\"\n"
           "node %c: bfloat16[4, 8](1, 4) = aten.t.default(%w_cast) views %w_cast at \"m.py:3\"\n"
-          "node %y: bfloat16[2, 4] = aten.mm.default(%x, %c)\noutput %y\n");
+          "node %y: bfloat16[2, 8] = aten.mm.default(%x, %c)\noutput %y\n");
 }
 
 TEST(ViewSinking, AddsBeforeItReshapes) {

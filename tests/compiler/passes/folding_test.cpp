@@ -49,6 +49,21 @@ TEST(ConstantFolding, BytesWithoutASignWrapAt256) {
                 "node %y: float32[3] = ns.use.default(%x, %j, %k)\noutput %y\n");
 }
 
+TEST(ConstantFolding, NothingStaysNothing) {
+  const std::string x = "input %x: float32[3] activation\n";
+  EXPECT_EQ(after(fold_constants, x + "constant %c: float32[0] = []\n"
+                                      "constant %i: int64[2, 0] = []\n"
+                                      "node %d: float32[0] = aten.lift_fresh_copy.default(%c)\n"
+                                      "node %h: bfloat16[0] = aten._to_copy.default(%d, "
+                                      "dtype=@bfloat16)\n"
+                                      "node %j: int64[2, 0] = aten.add.Tensor(%i, 1)\n"
+                                      "node %y: float32[3] = ns.use.default(%x, %h, %j)\n"
+                                      "output %y\n"),
+            x + "constant %h: bfloat16[0] = []\n"
+                "constant %j: int64[2, 0] = []\n"
+                "node %y: float32[3] = ns.use.default(%x, %h, %j)\noutput %y\n");
+}
+
 TEST(ConstantFolding, LeavesOutputsWritesAndInexactOperators) {
   const std::string text =
       "constant %c: float32[2] = [1.0, 2.0]\n"

@@ -70,5 +70,17 @@ TEST(ProductJoining, LeavesWhatWouldNotBeFasterOrIsNoWeight) {
   EXPECT_EQ(after(join_products, open), open);
 }
 
+TEST(ProductJoining, LeavesWeightsThatTakeLongToRead) {
+  const std::string given =
+      "input %x: float32[1, 2048] activation\n"
+      "input %a: float32[1024, 2048] parameter\ninput %b: float32[1024, 2048] parameter\n"
+      "node %at: float32[2048, 1024](1, 2048) = aten.t.default(%a) views %a\n"
+      "node %u: float32[1, 1024] = aten.mm.default(%x, %at)\n"
+      "node %bt: float32[2048, 1024](1, 2048) = aten.t.default(%b) views %b\n"
+      "node %v: float32[1, 1024] = aten.mm.default(%x, %bt)\n" +
+      kOutputs;
+  EXPECT_EQ(after(join_products, given), given);
+}
+
 }  // namespace
 }  // namespace graft::compiler

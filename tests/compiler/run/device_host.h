@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "compiler/run/execution_host.h"
+#include "compiler/nodes/execution_host.h"
 #include "runtime/memory/allocator.h"
 #include "tests/kernels/tensor/device_tensor.h"
 

@@ -8,7 +8,7 @@
 #include "compiler/analysis/op_row_binding.h"
 #include "compiler/analysis/reduction.h"
 #include "compiler/analysis/views.h"
-#include "compiler/passes/fusion.h"
+#include "compiler/grouping/fusion.h"
 #include "tests/compiler/graph/text_builder.h"
 
 namespace graft::compiler::test {

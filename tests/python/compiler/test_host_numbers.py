@@ -35,6 +35,8 @@ READS: dict[str, Function] = {
     "double": lambda p, step: p * (step.double() / 3),
     "in place": lambda p, step: p.clone().sub_(step.log1p()),
     "moved": lambda p, step: p * (step * 2).to(p.device),
+    "copied as it is": lambda p, step: torch.cat([p[0], step.to(p.device)[None]]),
+    "copied, as the one operand": lambda p, step: torch.cumsum(step.to(p.device), 0),
     "index_fill": lambda p, step: p.index_fill(0, torch.ones(1, dtype=torch.long, device=p.device), step + 1),
     "foreach": lambda p, step: torch._foreach_mul([p, p * 2], step * 2)[1],
 }  # fmt: skip

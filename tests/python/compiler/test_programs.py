@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,6 +64,21 @@ def test_an_exported_program_with_sizes_that_change(way: str, device: str) -> No
         for rows in (6, 2, 64, 6, 6, 6):
             x = torch.randn(rows, 12, device=device)
             assert_close(made(x), model(x))
+
+
+def test_a_loaded_program_is_optimized_and_deployed(device: str, tmp_path: Path) -> None:
+    model = network(device).eval()
+    x = torch.randn(6, 12, device=device)
+    sizes = ({0: Dim("rows", min=2, max=64)},)
+    torch.export.save(export(model, (x,), dynamic_shapes=sizes), tmp_path / "net.pt2")
+    program = torch.export.load(tmp_path / "net.pt2")
+    torch_graft.deploy(program, (x,), tmp_path / "net.graft")
+    for made in (torch_graft.optimize(program), torch_graft.load(tmp_path / "net.graft")):
+        for rows in (6, 33):
+            x = torch.randn(rows, 12, device=device)
+            with torch.no_grad():
+                assert_close(made(x), model(x))
+    assert all(one.compiled for one in reports())
 
 
 def test_an_exported_training_step_is_compiled(device: str) -> None:

@@ -182,6 +182,8 @@ def _rearranged() -> None:
     _add("{0}.repeat({times})", _one(False, 1, times=lambda d, s: tuple(d.choose([1, 1, 2]) for _ in s)), "repeat", **view)
     _add("torch.NAME(({0}, {1}), {dim})", lambda scope: scope.joined(), "cat", "stack", **view)
     _add("torch.cat(({0}, {1}, {0}), {dim})", lambda scope: scope.joined(), "cat_three", **view)
+    _add("torch.cat((torch.tensor([], dtype={0}.dtype, device={0}.device), {0}.flatten()))", _one(False), "cat_nothing", **view)
+    _add("torch.where(torch.tensor([True, False], device={0}.device), {0}[..., None], 0)", _one(False), "where_constant", **view)
 
 
 def _reductions() -> None:

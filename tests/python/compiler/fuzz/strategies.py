@@ -27,7 +27,7 @@ _PATIENCE = 40
 def _node(draw: st.DrawFn, scope: Scope, nodes: list[Node]) -> Node | None:
     """One node more; none where it may not stand."""
     kept = scope.sources, dict(scope.values)
-    op = draw(st.sampled_from(list(OPERATORS)))
+    op = draw(st.sampled_from(sorted(OPERATORS)))
     try:
         operands, attributes = OPERATORS[op].propose(scope)
         node = Node(f"v{len(nodes)}", op, operands, attributes)

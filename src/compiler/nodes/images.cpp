@@ -1,6 +1,6 @@
-// src/compiler/run/direct_images.cpp: nodes that train networks over images, calling their
-// kernels straight.
-#include "compiler/run/direct_images.h"
+// src/compiler/nodes/images.cpp: nodes of networks over images, calling their kernels
+// straight.
+#include "compiler/nodes/images.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -13,6 +13,7 @@
 #include "kernels/move/fill.h"
 #include "kernels/norm/normalization.h"
 #include "runtime/driver/dtype.h"
+#include "runtime/driver/error.h"
 #include "runtime/driver/op_tag.h"
 
 namespace graft::compiler {
@@ -69,6 +70,26 @@ class NormOperands {
   bool fits_ = true;
 };
 
+// Which of a call's operands the vectors of a batch norm's arguments 1 to 4 are.
+struct NormVectors {
+  std::optional<size_t> weight, bias;
+  size_t mean = 0, variance = 0;
+};
+
+// None where the kernels do not take the node's operands; more: vectors among its results.
+std::optional<NormVectors> norm_vectors(const Graph& graph, const Node& node,
+                                        std::initializer_list<ValueId> more) {
+  const auto mean = index_of(node, 3), variance = index_of(node, 4);
+  if (!mean || !variance) return std::nullopt;
+  NormOperands operands(graph);
+  operands.image(operand(node, 0));
+  operands.image(node.results[0]);
+  operands.vectors({operand(node, 1), operand(node, 2), operand(node, 3), operand(node, 4)});
+  operands.vectors(more);
+  if (!operands.fit()) return std::nullopt;
+  return NormVectors{index_of(node, 1), index_of(node, 2), *mean, *variance};
+}
+
 DirectNode norm_node(const Graph& graph, const Node& node) {
   double momentum = 0, epsilon = 0;
   if (node.arguments.size() != 8 || node.results.size() != 5) return {};
@@ -76,27 +97,39 @@ DirectNode norm_node(const Graph& graph, const Node& node) {
   if (!number_of(node, "momentum", &momentum)) return {};
   if (!number_of(node, "eps", &epsilon)) return {};
   if (std::ranges::count(node.results, kNone) != 0) return {};
-  const auto weight = index_of(node, 1), bias = index_of(node, 2), mean = index_of(node, 3),
-             variance = index_of(node, 4);
-  if (!mean || !variance) return {};
-  NormOperands operands(graph);
-  operands.image(operand(node, 0));
-  operands.image(node.results[0]);
-  operands.vectors({operand(node, 1), operand(node, 2), operand(node, 3), operand(node, 4),
-                    node.results[1], node.results[2], node.results[3], node.results[4]});
-  if (!operands.fit()) return {};
-  return [=, tag = op_tag("aten::_native_batch_norm_legit_functional")](
+  const auto found = norm_vectors(
+      graph, node, {node.results[1], node.results[2], node.results[3], node.results[4]});
+  if (!found) return {};
+  return [=, vectors = *found, tag = op_tag("aten::_native_batch_norm_legit_functional")](
              const ExternalCall& call, ExecutionHost&, Stream& stream) {
     const OpScope named(tag);
     const std::span<const TensorView> given = call.operands, to = call.results;
     if (given[0].count() == 0) {
       for (size_t i : {1, 2}) fill(stream, to[i], Scalar::of(0.0));
-      copy(stream, to[3], given[*mean]);
-      copy(stream, to[4], given[*variance]);
+      copy(stream, to[3], given[vectors.mean]);
+      copy(stream, to[4], given[vectors.variance]);
       return;
     }
-    batch_norm_train(stream, to[0], to[1], to[2], &given[*mean], &given[*variance], given[0],
-                     at(given, weight), at(given, bias), momentum, epsilon, {&to[3], &to[4]});
+    batch_norm_train(stream, to[0], to[1], to[2], &given[vectors.mean], &given[vectors.variance],
+                     given[0], at(given, vectors.weight), at(given, vectors.bias), momentum,
+                     epsilon, {&to[3], &to[4]});
+  };
+}
+
+DirectNode inference_norm_node(const Graph& graph, const Node& node) {
+  double epsilon = 0;
+  if (node.arguments.size() != 7 || node.results.empty() || node.results[0] == kNone) return {};
+  if (!number_of(node, "eps", &epsilon)) return {};
+  const auto found = norm_vectors(graph, node, {});
+  if (!found) return {};
+  return [epsilon, vectors = *found, tag = op_tag("aten::_native_batch_norm_legit_no_training")](
+             const ExternalCall& call, ExecutionHost&, Stream& stream) {
+    const std::span<const TensorView> given = call.operands;
+    if (given[0].count() == 0) return;
+    const OpScope named(tag);
+    batch_norm_inference(stream, call.results[0], given[0], at(given, vectors.weight),
+                         at(given, vectors.bias), given[vectors.mean], given[vectors.variance],
+                         epsilon);
   };
 }
 
@@ -156,6 +189,29 @@ DirectNode convolution_gradient_node(const Graph& graph, const Node& node) {
   };
 }
 
+// What a library's call does not take, transposed ones among them.
+DirectNode convolution_node(const Graph& graph, const Node& node) {
+  const auto found = convolution_parameters(graph, node);
+  if (!found || node.results.size() != 1 || node.results[0] == kNone) return {};
+  const TensorType& input = graph.values[operand(node, "input")].type;
+  if (!is_floating(input.dtype)) return {};
+  for (const char* name : {"weight", "bias"}) {
+    const ValueId value = operand(node, name);
+    if (value != kNone && graph.values[value].type.dtype != input.dtype) return {};
+  }
+  const auto bias = index_of(node, 2);
+  return [found = *found, bias, tag = op_tag("aten::convolution")](const ExternalCall& call,
+                                                                   ExecutionHost&, Stream& stream) {
+    if (call.results[0].count() == 0) return;
+    if (call.operands[0].count() == 0) {
+      throw Error(GRAFT_UNSUPPORTED, "a convolution of no element is not a kernel's");
+    }
+    const OpScope named(tag);
+    convolution(stream, call.results[0], call.operands[0], call.operands[1],
+                at(call.operands, bias), found);
+  };
+}
+
 }  // namespace
 
 DirectNode direct_image_node(const Graph& graph, const Node& node) {
@@ -164,8 +220,10 @@ DirectNode direct_image_node(const Graph& graph, const Node& node) {
   if (!plain) return {};
   using enum OperatorId;
   if (node.is(kBatchNormFunctional)) return norm_node(graph, node);
+  if (node.is(kBatchNormInference)) return inference_norm_node(graph, node);
   if (node.is(kBatchNormBackward)) return norm_gradient_node(graph, node);
   if (node.is(kConvolutionBackward)) return convolution_gradient_node(graph, node);
+  if (node.is(kConvolution)) return convolution_node(graph, node);
   return {};
 }
 

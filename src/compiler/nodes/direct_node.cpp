@@ -1,10 +1,12 @@
-// src/compiler/run/direct_node.cpp: nodes of a compiled graph that call their kernel straight.
-#include "compiler/run/direct_node.h"
+// src/compiler/nodes/direct_node.cpp: nodes of a compiled graph that call their kernel straight.
+#include "compiler/nodes/direct_node.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/run/direct_images.h"
+#include "compiler/nodes/images.h"
+#include "compiler/nodes/indexing.h"
+#include "compiler/nodes/moves.h"
 #include "kernels/attention/attention.h"
 #include "kernels/move/fill.h"
 #include "kernels/random/random.h"
@@ -46,16 +48,9 @@ DirectNode dropout_node(const Graph& graph, const Node& node) {
 
 // The bias for every score; dimensions that it lacks or has once repeat.
 TensorView spread(const TensorView& bias, const Attention& call) {
-  TensorView wide = bias;
-  wide.rank = 4;
-  const int64_t sizes[] = {call.query.sizes[0], call.query.sizes[1], call.query.sizes[2],
-                           call.key.sizes[2]};
-  for (int d = 0; d < 4; ++d) {
-    const int from = d - 4 + bias.rank;
-    wide.sizes[d] = sizes[d];
-    wide.strides[d] = from < 0 || bias.sizes[from] == 1 ? 0 : bias.strides[from];
-  }
-  return wide;
+  TensorView scores = call.query;
+  scores.sizes[3] = call.key.sizes[2];
+  return expanded(bias, scores);
 }
 
 bool takes_attention(const Graph& graph, const Node& node) {
@@ -113,7 +108,10 @@ DirectNode attention_node(const Graph& graph, const Node& node) {
 DirectNode direct_node(const Graph& graph, const Node& node) {
   if (node.is(OperatorId::kNativeDropout)) return dropout_node(graph, node);
   if (node.is(OperatorId::kAttention)) return attention_node(graph, node);
-  return direct_image_node(graph, node);
+  for (const auto make : {direct_image_node, indexing_node, move_node}) {
+    if (DirectNode made = make(graph, node)) return made;
+  }
+  return {};
 }
 
 }  // namespace graft::compiler

@@ -1,4 +1,4 @@
-// src/compiler/passes/fusion.h: which nodes one kernel may compute together.
+// src/compiler/grouping/fusion.h: which nodes one kernel may compute together.
 #pragma once
 
 #include <optional>

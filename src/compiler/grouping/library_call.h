@@ -1,5 +1,5 @@
-// src/compiler/passes/library_call.h: a product or convolution with what follows it, as one library
-// call.
+// src/compiler/grouping/library_call.h: a product or convolution with what follows it, as one
+// library call.
 #pragma once
 
 #include <optional>

@@ -1,12 +1,12 @@
-// src/compiler/passes/epilogue_fusion.cpp: the pass that joins products with what follows them.
+// src/compiler/grouping/epilogue_fusion.cpp: the pass that joins products with what follows them.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "compiler/analysis/schedule_units.h"
-#include "compiler/passes/fusion.h"
-#include "compiler/passes/library_call.h"
-#include "compiler/passes/passes.h"
+#include "compiler/grouping/fusion.h"
+#include "compiler/grouping/grouping.h"
+#include "compiler/grouping/library_call.h"
 
 namespace graft::compiler {
 

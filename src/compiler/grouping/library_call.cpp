@@ -1,6 +1,6 @@
-// src/compiler/passes/library_call.cpp: a product or convolution with what follows it, as one
+// src/compiler/grouping/library_call.cpp: a product or convolution with what follows it, as one
 // library call.
-#include "compiler/passes/library_call.h"
+#include "compiler/grouping/library_call.h"
 
 #include "compiler/analysis/convolution_node.h"
 #include "runtime/driver/dtype.h"

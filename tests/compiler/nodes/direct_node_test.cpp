@@ -1,46 +1,15 @@
-// tests/compiler/run/direct_node_test.cpp: nodes that call their kernel straight: the host draws
+// tests/compiler/nodes/direct_node_test.cpp: nodes that call their kernel straight: the host draws
 // their numbers and runs none of them.
-#include "compiler/run/direct_node.h"
+#include "compiler/nodes/direct_node.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "compiler/run/executor.h"
-#include "tests/compiler/run/reference_host.h"
+#include "tests/compiler/nodes/calls.h"
 
 namespace graft::compiler::test {
 namespace {
-
-class DrawingHost : public DeviceHost {
- public:
-  Philox draw(const Node& node, uint64_t count) override {
-    drawn.push_back(count);
-    return DeviceHost::draw(node, count);
-  }
-  void run(const ExternalCall& call, Stream&) override { asked.push_back(call.node.op->name); }
-
-  std::vector<uint64_t> drawn;
-  std::vector<std::string> asked;
-};
-
-struct Calls {
-  Calls(const std::string& body, const Tensors& inputs)
-      : graph(graph_of(body)), given(graph, inputs), executor(graph, host, stream()) {}
-
-  std::vector<std::vector<double>> run() {
-    std::vector<TensorView> views(graph.outputs.size());
-    executor.run(given.arguments, {}, views);
-    std::vector<std::vector<double>> results;
-    for (const TensorView& view : views) results.push_back(elements(view));
-    return results;
-  }
-
-  Graph graph;
-  DrawingHost host;
-  Given given;
-  Executor executor;
-};
 
 TEST(DirectNode, DropoutTakesTheHostsNumbers) {
   const std::vector<double> x = graft::test::numbers(150, 1, 1, 2, GRAFT_FLOAT32);
@@ -104,6 +73,18 @@ TEST(DirectNode, GradientsOfAConvolutionThatAreAskedFor) {
       inputs);
   EXPECT_EQ(weight.run(), (std::vector<std::vector<double>>{{70}}));
   EXPECT_TRUE(all.host.asked.empty() && weight.host.asked.empty());
+}
+
+// One channel, a filter of two elements, a step of two.
+TEST(DirectNode, TransposedConvolutions) {
+  Calls calls(
+      "input %x: float32[1, 1, 2] activation\ninput %w: float32[1, 1, 2] parameter\n"
+      "input %b: float32[1] parameter\n"
+      "node %y: float32[1, 1, 4] = aten.convolution.default(%x, %w, %b, [2], [0], [1], true, [0], "
+      "1)\noutput %y\n",
+      {{"x", {1, 2}}, {"w", {3, 4}}, {"b", {10}}});
+  EXPECT_EQ(calls.run(), (std::vector<std::vector<double>>{{13, 14, 16, 18}}));
+  EXPECT_TRUE(calls.host.asked.empty());
 }
 
 TEST(DirectNode, BatchNormMovesItsStatistics) {

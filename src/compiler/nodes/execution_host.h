@@ -1,5 +1,5 @@
-// src/compiler/run/execution_host.h: what an executor asks of whoever runs it: src/torch, deploy, a
-// test.
+// src/compiler/nodes/execution_host.h: what an executor asks of whoever runs it: src/torch, deploy,
+// a test.
 #pragma once
 
 #include <cstdint>

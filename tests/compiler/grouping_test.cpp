@@ -1,4 +1,4 @@
-// tests/compiler/passes/grouping_test.cpp: fusion, epilogues, order and memory: before and after,
+// tests/compiler/grouping_test.cpp: fusion, epilogues, order and memory: before and after,
 // as text.
 #include <gtest/gtest.h>
 

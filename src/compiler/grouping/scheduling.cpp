@@ -1,10 +1,10 @@
-// src/compiler/passes/scheduling.cpp: the pass that orders units so that few bytes live at once.
+// src/compiler/grouping/scheduling.cpp: the pass that orders units so that few bytes live at once.
 #include <algorithm>
 #include <set>
 
 #include "compiler/analysis/liveness.h"
 #include "compiler/analysis/schedule_units.h"
-#include "compiler/passes/passes.h"
+#include "compiler/grouping/grouping.h"
 
 namespace graft::compiler {
 

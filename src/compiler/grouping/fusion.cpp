@@ -1,5 +1,5 @@
-// src/compiler/passes/fusion.cpp: the pass that groups elementwise nodes and reductions.
-#include "compiler/passes/fusion.h"
+// src/compiler/grouping/fusion.cpp: the pass that groups elementwise nodes and reductions.
+#include "compiler/grouping/fusion.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "compiler/analysis/op_row_binding.h"
 #include "compiler/analysis/reduction.h"
 #include "compiler/analysis/schedule_units.h"
-#include "compiler/passes/passes.h"
+#include "compiler/grouping/grouping.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft::compiler {
