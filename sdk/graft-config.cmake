@@ -10,6 +10,7 @@ if(NOT TARGET graft::driver)
   target_link_libraries(graft::driver INTERFACE Threads::Threads)
   # No C++ object crosses the driver's table, so a driver brings what it uses of its compiler's C++ library.
   target_link_options(graft::driver INTERFACE
-    $<$<LINK_LANG_AND_ID:CXX,GNU>:-static-libstdc++> $<$<LINK_LANG_AND_ID:CXX,GNU>:LINKER:--exclude-libs,libstdc++.a>)
+    $<$<LINK_LANG_AND_ID:CXX,GNU>:-static-libstdc++> $<$<LINK_LANG_AND_ID:CXX,GNU>:LINKER:--exclude-libs,libstdc++.a>
+    LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/graft_names.map)
 endif()
 unset(root)

@@ -1,0 +1,1 @@
+# python/torch_graft/deployment/__init__.py: models as files; importing it loads nothing.

@@ -1,0 +1,184 @@
+// src/deploy/infer_main.cpp: the program graft-infer: runs a deployed model on arrays.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "deploy/npy.h"
+#include "graft/deploy.hpp"
+#include "runtime/driver/dtype.h"
+
+namespace graft::infer {
+namespace {
+
+using deployed::Model;
+using deployed::Results;
+using deployed::Value;
+using Inputs = std::vector<deployed::Array>;
+
+constexpr const char* kUsage =
+    "usage: graft-infer model.graft [--input x.npy]... [--output prefix] [--device N]\n"
+    "                   [--driver path]... [--state prefix] [--seed N] [--bench seconds]\n"
+    "                   [--prepare]\n"
+    "\n"
+    "Runs a model that torch_graft.deploy() wrote. Without --input it prints what the model takes\n"
+    "and gives. --input: one for each input, in their order. --output: writes prefix<name>.npy "
+    "for\n"
+    "each result (bfloat16 as float32). --state: what the model keeps between "
+    "calls\n"
+    "is read from prefix<name>.npy, where there is such a file, before the run, and written "
+    "after\n"
+    "it. --bench: runs for so long after a first run, and prints\n"
+    "the time of a run, copies of inputs and results included. --prepare: compiles the\n"
+    "model's kernels for the device and keeps them in its file.\n";
+
+struct Options {
+  std::string model, output, state;
+  std::vector<std::string> inputs;
+  uint32_t device = 0;
+  uint64_t seed = 0;
+  double bench = 0;
+  bool prepare = false;
+};
+
+Options parse(int count, char** words) {
+  Options options;
+  const auto next = [&](int* i) -> std::string {
+    if (*i + 1 < count) return words[++*i];
+    throw std::runtime_error(fmt::format("{} wants a value\n{}", words[*i], kUsage));
+  };
+  for (int i = 1; i < count; ++i) {
+    const std::string word = words[i];
+    if (word == "--input")
+      options.inputs.push_back(next(&i));
+    else if (word == "--output")
+      options.output = next(&i);
+    else if (word == "--device")
+      options.device = static_cast<uint32_t>(std::stoul(next(&i)));
+    else if (word == "--driver")
+      deployed::add_driver(next(&i));
+    else if (word == "--state")
+      options.state = next(&i);
+    else if (word == "--seed")
+      options.seed = std::stoull(next(&i));
+    else if (word == "--prepare")
+      options.prepare = true;
+    else if (word == "--bench")
+      options.bench = std::stod(next(&i));
+    else if (options.model.empty() && !word.starts_with("--"))
+      options.model = word;
+    else
+      throw std::runtime_error(fmt::format("unknown argument {}\n{}", word, kUsage));
+  }
+  if (options.model.empty()) throw std::runtime_error(kUsage);
+  return options;
+}
+
+std::string told(graft_dtype dtype, const std::vector<int64_t>& sizes) {
+  std::string text = name_of(dtype);
+  text += "[";
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    text += (d == 0 ? "" : ", ") + (sizes[d] < 0 ? std::string("?") : std::to_string(sizes[d]));
+  }
+  return text + "]";
+}
+
+void describe(const char* kind, const std::vector<Value>& values) {
+  for (const Value& one : values) {
+    std::printf("%s %s: %s\n", kind, one.name.c_str(), told(one.dtype, one.sizes).c_str());
+  }
+}
+
+std::string state_file(const std::string& prefix, const Value& value) {
+  return prefix + value.name + ".npy";
+}
+
+void read_state(const Model& model, const std::string& prefix) {
+  for (const Value& one : model.state()) {
+    const std::string path = state_file(prefix, one);
+    if (!std::filesystem::exists(path)) continue;
+    const Array array = read_npy(path);
+    model.write_state(one.name, deployed::Array(array.tensor));
+  }
+}
+
+void write_state(const Model& model, const std::string& prefix) {
+  const Results state = model.read_state();
+  for (size_t i = 0; i < state.size(); ++i) {
+    write_npy(state_file(prefix, state.values()[i]), state[i].c());
+  }
+}
+
+double seconds_of_run(const Model& model, const Inputs& inputs) {
+  const auto begin = std::chrono::steady_clock::now();
+  model.run(inputs);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void bench(const Model& model, const Inputs& inputs, double seconds) {
+  std::vector<double> taken;
+  double sum = 0;
+  while (taken.empty() || sum < seconds) {
+    taken.push_back(seconds_of_run(model, inputs));
+    sum += taken.back();
+  }
+  std::ranges::sort(taken);
+  std::printf("%zu runs: min %.3f ms, median %.3f ms\n", taken.size(), 1e3 * taken.front(),
+              1e3 * taken[taken.size() / 2]);
+}
+
+void write_results(const Results& results, const std::string& prefix) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string& name = results.values()[i].name;
+    const deployed::Array tensor = results[i];
+    std::printf("%s: %s\n", name.c_str(), told(tensor.dtype(), tensor.sizes()).c_str());
+    if (!prefix.empty()) write_npy(prefix + name + ".npy", tensor.c());
+  }
+}
+
+void run(const Model& model, const Options& options) {
+  std::vector<Array> arrays;
+  Inputs inputs;
+  for (const std::string& path : options.inputs) arrays.push_back(read_npy(path));
+  for (const Array& array : arrays) inputs.emplace_back(array.tensor);
+  model.seed(options.seed);
+  if (!options.state.empty()) read_state(model, options.state);
+  write_results(model.run(inputs), options.output);
+  if (!options.state.empty()) write_state(model, options.state);
+  if (options.bench > 0) bench(model, inputs, options.bench);
+}
+
+int work(int count, char** words) {
+  const Options options = parse(count, words);
+  if (options.prepare) {
+    deployed::prepare(options.model, options.device);
+    return 0;
+  }
+  const Model model(options.model, options.device);
+  if (!options.inputs.empty()) {
+    run(model, options);
+    return 0;
+  }
+  describe("input ", model.inputs());
+  describe("output", model.outputs());
+  describe("state ", model.state());
+  return 0;
+}
+
+}  // namespace
+}  // namespace graft::infer
+
+int main(int count, char** words) {
+  try {
+    return graft::infer::work(count, words);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "graft-infer: %s\n", error.what());
+    return 1;
+  }
+}
