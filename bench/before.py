@@ -81,6 +81,10 @@ def tables(threads: int) -> dict[str, Table]:
     }  # fmt: skip
 
 
+class Lacking(Exception):
+    """The other tree lacks what a row measures."""
+
+
 class Trees:
     """This tree and the other one: fresh processes of both whenever asked."""
 
@@ -88,8 +92,12 @@ class Trees:
         self.other, self.device, self.table, self.pairs = other, device, table, pairs
 
     def samples(self, name: str, sides: tuple[Side, Side]) -> Samples:
-        for side in sides:
-            self.table.prepare[name](side)
+        here, there = sides
+        self.table.prepare[name](here)
+        try:
+            self.table.prepare[name](there)
+        except NotImplementedError as error:
+            raise Lacking(name) from error
         return interleave(self.pairs, *(sampling(side, self.table.sample) for side in sides))
 
     def opened(self, stack: ExitStack) -> tuple[Side, Side]:
@@ -117,13 +125,20 @@ def show(row: Row, mark: str) -> None:
     print(f"{row.name:<36} {row.value:6.3f} [{row.low:.3f} - {row.high:.3f}] {mark}", flush=True)
 
 
-def compare(trees: Trees, names: list[str]) -> list[Row]:
-    """Shows the row of each name. Returns those that are slower in every look."""
+def compare(trees: Trees, names: list[str]) -> tuple[int, list[Row]]:
+    """Shows the row of each name. Returns how many were measured, and those that are slower in every look."""
     rows: list[Row] = []
+    measured = 0
     with ExitStack() as stack:
         sides = trees.opened(stack)
         for name in names:
-            row = ratio_row(name, 1.0, *trees.samples(name, sides))
+            try:
+                samples = trees.samples(name, sides)
+            except Lacking:
+                print(f"{name:<36} is not in the other tree", flush=True)
+                continue
+            measured += 1
+            row = ratio_row(name, 1.0, *samples)
             show(row, "again" if slower(row) else "")
             rows += [row] if slower(row) else []
     for look in range(LOOKS):
@@ -133,7 +148,7 @@ def compare(trees: Trees, names: list[str]) -> list[Row]:
             mark = "again" if look + 1 < LOOKS else "slower"
             show(row, mark if slower(row) else "not slower")
             rows += [row] if slower(row) else []
-    return rows
+    return measured, rows
 
 
 def main() -> int:
@@ -151,8 +166,9 @@ def main() -> int:
     for table in [known[options.table]] if options.table else known.values():
         names = [name for name in table.prepare if re.search(options.pattern, name)]
         trees = Trees(options.tree.resolve(), options.device, table, options.pairs)
-        found += compare(trees, names) if names else []
-        measured += len(names)
+        count, rows = compare(trees, names) if names else (0, [])
+        found += rows
+        measured += count
     print(f"{len(found)} of {measured} rows slower than before by more than their interval")
     for row in found:
         show(row, "slower")

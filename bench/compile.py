@@ -23,8 +23,6 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "examples")]
 
-import torch  # noqa: E402
-
 import chart  # noqa: E402
 import compile_worker  # noqa: E402
 import medians  # noqa: E402
@@ -32,6 +30,7 @@ import report  # noqa: E402
 from compile_cases import CASES, Case  # noqa: E402
 from pairs import Row, median_interval, ratio_row  # noqa: E402
 from record import Side  # noqa: E402
+from table import command_line  # noqa: E402
 
 OTHERS = ("eager", "inductor", "frozen")
 OURS = ("graft eager", "graft compile", "optimize")
@@ -193,16 +192,10 @@ def publish(kind: str) -> None:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("pattern", nargs="?", default="", help="regular expression on case names")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--pairs", type=int, default=11)
+    parser = command_line("Times compiled models beside the fastest other way.", "case names")
+    parser.set_defaults(pairs=11)
     parser.add_argument("--limit", type=float, default=900, help="seconds for each case")
     parser.add_argument("--opencl", action="store_true", help="beside the OpenCL driver's eager")
-    parser.add_argument("--publish", action="store_true",
-                        help="put the medians into their table, table and chart into docs/")  # fmt: skip
-    parser.add_argument("--from-medians", action="store_true",
-                        help="write page and chart again from the table of medians, measure nothing")  # fmt: skip
     parser.add_argument("--out", type=Path, help="JSON of what was seen; default: in build/bench")
     return parser.parse_args()
 

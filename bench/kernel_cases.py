@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from cases import Case, Work
+from weight_cases import WEIGHTS
 
 Call = Callable[..., Any]
 # A shape asks for normal (or, for integers, small) numbers; a function makes what it likes.
@@ -221,4 +222,4 @@ KERNELS: dict[str, Case] = {
     case.name: case
     for kernel in [*POINTWISE_ROWS, *ROW_ROWS, *INDEX_ROWS, *MODEL_ROWS]
     for case in kernel.cases()
-}
+} | WEIGHTS

@@ -15,6 +15,7 @@ from torch.profiler import ProfilerActivity, profile
 import cases
 import kernel_cases
 import loading
+import offload_cases
 import opencl_cases
 from record import synchronize
 from timing import seconds_per_call
@@ -30,6 +31,7 @@ def prepare(device: str, name: str, threads: int, seconds: float = SAMPLE_SECOND
     gc.collect()
     made = name.removeprefix("layer ")
     known = opencl_cases.OPENCL | cases.CASES | kernel_cases.KERNELS | loading.LOADING
+    known |= offload_cases.OFFLOADING
     call = cases.layer(made, device) if made != name else known[name].make(device)
     _work.update(call=call, count=1)
     for _ in range(3):

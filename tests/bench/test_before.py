@@ -58,6 +58,8 @@ class Planted(before.Trees):
         return ()
 
     def samples(self, name, sides):
+        if name not in self.times:
+            raise before.Lacking(name)
         return [1.1] * 5, [1.0] * 5
 
     def again(self, names):
@@ -67,6 +69,23 @@ class Planted(before.Trees):
 
 
 def test_what_only_looked_slower_is_not(capsys):
-    rows = before.compare(Planted(a=2, b=0, c=1), ["a", "b", "c"])
+    measured, rows = before.compare(Planted(a=2, b=0, c=1), ["a", "b", "c"])
+    assert measured == 3
     assert [row.name for row in rows] == ["a"]
     assert capsys.readouterr().out.count("not slower") == 2
+
+
+def test_what_the_other_tree_lacks_is_said_and_not_counted(capsys):
+    measured, rows = before.compare(Planted(a=0), ["a", "new"])
+    assert (measured, rows) == (1, [])
+    assert "new" in capsys.readouterr().out
+
+
+def test_an_operator_that_the_other_tree_lacks_is_no_error():
+    def prepare(side):
+        if side == "there":
+            raise NotImplementedError
+
+    trees = before.Trees(None, "graft", before.Table({"x": prepare}, None), 1)
+    with pytest.raises(before.Lacking):
+        trees.samples("x", ("here", "there"))

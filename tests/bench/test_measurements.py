@@ -9,7 +9,9 @@ import pytest
 import cases
 import chart
 import compile as compile_bench
+import deploy
 import kernel_cases
+import language
 import measurements
 import medians
 import report
@@ -52,12 +54,21 @@ def test_the_compilers_page_shows_its_medians(kind):
     assert shown == text, "bench/compile.py --from-medians"
 
 
+@pytest.mark.parametrize("bench", [language, deploy])
+def test_a_page_of_one_table_shows_its_medians(bench):
+    text = bench.TABLE.page.read_text()
+    name = bench.__name__
+    assert report.put_between(text, bench.TABLE.text()) == text, f"bench/{name}.py --from-medians"
+
+
 def test_charts_are_drawn_from_the_medians(tmp_path):
-    few, families, compiled = (tmp_path / f"{name}.svg" for name in "abc")
+    few, families, compiled, spoken = (tmp_path / f"{name}.svg" for name in "abcd")
     chart.draw_few(measurements.chosen(measurements.published()[0]), few)
     chart.draw_families(run.published("kernels")[0], families)
     chart.draw(compile_bench.published("compile")[0], compiled, "the fastest other's")
-    drawn = {"measurements": few, "kernel-speed": families, "compile-speed": compiled}
+    language.TABLE.draw(spoken)
+    drawn = {"measurements": few, "kernel-speed": families, "compile-speed": compiled,
+             "language-speed": spoken}  # fmt: skip
     for name, path in drawn.items():
         assert path.read_text() == (PAGES / f"{name}.svg").read_text(), name
 
@@ -74,9 +85,17 @@ def test_pictures_are_few_and_small():
 
 def test_every_median_has_a_row_of_the_bench_a_day_and_a_commit():
     found = medians.read_all()
-    assert {"all", "kernels", "distributed", "opencl", "ve", "compile", "compile-opencl"} == set(
-        found
-    )
+    assert {
+        "all",
+        "kernels",
+        "distributed",
+        "opencl",
+        "ve",
+        "compile",
+        "compile-opencl",
+        "language",
+        "deploy",
+    } == set(found)
     for table, kept in found.items():
         names = [one.row.name for one in kept]
         assert len(set(names)) == len(names), table
