@@ -50,12 +50,12 @@ OpenDevice::~OpenDevice() {
 }
 
 void OpenDevice::close_owned() noexcept {
-  std::unordered_set<graft_event> events;
+  decltype(handles_) handles;
   {
     const std::lock_guard lock(owned_);
-    events.swap(events_);
+    handles.swap(handles_);
   }
-  for (const graft_event event : events) Driver::call(driver_.table().event_destroy, event);
+  for (const auto& [handle, owned] : handles) owned.give_back(handle, owned.destroy);
   for (const graft_address address : addresses_) {
     Driver::call(driver_.table().memory_free, handle_, address);
   }
@@ -66,14 +66,19 @@ void OpenDevice::close_handle() noexcept {
   Driver::call(driver_.table().device_close, handle_);
 }
 
-void OpenDevice::own(graft_event event) {
+void OpenDevice::own(const void* handle, Owned owned) {
   const std::lock_guard lock(owned_);
-  events_.insert(event);
+  handles_.emplace(handle, owned);
 }
 
-bool OpenDevice::disown(graft_event event) noexcept {
+bool OpenDevice::disown(const void* handle, AnySlot destroy) noexcept {
   const std::lock_guard lock(owned_);
-  return events_.erase(event) != 0;
+  const auto [first, last] = handles_.equal_range(handle);
+  const auto found =
+      std::find_if(first, last, [&](const auto& one) { return one.second.destroy == destroy; });
+  if (found == last) return false;
+  handles_.erase(found);
+  return true;
 }
 
 void OpenDevice::own(graft_address address) {

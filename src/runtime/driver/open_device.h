@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "graft/driver.h"
@@ -78,14 +78,26 @@ class GRAFT_EXPORT OpenDevice {
   // From now on usable() is false. Whether it was true.
   bool refuse_commands() noexcept;
 
-  // Events and memory that are given back with the device. disown: whether they were not yet.
-  void own(graft_event event);
-  bool disown(graft_event event) noexcept;
+  // Handles and memory that are given back with the device, a handle by destroy, a slot of its
+  // driver. Handles of several kinds may be equal, and a driver may give one several times.
+  template <class Handle>
+  void own(Handle handle, graft_status (*destroy)(Handle)) {
+    const auto give_back = [](const void* given, AnySlot slot) {
+      Driver::call(reinterpret_cast<graft_status (*)(Handle)>(slot),
+                   static_cast<Handle>(const_cast<void*>(given)));
+    };
+    own(handle, Owned{reinterpret_cast<AnySlot>(destroy), give_back});
+  }
+  // Whether the handle was not yet given back; the caller then does it.
+  template <class Handle>
+  bool disown(Handle handle, graft_status (*destroy)(Handle)) noexcept {
+    return disown(static_cast<const void*>(handle), reinterpret_cast<AnySlot>(destroy));
+  }
   void own(graft_address address);
 
- protected:
   bool closed() const { return closed_; }
 
+ protected:
   // Give back what own named, and the device itself, before the destructor does.
   void close_owned() noexcept;
   void close_handle() noexcept;
@@ -93,7 +105,15 @@ class GRAFT_EXPORT OpenDevice {
  private:
   enum class State : uint8_t { kOpen, kLost, kShutDown };
 
+  using AnySlot = void (*)();
+  struct Owned {
+    AnySlot destroy;
+    void (*give_back)(const void* handle, AnySlot destroy);
+  };
+
   [[noreturn]] void fail(graft_status status, std::string_view what);
+  void own(const void* handle, Owned owned);
+  bool disown(const void* handle, AnySlot destroy) noexcept;
   std::string remedy() const;  // of a loss
 
   Driver& driver_;
@@ -105,11 +125,11 @@ class GRAFT_EXPORT OpenDevice {
   const graft_ops_table* operations_ = nullptr;
   std::atomic<State> state_{State::kOpen};
   std::atomic<bool> replaced_{false};
-  bool closed_ = false;
+  std::atomic<bool> closed_{false};
   mutable std::mutex mutex_;  // guards the text of the loss
   std::string loss_;
   std::mutex owned_;  // guards what follows
-  std::unordered_set<graft_event> events_;
+  std::unordered_multimap<const void*, Owned> handles_;
   std::vector<graft_address> addresses_;
 };
 

@@ -48,10 +48,11 @@ CollectiveGroup::CollectiveGroup(OpenDevice& device, const Id& id, uint32_t rank
   if (group_ == nullptr) {
     throw Error(GRAFT_INTERNAL, device.label() + ": group_create returned OK but no group");
   }
+  device.own(group_, table_.group_destroy);
 }
 
 CollectiveGroup::~CollectiveGroup() {
-  if (forked_child()) return;
+  if (forked_child() || device_.closed()) return;  // the group ended with the device
   bool done = true;
   for (Stream* stream : streams_) done &= stream->settle();
   if (!done) {  // commands that are left end now, or the group stays
@@ -60,7 +61,7 @@ CollectiveGroup::~CollectiveGroup() {
       if (!stream->settle()) return;
     }
   }
-  Driver::call(table_.group_destroy, group_);
+  if (device_.disown(group_, table_.group_destroy)) Driver::call(table_.group_destroy, group_);
 }
 
 // REQUIRES: mutex_ is held.

@@ -61,7 +61,7 @@ std::vector<std::vector<graft_place>> CommandList::places() {
   return all;
 }
 
-void CommandList::make_graphs(const OpenDevice& device) {
+void CommandList::make_graphs(OpenDevice& device) {
   if (forked_child() || !device.usable()) return;
   table_ = device.driver().extension<graft_graphs_table>();
   if (table_ == nullptr) return;
@@ -82,8 +82,9 @@ void CommandList::make_graphs(const OpenDevice& device) {
         made == nullptr) {
       continue;
     }
-    const auto destroy = [slot = table_->graph_destroy](graft_graph graph) {
-      if (!forked_child()) Driver::call(slot, graph);
+    device.own(made, table_->graph_destroy);
+    const auto destroy = [&device, slot = table_->graph_destroy](graft_graph graph) {
+      if (!forked_child() && device.disown(graph, slot)) Driver::call(slot, graph);
     };
     graphs_.push_back({first, end, {made, destroy}});
     CommandCounts inside;

@@ -52,7 +52,7 @@ class GRAFT_EXPORT CommandList {
 
   // From now on the device takes fixed commands that follow each other as one, if its driver has
   // graphs (graft.graphs) and makes one of them. Nothing is added afterwards.
-  void make_graphs(const OpenDevice& device);
+  void make_graphs(OpenDevice& device);
 
   // Sets the addresses that were made relative. bases: those that locate named.
   void move_to(std::span<const graft_address> bases);

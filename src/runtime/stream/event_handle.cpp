@@ -13,12 +13,12 @@ EventHandle::EventHandle(OpenDevice& device, bool timed) : device_(device) {
   if (handle_ == nullptr) {
     throw Error(GRAFT_INTERNAL, device.label() + ": event_create returned OK but no event");
   }
-  device.own(handle_);
+  device.own(handle_, device.driver().table().event_destroy);
 }
 
 EventHandle::~EventHandle() {
-  if (forked_child() || !device_.disown(handle_)) return;
-  Driver::call(device_.driver().table().event_destroy, handle_);
+  const auto destroy = device_.driver().table().event_destroy;
+  if (!forked_child() && device_.disown(handle_, destroy)) Driver::call(destroy, handle_);
 }
 
 }  // namespace graft

@@ -80,6 +80,8 @@ PYBIND11_MODULE(_C, module) {
   bind_distributed(module);
   bind_compiler(module);
   bind_optimize(module);
+  bind_deploy(module);
+  bind_offload(module);
   bind_compiled_graphs(module);
   bind_ve(module);
   bind_first_compile(module);

@@ -9,8 +9,6 @@
 
 #include "compiler/graph/text.h"
 #include "compiler/passes/lowering.h"
-#include "compiler/passes/vendor_graph.h"
-#include "kernels/convolution/convolution.h"
 #include "torch/compiled/graph.h"
 #include "torch/compiled/prepared_graph.h"
 #include "torch/compiled/tensor_watch.h"
@@ -55,21 +53,17 @@ using Externals = std::map<std::string, at::Tensor>;
 using Compiled = std::shared_ptr<CompiledGraph>;
 
 // The graph's prologue, null where it has none, and what remains, after all passes; which of the
-// graph's inputs the prologue takes, and the strides of its outputs. may_lay_out: as channels_last
-// of compiler::lower(), less what the device prefers. externals: as CompiledGraph takes them.
+// graph's inputs the prologue takes, and the strides of its outputs. may_lay_out: as for
+// compiler::lower_for(). externals: as CompiledGraph takes them.
 std::tuple<Compiled, Compiled, std::vector<size_t>, std::vector<Strides>> compile(
     const std::string& text, bool training, int64_t device, bool may_lay_out,
     const Externals& externals) {
   const auto on = static_cast<c10::DeviceIndex>(device);
-  const bool channels_last =
-      may_lay_out && prefers_channels_last(current_stream(on).device(), GRAFT_FLOAT32);
-  compiler::Graph graph = compiler::parse(text);
-  const compiler::VendorGraphs vendor =
-      compiler::take_vendor_graphs(&graph, current_stream(on).device());
-  for (const std::string& problem : vendor.problems) TORCH_WARN(problem);
-  compiler::Lowered lowered = compiler::lower(
-      std::move(graph), training ? compiler::Mode::kTraining : compiler::Mode::kInference,
-      channels_last);
+  const compiler::Mode mode = training ? compiler::Mode::kTraining : compiler::Mode::kInference;
+  compiler::DeviceGraphs made_for =
+      compiler::lower_for(current_stream(on).device(), compiler::parse(text), mode, may_lay_out);
+  for (const std::string& problem : made_for.vendor.problems) TORCH_WARN(problem);
+  compiler::Lowered& lowered = made_for.lowered;
   std::vector<Strides> strides = output_strides(lowered.main);
   const auto made = [&](compiler::Graph& graph) {
     return std::make_shared<CompiledGraph>(std::move(graph), on, externals);

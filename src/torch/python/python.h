@@ -17,6 +17,8 @@ void bind_graphs(pybind11::module& module);
 void bind_distributed(pybind11::module& module);
 void bind_compiler(pybind11::module& module);
 void bind_optimize(pybind11::module& module);
+void bind_deploy(pybind11::module& module);
+void bind_offload(pybind11::module& module);
 void bind_compiled_graphs(pybind11::module& module);
 void bind_ve(pybind11::module& module);
 void bind_first_compile(pybind11::module& module);

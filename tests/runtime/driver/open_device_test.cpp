@@ -53,14 +53,15 @@ TEST_F(OpenDeviceTest, GivesBackWhatItOwns) {
   const uint64_t used = controls().used;
   {
     OpenDevice device(driver(), 0, 0);
+    const auto destroy = fake::table().event_destroy;
     graft_event kept = nullptr, gone = nullptr;
     ASSERT_EQ(fake::table().event_create(device.handle(), 0, &kept), GRAFT_OK);
     ASSERT_EQ(fake::table().event_create(device.handle(), 0, &gone), GRAFT_OK);
-    device.own(kept);
-    device.own(gone);
-    EXPECT_TRUE(device.disown(gone));
-    EXPECT_FALSE(device.disown(gone));
-    fake::table().event_destroy(gone);
+    device.own(kept, destroy);
+    device.own(gone, destroy);
+    EXPECT_TRUE(device.disown(gone, destroy));
+    EXPECT_FALSE(device.disown(gone, destroy));
+    destroy(gone);
     graft_address address = 0;
     ASSERT_EQ(fake::memory_allocate(device.handle(), 64, &address), GRAFT_OK);
     device.own(address);
@@ -68,6 +69,43 @@ TEST_F(OpenDeviceTest, GivesBackWhatItOwns) {
   }
   EXPECT_EQ(controls().live_events, before);
   EXPECT_EQ(controls().used, used);
+}
+
+TEST_F(OpenDeviceTest, GivesBackOneHandleAsOftenAsItGotIt) {
+  static int destroyed = 0;
+  destroyed = 0;
+  const auto destroy = +[](graft_graph) {
+    ++destroyed;
+    return GRAFT_OK;
+  };
+  {
+    OpenDevice device(driver(), 0, 0);
+    for (int i = 0; i < 3; ++i) device.own(graft_graph{}, destroy);
+    EXPECT_TRUE(device.disown(graft_graph{}, destroy));
+  }
+  EXPECT_EQ(destroyed, 2);
+}
+
+TEST_F(OpenDeviceTest, EqualHandlesOfSeveralKindsAreKeptApart) {
+  static int graphs = 0, plans = 0;
+  graphs = plans = 0;
+  const auto destroy_graph = +[](graft_graph) {
+    ++graphs;
+    return GRAFT_OK;
+  };
+  const auto destroy_plan = +[](graft_plan) {
+    ++plans;
+    return GRAFT_OK;
+  };
+  {
+    OpenDevice device(driver(), 0, 0);
+    device.own(graft_graph{}, destroy_graph);
+    device.own(graft_plan{}, destroy_plan);
+    EXPECT_TRUE(device.disown(graft_plan{}, destroy_plan));
+    EXPECT_FALSE(device.disown(graft_plan{}, destroy_plan));
+  }
+  EXPECT_EQ(graphs, 1);
+  EXPECT_EQ(plans, 0);
 }
 
 TEST_F(OpenDeviceTest, TheFirstLossStays) {
