@@ -1,7 +1,7 @@
 # Makefile: the commands of this project; `make test` and `make demo` do all of their own set-up.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile bench-ve bench-before conformance limits wheels test-versions test-libraries test-aarch64 lint format test-cpp test-sanitizers test-python \
+.PHONY: help setup demo test bench bench-kernels bench-distributed bench-opencl bench-compile bench-language bench-deploy bench-ve bench-before conformance limits planted fuzz wheels test-versions test-libraries test-aarch64 lint format test-cpp test-sanitizers test-python \
   test-python-async test-python-opencl test-python-inline clean
 
 BIN := .venv/bin
@@ -32,9 +32,13 @@ help:
 	@echo 'make bench-ve  torch.device("ve") beside the device that carries it, into docs/measurements/ve-speed.md'
 	@echo 'make bench-before TREE=folder  every row beside another built tree, slower rows looked at three times'
 	@echo 'make bench-opencl  the OpenCL driver beside the CPU, into docs/measurements/opencl-speed.md'
+	@echo 'make bench-language bench-deploy  language models of a billion parameters, into docs/measurements/language-speed.md'
+	@echo 'make bench-deploy  deployed and offloaded models beside the same in process, into docs/measurements/deploy-speed.md'
 	@echo 'make bench-compile  compiled models beside torch.compile, into docs/measurements/compile-speed.md'
 	@echo 'make conformance  every operator in every dtype, for hours; goes on where it was stopped'
 	@echo 'make limits  op_db, modules, optimizers and the demos on drivers that can do little'
+	@echo 'make planted  thirty faults in a copy of the sources, one at a time: which tests find each (ONLY=3,7: these)'
+	@echo 'make fuzz SECONDS=3600  files of deployed models, changed at random, opened under the address sanitizer'
 	@echo 'make wheels  a wheel for each Python of this machine, for every torch at once, into build/wheels'
 	@echo 'make test-versions  one wheel with each release of torch: downloads gigabytes, goes on where it was stopped'
 	@echo 'make test-libraries  accelerate, transformers, Lightning and others on the device, in an environment of their own'
@@ -84,6 +88,12 @@ bench-opencl: .venv/graft.stamp .venv/test.stamp
 bench-compile: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python bench/compile.py --publish
 
+bench-language: .venv/graft.stamp .venv/test.stamp
+	$(BIN)/python bench/language.py --publish
+
+bench-deploy: .venv/graft.stamp .venv/test.stamp
+	$(BIN)/python bench/deploy.py --publish
+
 bench-ve: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python bench/run.py --ve --publish
 
@@ -102,6 +112,13 @@ conformance: .venv/graft.stamp .venv/test.stamp
 # Two hours: each driver of tests/drivers/limited.cpp (ONLY=memory_only,small: these).
 limits: .venv/graft.stamp .venv/test.stamp
 	$(BIN)/python tests/drivers/limits.py $(if $(ONLY),--only $(ONLY))
+
+# What is committed, in build/planted: built once more, then each fault's tests without it and with it.
+planted: .venv/graft.stamp .venv/test.stamp
+	$(BIN)/python tests/planted/faults.py $(if $(ONLY),--only $(ONLY))
+
+fuzz: .venv/test.stamp
+	tools/fuzz $(or $(SECONDS),3600)
 
 # Each release of torch is named exactly: a cap in pip's settings would leave none of the newer ones.
 wheels test-versions: export PIP_CONSTRAINT := /dev/null
@@ -143,10 +160,12 @@ test-sanitizers: .venv/test.stamp
 share = $(if $(WHOLE),,GRAFT_SHARE=$(1) )
 holding = $(shell grep -rlE 'mark\.$(1)\b' tests conformance/tests --include='test_*.py')
 test-python: test-python-async test-python-opencl test-python-inline
+# glibc overwrites what is freed: who reads it afterwards shall not find it as it was.
+test-python-async test-python-opencl test-python-inline: export MALLOC_PERTURB_ := 165
 
 test-python-async: .venv/graft.stamp .venv/test.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
-	$(call share,1/14)GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
+	$(call share,1/16)GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
 	$(call share,1/3)GRAFT_DEVICES=nothing $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python/ve
 
 # Two devices of PoCL; the host's device beside PoCL's; the kernels of GPUs, which PoCL runs slowly; Intel's runtime where
@@ -156,13 +175,13 @@ OPENCL := GRAFT_DEVICES=opencl POCL_DEVICES='pthread pthread'
 test-python-opencl: .venv/graft.stamp .venv/test.stamp
 	$(call share,1/12)$(OPENCL) $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'any_driver and not host_only' $(call holding,any_driver)
 	GRAFT_DEVICES=host:0,opencl:0 $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m two_drivers $(call holding,two_drivers)
-	$(call share,1/3)$(OPENCL) GRAFT_OPENCL_CLASS=gpu $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m gpu_class $(call holding,gpu_class)
+	$(call share,1/5)$(OPENCL) GRAFT_OPENCL_CLASS=gpu $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m gpu_class $(call holding,gpu_class)
 	@if [ -e $(INTEL_ICD) ]; then set -x; $(call share,1/2)OCL_ICD_VENDORS=$(CURDIR)/$(INTEL_ICD) GRAFT_DEVICES=opencl \
 	  $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m any_runtime $(call holding,any_runtime); \
 	else echo "Intel's OpenCL runtime is not installed on this machine: its pass is left out"; fi
 
 test-python-inline: .venv/graft.stamp .venv/test.stamp
-	$(call share,2/14)GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'not one_mode' tests/python tests/drivers
+	$(call share,2/16)GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'not one_mode' tests/python tests/drivers
 
 clean:
 	rm -rf build .venv/graft.stamp

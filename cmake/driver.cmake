@@ -2,6 +2,13 @@
 # A driver sees include/graft/driver.h and what its own CMakeLists.txt adds (its vendor's SDK), nothing else of Graft.
 set(GRAFT_DRIVER_DIR ${PROJECT_BINARY_DIR}/drivers)
 
+# The library exports no instance of the C++ library.
+function(graft_keep_names target)
+  set(script ${PROJECT_SOURCE_DIR}/sdk/graft_names.map)
+  target_link_options(${target} PRIVATE LINKER:--version-script=${script})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
+endfunction()
+
 function(graft_add_driver name)
   add_library(graft_${name} MODULE ${ARGN})
   target_link_libraries(graft_${name} PRIVATE graft_driver_abi graft_warnings Threads::Threads)
@@ -14,6 +21,7 @@ function(graft_add_driver name)
     target_link_options(graft_${name} PRIVATE -static-libstdc++ LINKER:--exclude-libs,libstdc++.a
       LINKER:--gc-sections)
   endif()
+  graft_keep_names(graft_${name})
   install(TARGETS graft_${name} DESTINATION drivers)
   set_property(GLOBAL APPEND PROPERTY GRAFT_DRIVERS graft_${name})
 endfunction()

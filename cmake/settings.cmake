@@ -53,7 +53,9 @@ function(graft_precompile target)
   # With -fpch-preprocess ccache sees the precompiled header among what it reads.
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds>
-    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overread>)
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overread>
+    # Or each precompiled header has the times of its sources, and ccache finds nothing that was compiled with it.
+    "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endfunction()
 
 option(GRAFT_BATCHES "Compile the files of a row as one: half the time from nothing, more after a change" ON)

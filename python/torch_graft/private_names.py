@@ -45,6 +45,7 @@ TORCH: dict[str, Place] = {
     "nested_sizes": "torch:Tensor._nested_tensor_size",
     "nested_strides": "torch:Tensor._nested_tensor_strides",
     "int8_product": "torch:_int_mm",
+    "int8_weight_product": "torch:_weight_int8pack_mm",
     "nested_from_buffer": "torch:_nested_view_from_buffer_copy",
     "neg_view": "torch:_neg_view",
     "to_copy": "torch:ops.aten._to_copy",

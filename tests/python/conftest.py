@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -37,6 +38,26 @@ def module() -> Any:
     return torch.get_device_module(NAME)
 
 
+@pytest.fixture(autouse=True)
+def _device_stays_trusted() -> Iterator[None]:
+    """Fails a test that gives a native stream's handle away: weights are then prepared at each call, in
+    all tests that follow in this process."""
+    yield
+    graft = sys.modules.get("torch_graft")
+    if (
+        graft is None
+        or NAME == "cpu"
+        or not graft._C.is_initialized()
+        or not graft._C.device_count()
+    ):
+        return
+    import torch
+
+    watch = graft._C.TensorWatch([torch.empty(1, device=NAME)])
+    watch.look()
+    assert watch.trusted(), "give a native handle away in a fresh interpreter only (fixture python)"
+
+
 @pytest.fixture
 def allocated(module: Any) -> Callable[[], int]:
     """Asks for the bytes in use, without what earlier tests left in cycles of references or threads.
@@ -68,3 +89,16 @@ def native(module: Any) -> Iterator[None]:
         warnings.simplefilter("ignore")
         yield
     assert module.fallback.counts() == {}
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Nothing is compiled before the test nor kept after it, and no report is there."""
+    import torch
+
+    import torch_graft.compiler as graft_compiler
+
+    torch._dynamo.reset()
+    graft_compiler.reset_reports()
+    yield
+    torch._dynamo.reset()

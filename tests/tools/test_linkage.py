@@ -41,6 +41,27 @@ def needed(library: Path) -> list[str]:
     return re.findall(r"NEEDED.*\[(.+)\]", dynamic.stdout)
 
 
+def exported(library: Path) -> list[str]:
+    command = ["nm", "-D", "--defined-only", "--format=just-symbols", str(library)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+# A name that two libraries export is the first one's in both, if a program links one of them: a driver that brings
+# its C++ library along would call that of libgraft.so.
+STANDARD = re.compile(r"_Z(T[ISTV]|GV|Z|GVZ)?(N?K?)S[a-z]")
+
+
+def test_no_library_exports_the_cpp_library():
+    found = {path.name: exported(path) for path in libraries()}
+    assert "graft_model_open" in found["libgraft.so"]
+    for name in ("graft_host.so", "graft_null.so", "graft_opencl.so", "graft_veda.so"):
+        assert found[name] == ["graft_driver_query"]
+    standard = {
+        name: [one for one in names if STANDARD.match(one)] for name, names in found.items()
+    }
+    assert {name: names for name, names in standard.items() if names} == {}
+
+
 def test_core_and_drivers_are_free_of_torch_and_python():
     found = libraries()
     assert len(found) >= 3, f"expected the core, host and null, found {found}"

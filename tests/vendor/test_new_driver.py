@@ -43,7 +43,8 @@ def desk(tmp_path: Path) -> Desk:
     # The SDK as its wheel lays it out (test_sdk.py builds that); the checker is the one of torch-graft.
     sdk = tmp_path / "sdk"
     (sdk / "lib/cmake/graft").mkdir(parents=True)
-    shutil.copy(ROOT / "sdk/graft-config.cmake", sdk / "lib/cmake/graft")
+    for name in ("graft-config.cmake", "graft_names.map"):
+        shutil.copy(ROOT / "sdk" / name, sdk / "lib/cmake/graft")
     (sdk / "include").symlink_to(ROOT / "include")
     tools = Path(torch_graft.__file__).parent / "bin"
     site, folder = tmp_path / "site", tmp_path / "desk"
@@ -82,6 +83,9 @@ def test_a_flavour_is_built_installed_and_passes(desk: Desk, kernels: str, langu
         "import torch; print((torch.ones(3, device='zeta') + 1).cpu(), torch.zeta.device_count())"
     )
     assert desk.run("python", "-c", code).strip() == "tensor([2., 2., 2.]) 1"
+    (driver,) = (desk.folder.parent / "site").rglob("graft_zeta.so")
+    names = desk.run("nm", "-D", "--defined-only", "--format=just-symbols", str(driver)).split()
+    assert names == ["graft_driver_query"]
     # Each flavour has another part of the suite.
     shard = f"{1 + FLAVOURS.index((kernels, language))}/400"
     pytest_ = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "torch-zeta"]

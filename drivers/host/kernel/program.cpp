@@ -39,7 +39,7 @@ graft_kernel graft_program_s::find(const char* name) {
 namespace graft::host {
 namespace {
 
-constexpr char kMagic[] = "grafths2";
+constexpr char kMagic[] = "grafths3";
 
 // The dynamic linker takes a path that it has seen for the same library, and descriptors are used
 // again, so every path is spelled differently: bits of a counter as "/" or "/.".
@@ -62,10 +62,16 @@ bool write_all(int file, std::string_view bytes) {
   return true;
 }
 
-const std::string& fingerprint() {
+// What a blob needs where it is loaded, by whatever compiler it was made.
+const std::string& processor() {
   static const std::string* text =
-      new std::string("host 1; " + compiler_identity() + "; " + processor_line("model name") +
-                      "; " + std::to_string(checksum(processor_line("flags"))));
+      new std::string("host 1; " + processor_line("model name") + "; " +
+                      std::to_string(checksum(processor_line("flags"))));
+  return *text;
+}
+
+const std::string& fingerprint() {
+  static const std::string* text = new std::string(processor() + "; " + compiler_identity());
   return *text;
 }
 
@@ -85,7 +91,7 @@ graft_status ProgramSlots::program_compile(graft_device device, const char* sour
   graft_status status =
       compile_c({source, source_bytes}, options != nullptr ? options : "", &object, &log);
   if (status != GRAFT_OK) return fail(status, log);
-  write_blob(kMagic, object, fingerprint(), blob);
+  write_blob(kMagic, object, processor(), blob);
   return GRAFT_OK;
 }
 
@@ -97,7 +103,7 @@ graft_status ProgramSlots::program_load(graft_device device, const void* blob, s
   }
   std::string_view object;
   graft_status status =
-      read_blob(kMagic, {static_cast<const char*>(blob), bytes}, fingerprint(), &object);
+      read_blob(kMagic, {static_cast<const char*>(blob), bytes}, processor(), &object);
   if (status != GRAFT_OK) return status;
   int file = memfd_create("graft-program", MFD_CLOEXEC);
   if (file < 0 || !write_all(file, object)) {

@@ -40,7 +40,7 @@ _watched = _Watched()
 
 def call(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of model.forward(*args, **kwargs), compiled where that is possible."""
-    with _surroundings(model._graft_options):
+    with surroundings(model._graft_options):
         observed = _C.calls_are_observed()
         if observed or not on_device(model, args, kwargs):
             why = "a mode or a tracer observes operators" if observed else "not on a Graft device"
@@ -57,7 +57,10 @@ def on_device(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, A
     places: dict[torch.device, str] = {}
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         places.setdefault(tensor.device, name)
-    for path, leaf in inside.tree_flatten_with_path((args, kwargs))[0]:
+    packed = torch.nn.utils.rnn.PackedSequence  # whose sizes of batches are always on the CPU
+    flat = inside.tree_flatten_with_path((args, kwargs), lambda one: isinstance(one, packed))
+    for path, one in flat[0]:
+        leaf = one.data if isinstance(one, packed) else one
         if isinstance(leaf, torch.Tensor) and (leaf.dim() > 0 or leaf.device.type != "cpu"):
             keyword = path[0].idx == 1
             name = f"argument {inside.key_text(path[1:])}" if keyword else f"argument {path[1].idx}"
@@ -84,7 +87,8 @@ def _record(model: Any, text: str) -> None:
 
 
 @contextlib.contextmanager
-def _surroundings(options: Any) -> Iterator[None]:
+def surroundings(options: Any) -> Iterator[None]:
+    """What optimize() was asked for, around a call."""
     with contextlib.ExitStack() as stack:
         if not options.training:
             stack.enter_context(torch.no_grad())
@@ -126,7 +130,7 @@ class _Compiled:
         versions = None if tensors is None else [_version(one) for one in tensors]
         outer, _watched.runs, _watched.began = _watched.runs, [], False
         try:
-            with _surroundings(self.options), _patient():
+            with surroundings(self.options), patient():
                 result = self.through_dynamo(*args, **kwargs)
             runs = _watched.runs
         except Exception as error:
@@ -149,7 +153,7 @@ class _Compiled:
         return result
 
     def _eagerly(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with _surroundings(self.options):
+        with surroundings(self.options):
             return model._graft_class.forward(model, *args, **kwargs)
 
     def _refused(
@@ -257,7 +261,7 @@ def _version(tensor: torch.Tensor) -> int:
 
 
 @contextlib.contextmanager
-def _patient() -> Iterator[None]:
+def patient() -> Iterator[None]:
     """One graph per shape and number is what was asked for; recurrent modules are graphs, too, and
     hooks are a part of the model."""
     with inside.dynamo_config.patch(

@@ -36,7 +36,8 @@ def _refusal(name: str) -> Any:
             raise RuntimeError(
                 f"Inductor and AOTInductor write no code for device '{name}'. Call torch.compile "
                 f'without a backend or with backend="{_BACKEND}"; to keep a program, save it with '
-                "torch.export.save and compile it after torch.export.load."
+                "torch.export.save and give it to torch_graft.optimize after torch.export.load, or "
+                "write one that runs without Python with torch_graft.deploy."
             )
 
         def uuid(self) -> str:

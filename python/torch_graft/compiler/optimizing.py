@@ -31,6 +31,7 @@ class Optimized:
     """What an optimized module's class has before its model's class."""
 
     __slots__ = ()
+    _graft_own = ("_graft_options", "_graft_calls", "_graft_compiled")  # all else is the model's
     _graft_class: type[torch.nn.Module]
     _graft_options: Options
     _graft_calls: _C.TracedCalls
@@ -53,43 +54,56 @@ class Optimized:
         return sorted(set(super().__dir__()) | set(dir(self._graft_class)))
 
 
-_OWN = ("_graft_options", "_graft_calls", "_graft_compiled")  # all else is the model's
-_classes: dict[type, type] = {}
+_classes: dict[tuple[type, type], type] = {}
 
 
-def _class_of(kind: type[torch.nn.Module]) -> type:
-    """The class of optimized modules of a kind; one per kind, so that types compare."""
-    if kind not in _classes:
+def class_of(base: Any, kind: type[torch.nn.Module]) -> type:
+    """The class of base's modules of a kind; one per kind, so that types compare."""
+    if (base, kind) not in _classes:
         attributes = {"_graft_class": kind, "__module__": kind.__module__, "__doc__": kind.__doc__,
-                      "__slots__": _OWN}  # fmt: skip
-        _classes[kind] = type(f"Optimized{kind.__name__}", (Optimized, kind), attributes)
-    return _classes[kind]
+                      "__slots__": base._graft_own}  # fmt: skip
+        _classes[base, kind] = type(f"{base.__name__}{kind.__name__}", (base, kind), attributes)
+    return _classes[base, kind]
 
 
 def rebuilt(kind: type[torch.nn.Module], options: Options) -> torch.nn.Module:
     """An optimized module without its model's state: what pickle and deepcopy begin with."""
-    made: Any = object.__new__(_class_of(kind))
+    made: Any = object.__new__(class_of(Optimized, kind))
     calls = _C.TracedCalls(64, not options.training, inside.library_impls)
     own = (options, calls, None)
-    for name, value in zip(_OWN, own, strict=True):
+    for name, value in zip(Optimized._graft_own, own, strict=True):
         object.__setattr__(made, name, value)
     return made
 
 
+def module_of(model: Any) -> Any:
+    """What calls a program of torch.export, whose parameters are the program's; else what was given."""
+    return model.module() if isinstance(model, torch.export.ExportedProgram) else model
+
+
 def optimize(
-    model: torch.nn.Module, *example_inputs: Any, mode: str = "inference",
+    model: torch.nn.Module | torch.export.ExportedProgram, *example_inputs: Any, mode: str = "inference",
     dynamic: bool | None = None, dtype: torch.dtype | None = None,
+    device: str | torch.device | None = None, uncounted_writes: str = "checksum",
 ) -> torch.nn.Module:  # fmt: skip
-    """model, compiled: a module of the same attributes, so that whatever is done to one of them
+    """model, or the module of a program of torch.export, compiled: a module of the same attributes, so that whatever is done to one of them
     (train(), to(), a new weight) is done to both. Traced at its first call on a Graft device; on
     other devices it runs as model does.
 
     example_inputs: arguments of a call, to check it and, on the device, to compile it now. mode:
     "inference" runs as under torch.no_grad(). dynamic: sizes of inputs are symbols; None: once they
-    have changed. dtype: float16 or bfloat16, computes as under torch.autocast. Raises TypeError and
-    ValueError for invalid arguments.
+    have changed. dtype: float16 or bfloat16, computes as under torch.autocast. device: a device of
+    Graft's that computes the calls of a model that stays on the CPU; uncounted_writes: "checksum",
+    "copy" or "ignore", how it learns of weights written behind PyTorch's back. Raises TypeError and
+    ValueError for invalid arguments, RuntimeError for a device that does not exist.
     """
+    model = module_of(model)
     _check(model, example_inputs, mode, dtype)
+    if device is not None:
+        from torch_graft.offloading.offloaded import offload
+
+        options = Options(mode, dynamic, dtype)
+        return offload(model, example_inputs, options, device, uncounted_writes)
     optimized = rebuilt(type(model), Options(mode, dynamic, dtype))
     object.__setattr__(optimized, "__dict__", model.__dict__)
     if example_inputs and mode == "inference" and not model.training:
@@ -104,7 +118,7 @@ def _check(model: Any, inputs: tuple[Any, ...], mode: str, dtype: torch.dtype | 
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"optimize() takes a torch.nn.Module, got a {type(model).__name__}")
     name = type(model).__name__
-    if isinstance(model, Optimized):
+    if hasattr(type(model), "_graft_class"):
         raise TypeError(f"the {name} is already optimized: give optimize() the original module")
     if isinstance(model, torch.nn.parallel.DistributedDataParallel):
         raise TypeError(

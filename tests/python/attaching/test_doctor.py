@@ -42,7 +42,9 @@ def test_a_row_says_which_device_it_is_and_who_computed(tmp_path):
         row, below = rows(ran.stdout, device)
         assert f"  ok       {device} is {place}, " in row
         assert row.endswith("ones + 1 gives [2.0, 2.0], computed by the device")
-        assert below == []
+        assert len(below) == 1, below
+        assert below[0].startswith("           driver version "), below
+        assert "UUID " in below[0], below
     row, below = rows(ran.stdout, "graft:1")
     assert "  PROBLEM  graft:1 is tiny:0, Tiny device (1.0 GiB); " in row
     assert row.endswith("computed by the CPU")

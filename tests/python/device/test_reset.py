@@ -73,6 +73,22 @@ print(json.dumps({
     assert "is not lost: only a lost device can be reset" in said["not lost"]
 
 
+def test_every_operand_of_a_kernel_is_asked_while_it_lives(python: Callable[..., Ran]) -> None:
+    """PyTorch's own iterator of glu holds tensors that are gone."""
+    ran = python(
+        LOSE
+        + """
+told(lose)
+g.reset_device()
+x = torch.arange(12.0).reshape(2, 6)
+print([torch.nn.functional.glu(x.to(D)).cpu().allclose(torch.nn.functional.glu(x)) for _ in range(9)])
+""",
+        GRAFT_HOST_FAULTS="lost:60",
+        MALLOC_PERTURB_="165",
+    )
+    assert ran.good().out.strip() == str([True] * 9)
+
+
 def test_other_threads_and_streams_go_on(python: Callable[..., Ran]) -> None:
     ran = python(
         LOSE

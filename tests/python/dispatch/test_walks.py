@@ -78,7 +78,7 @@ def test_the_page_agrees_with_the_sources() -> None:
         ("`kernel_launch`", "`launch_kernel`", "launch_kernel: not in include/graft/driver.h"),
         ("up, through `ExecutionHost`: makes", "makes", "output: from compiler to torch, through None"),
         ("up, through `ExecutionHost`", "up, through `Arena`", "Arena is no interface of compiler"),
-        ("run/execution_host.h`", "run/memory.h`", "ExecutionHost is no interface of compiler"),
+        ("nodes/execution_host.h`", "run/memory.h`", "ExecutionHost is no interface of compiler"),
     ],
 )  # fmt: skip
 def test_a_wrong_page_is_found(right: str, wrong: str, finding: str) -> None:

@@ -41,7 +41,14 @@ def network() -> nn.Module:
 
 
 def numbers(tensors: Any) -> list[float]:
-    return torch.cat([t.detach().float().cpu().flatten() for t in tensors]).tolist()
+    """All elements, those of other ranks' shards too: then each rank calls it."""
+    whole = [t.full_tensor() if hasattr(t, "full_tensor") else t for t in tensors]
+    return torch.cat([t.detach().float().cpu().flatten() for t in whole]).tolist()
+
+
+def held(model: nn.Module) -> int:
+    """How many elements of the parameters this rank has."""
+    return sum(getattr(p, "_local_tensor", p).numel() for p in model.parameters())
 
 
 def reference(batch: int = 8) -> tuple[list[list[float]], list[float]]:

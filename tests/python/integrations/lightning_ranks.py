@@ -38,7 +38,7 @@ class Net(pl.LightningModule):
         return torch.nn.functional.cross_entropy(logits, pair[1])
 
     def on_before_optimizer_step(self, _):
-        seen.append(joined_batch.numbers(whole(p.grad) for p in self.parameters()))
+        seen.append(joined_batch.numbers(p.grad for p in self.parameters()))
 
     def configure_model(self) -> None:
         if self.device_mesh is not None and choice["strategy"] == "fsdp2":
@@ -53,10 +53,6 @@ class Net(pl.LightningModule):
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=joined_batch.RATE)
-
-
-def whole(tensor):
-    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
 
 def train_with_fabric():

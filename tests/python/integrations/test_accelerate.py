@@ -1,6 +1,7 @@
 """Scripts of accelerate's users on the device: ranks, precision, memory."""
 
 import pytest
+import torch
 
 import joined_batch
 from joined_batch import close
@@ -31,6 +32,25 @@ def test_two_ranks_with_mixed_precision(mixed):
     assert first["scaler"] is (mixed == "fp16")
     assert first["fallbacks"] == []
     close(first["gradients"], gradients, 0.05)
+
+
+@pytest.mark.parametrize("mixed", ["no", "bf16", "fp16"])
+def test_two_ranks_of_fsdp2(mixed):
+    """Each rank holds a part of the parameters; the gradients are those of one process."""
+    ranks = joined_batch.run_ranks("accelerate_ranks.py", 2, "4", mixed, "fsdp2")
+    gradients, parameters = joined_batch.reference()
+    tolerance = 1e-5 if mixed == "no" else 0.05
+    for rank, found in enumerate(ranks):
+        assert found["device"] == f"{NAME}:{rank}"
+        assert (found["ranks"], found["kind"]) == (2, "DistributedType.FSDP")
+        assert found["fallbacks"] == []
+        assert found["scaler"] is (mixed == "fp16")
+        close(found["gradients"], gradients, tolerance)
+        close(found["parameters"], parameters, tolerance)
+        close(found["norm"], [torch.tensor(gradients[-1]).norm().item()], tolerance)
+    assert sum(found["held"] for found in ranks) == len(parameters)
+    assert max(found["held"] for found in ranks) < 0.6 * len(parameters)
+    assert ranks[0]["kept"] == ranks[0]["parameters"]  # the state dict is whole on the first rank
 
 
 ONE = """

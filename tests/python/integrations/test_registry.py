@@ -115,6 +115,36 @@ def test_a_version_that_is_not_known_changes_nothing_and_is_said_once(python, tm
     ]
 
 
+EACH = """
+import warnings
+from importlib import import_module
+from torch_graft import integrations
+from torch_graft.integrations import registry
+
+told = {}
+for name, library in registry.libraries().items():
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        import_module("torch_graft.integrations." + name)
+        assert not integrations.enable(name)
+    told[name] = [str(one.message) for one in said]
+loaded = {name.split(".")[0] for name in sys.modules}
+print(json.dumps([told, integrations.enabled(), sorted(loaded & set(registry.libraries()))]))
+"""
+
+
+def test_no_librarys_newer_version_is_touched(python, tmp_path):
+    """Each integration says so by itself, and does not even import its library."""
+    rows = registry.libraries().values()
+    folder = faked_library.state(tmp_path, "99.1", *(row.distribution for row in rows))
+    told, enabled, loaded = python(EACH, PYTHONPATH=folder).value()
+    assert (enabled, loaded) == ([], [])
+    for row in rows:
+        [said] = told[row.name]
+        assert said.startswith(f"{row.distribution} 99.1 is not known to Graft")
+        assert said.endswith(f"{row.name} is left as it is, and may not use the device.")
+
+
 def test_the_doctor_lists_what_would_be_changed_and_what_is_not_known(tmp_path):
     out = doctor(PYTHONPATH=faked_library.write(tmp_path, "9.9")).stdout
     assert "safetensors 9.9 is not known to Graft" in out

@@ -9,12 +9,14 @@ from sandbox import NAME
 pytestmark = pytest.mark.one_mode
 
 
-def test_two_ranks_of_the_trainer_have_the_gradients_of_one_process_on_the_joined_batch():
-    first, second = joined_batch.run_ranks("trainer_ranks.py", 2, "4")
+@pytest.mark.parametrize("way", [[], ["fsdp"]], ids=["ddp", "fsdp2"])
+def test_two_ranks_of_the_trainer_have_the_gradients_of_one_process_on_the_joined_batch(way):
+    first, second = joined_batch.run_ranks("trainer_ranks.py", 2, "4", *way)
     gradients, parameters = joined_batch.reference()
     for rank, found in enumerate((first, second)):
         assert (found["device"], found["ranks"]) == (f"{NAME}:{rank}", 2)
         assert found["fallbacks"] == []
+        assert (found["held"] < 0.6 * len(parameters)) is bool(way)
         close(found["gradients"], gradients)
         close(found["parameters"], parameters)
     assert first["gradients"] == second["gradients"]

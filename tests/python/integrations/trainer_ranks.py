@@ -46,6 +46,6 @@ with tempfile.TemporaryDirectory() as folder:
     trainer.train()
 joined_batch.report(
     trainer.args.device, ranks=trainer.args.world_size, gradients=seen.values,
-    parameters=joined_batch.numbers(trainer.model.parameters()),
+    parameters=joined_batch.numbers(trainer.model.parameters()), held=joined_batch.held(trainer.model),
     mixed=trainer.accelerator.mixed_precision,
 )  # fmt: skip

@@ -28,6 +28,7 @@ def made(dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 def counted(module: Any, work: Callable[[], torch.Tensor]) -> tuple[torch.Tensor, int, int, int]:
+    module.synchronize()  # reads what kernels of earlier tests wrote of their errors
     before = module.statistics()
     result = work()
     module.synchronize()
