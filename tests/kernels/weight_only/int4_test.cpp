@@ -106,14 +106,19 @@ TEST(WeightOnlyInt4, FactorsOfAnyMagnitude) {
   for (const double x : computed(of, from, Lie::kApart)) EXPECT_EQ(x, 0);
 }
 
-TEST(WeightOnlyInt4, WhatIsNotFiniteGivesNaN) {
+// Of an infinite element kernels may give the infinite sum, or NaN.
+TEST(WeightOnlyInt4, WhatIsNotFiniteStaysSo) {
   for (const graft_dtype dtype : {GRAFT_BFLOAT16, GRAFT_FLOAT32}) {
     const WeightCase of{3, 16, 128, 32, false, dtype, GRAFT_FLOAT32, true};
     for (const double bad : {std::numeric_limits<double>::infinity(), std::nan("")}) {
       WeightNumbers from(of, 0, 15, true);
       from.a[128 + 70] = bad;
       const std::vector<double> found = computed(of, from, Lie::kApart);
-      for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(std::isnan(found[i]), i / 16 == 1) << i;
+      for (size_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(std::isfinite(found[i]), i / 16 != 1) << i;
+        if (i / 16 != 1 || !std::isnan(bad)) continue;
+        EXPECT_TRUE(std::isnan(found[i])) << i;
+      }
     }
   }
 }
