@@ -1,4 +1,5 @@
 // tests/drivers/trace/faulty_order.cpp: drivers whose commands leave their order, or their stream.
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -129,7 +130,7 @@ void shares_arguments(graft_driver_table& t) {
     lock.unlock();
     for (uint32_t i = 0; i < own.argument_count; ++i) {
       block.at(i) = launch->arguments[i];
-      std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::microseconds(20));  // so that launches do meet
     }
     own.arguments = block.data();
     return base.kernel_launch(s, kernel, &own);

@@ -46,10 +46,12 @@ def serve(state: torch.Tensor, bias: torch.Tensor, steps: int) -> torch.Tensor:
 
 def session(number):
     with torch.Stream("graft"):
+        both.wait()
         serve(given[number], torch.full((32,), float(number), device="graft"), 1000).cpu()
 
 torch.manual_seed(0)
 given = [torch.randn(32, 32).to("graft") for number in range(2)]
+both = threading.Barrier(2)
 threads = [threading.Thread(target=session, args=(number,)) for number in range(2)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
