@@ -43,8 +43,12 @@ Arena* Arena::get() {
 graft_status Arena::reserve() {
   const Settings& s = settings();
   uint64_t wanted = std::bit_ceil(s.memory_bytes * s.devices) * kAddresses;
-  file_ = memfd_create("graft-device-memory", MFD_CLOEXEC);
-  if (file_ < 0) return fail(GRAFT_IO, "memfd_create: " + std::string(strerror(errno)));
+  // What is neither mapped twice nor shared needs no file, and so gets huge pages.
+  const bool has_file = s.protect || s.share;
+  if (has_file) file_ = memfd_create("graft-device-memory", MFD_CLOEXEC);
+  if (has_file && file_ < 0) {
+    return fail(GRAFT_IO, "memfd_create: " + std::string(strerror(errno)));
+  }
   // Thread sanitizer and address limits leave less room than a plain process has.
   for (bytes_ = std::clamp<uint64_t>(wanted, uint64_t{1} << 30, uint64_t{1} << 39);
        bytes_ >= uint64_t{64} << 20; bytes_ /= 2) {
@@ -55,9 +59,9 @@ graft_status Arena::reserve() {
     void* device = reinterpret_cast<void*>(begin);
     void* kernel = reinterpret_cast<void*>(begin + bytes_);
     int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
-    if (ftruncate(file_, off_t(bytes_)) != 0 ||
-        mmap(device, bytes_, PROT_NONE, flags, file_, 0) == MAP_FAILED ||
-        mmap(kernel, bytes_, PROT_NONE, flags, file_, 0) == MAP_FAILED) {
+    if (has_file && (ftruncate(file_, off_t(bytes_)) != 0 ||
+                     mmap(device, bytes_, PROT_NONE, flags, file_, 0) == MAP_FAILED ||
+                     mmap(kernel, bytes_, PROT_NONE, flags, file_, 0) == MAP_FAILED)) {
       munmap(both, 2 * bytes_ + kHugePage);
       continue;
     }
@@ -71,7 +75,7 @@ graft_status Arena::reserve() {
     large_ = std::make_unique<Range>(base_ + bytes_ / 8, base_ + bytes_, kHugePage);
     return GRAFT_OK;
   }
-  ::close(file_);
+  if (has_file) ::close(file_);
   return fail(GRAFT_OUT_OF_MEMORY,
               "cannot reserve address space for device memory: raise the limit of `ulimit -v`");
 }
@@ -302,7 +306,12 @@ graft_status Arena::open(graft_address address, uint64_t bytes) {
 }
 
 void Arena::close(graft_address address, uint64_t bytes) {
-  mprotect(reinterpret_cast<void*>(address + delta_), bytes, PROT_NONE);
+  void* pointer = reinterpret_cast<void*>(address + delta_);
+  mprotect(pointer, bytes, PROT_NONE);
+  if (file_ < 0) {
+    madvise(pointer, bytes, MADV_DONTNEED);
+    return;
+  }
   fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(address - base_),
             off_t(bytes));
 }

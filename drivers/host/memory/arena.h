@@ -14,7 +14,8 @@
 namespace graft::host {
 
 // One memory file mapped twice: device addresses, which host code cannot touch, and the same bytes
-// at a constant distance for kernels and copies. Without protection both are one. Thread-safe.
+// at a constant distance for kernels and copies. Without protection both are one; without sharing,
+// too, there is no file, and the system may use huge pages. Thread-safe.
 class Arena {
  public:
   // The arena of the process, reserved at first use; NULL, with a message, when that failed.
@@ -88,7 +89,7 @@ class Arena {
   uint64_t base_ = 0;   // first device address
   uint64_t bytes_ = 0;  // of one of the two ranges
   uint64_t delta_ = 0;  // kernel address less device address
-  int file_ = -1;
+  int file_ = -1;       // -1: none
   std::atomic<uint64_t> frees_{0};
 
   std::mutex mutex_;

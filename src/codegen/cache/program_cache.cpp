@@ -83,11 +83,13 @@ class Entry {
                   fmt::format("{} has no compiler, and the driver's pack lacks {}", device.label(),
                               program.name));
     }
+    // A carried blob is asked for first: the question to a compiler for its version takes longer.
+    const std::string carried = hash_text(device.driver().name() + "\n" + program.source);
+    const bool has_blobs = table.toolchain_fingerprint != nullptr;
+    if (has_blobs && take(device, carried_blob(carried), carried, program.name)) return;
     const std::string toolchain = toolchain_of(device);
     const std::string file = hash_text(toolchain + "\n" + program.source);
-    const std::string carried = hash_text(device.driver().name() + "\n" + program.source);
     const bool keeps = !toolchain.empty() && blob_store().keeps();
-    if (!toolchain.empty() && take(device, carried_blob(carried), carried, program.name)) return;
     if (keeps && take(device, blob_store().read(file), carried, program.name)) return;
     const auto* programs = device.driver().extension<graft_programs_table>();
     if (programs != nullptr) {

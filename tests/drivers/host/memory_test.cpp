@@ -209,5 +209,11 @@ TEST(HostMemory, SuiteHoldsWithoutProtection) {
   EXPECT_EQ(run_in_environment(tests, "GRAFT_HOST_PROTECT=0"), 0);
 }
 
+// Without a file behind it.
+TEST(HostMemory, SuiteHoldsWithoutProtectionAndSharing) {
+  std::string tests = "HostMemory.*-*ReadBy*:*Has*:*Suite*";
+  EXPECT_EQ(run_in_environment(tests, "GRAFT_HOST_PROTECT=0 GRAFT_HOST_SHARE=0"), 0);
+}
+
 }  // namespace
 }  // namespace graft::host_test
