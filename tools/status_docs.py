@@ -40,7 +40,7 @@ Made from [status.toml](status.toml) by `tools/status_docs.py`; edit the data, n
 
 A promise *holds* or *fails*; it is *open* while nobody has seen its command end. It was seen in a fresh clone, in a build of the working *tree*, or in what is
 *published*: a table of [measurements](measurements/README.md) or [a report](generated/conformance/README.md). `make test` as figures means that this command runs it.
-Commits 6c57b2a, 1d5e595, 8e6dc96 and 0c20179 are of a history that was rewritten since.
+A commit that git does not know is of a history that was rewritten since.
 
 *Native* means computed by the driver: with outputs poisoned and `GRAFT_HOST_FAULTS=launch:drop` the result must come out wrong, and a
 dispatcher-level observer sees no ATen CPU kernel on the op's data.

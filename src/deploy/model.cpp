@@ -92,6 +92,14 @@ std::vector<bool> used_values(const Graph& graph) {
   return used;
 }
 
+// Where the host can write memory that no earlier command uses any more; null: by copies alone.
+void* written_by_host(Stream& stream, const TensorView& view) {
+  if (view.count() == 0 || !view.contiguous()) return nullptr;
+  void* const memory = stream.device().host_view(view.address, extent_bytes(view));
+  if (memory != nullptr) stream.synchronize();
+  return memory;
+}
+
 }  // namespace
 
 Model::Model(const Artefact& artefact, Device& device)
@@ -176,10 +184,14 @@ Model::Placed Model::place(const Artefact& artefact, const std::string& name,
   Placed placed{view_of(value.type, 0), {}};
   HeldBlock block(device_, stream_, placed.view.count() == 0 ? 0 : extent_bytes(placed.view));
   placed.view.address = block.address();
-  placed.elements.reset(new char[std::max<uint64_t>(stored.bytes, 1)]);
-  artefact.read(stored, placed.elements.get());
-  staging_.upload(placed.view, placed.elements);
-  staging_.wait();
+  if (void* const memory = value.mutated ? nullptr : written_by_host(stream_, placed.view)) {
+    artefact.read(stored, memory);
+  } else {
+    placed.elements.reset(new char[std::max<uint64_t>(stored.bytes, 1)]);
+    artefact.read(stored, placed.elements.get());
+    staging_.upload(placed.view, placed.elements);
+    staging_.wait();
+  }
   weights_.insert_or_assign(name, std::move(block));
   return placed;
 }

@@ -74,7 +74,7 @@ class GRAFT_EXPORT Model {
 
   struct Placed {  // a tensor of the file on the device
     TensorView view;
-    std::shared_ptr<char[]> elements;  // as the file has them
+    std::shared_ptr<char[]> elements;  // as the file has them; of what the model writes
   };
   Placed place(const Artefact& artefact, const std::string& name, const compiler::GraphValue& value,
                const compiler::Graph& graph);

@@ -102,7 +102,7 @@ ROWS = (
     ("GRAFT_HOST_SIMULATE", "host driver, binding", "list with commas of `key=value`; `1`: all defaults", "off",
      "gives streams and collectives a modelled duration, and a process many ranks", "simulation.md"),
     ("GRAFT_HOST_PROTECT", "host driver", "`1` or `0`", "`1`",
-     "`0` lets host code read device memory; with `GRAFT_HOST_SHARE=0`, too, it lies in huge pages where the system has them"),
+     "`0` lets host code read device memory; if `GRAFT_HOST_SHARE` is `0` as well, its pages may be huge"),
     ("GRAFT_HOST_VIEW", "host driver", "`1` or `0`", "`1`",
      "`0` leaves `memory_host_view` out, as a device whose memory the host cannot reach"),
     ("GRAFT_HOST_SHARE", "host driver", "`1` or `0`", "`1`",
