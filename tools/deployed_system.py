@@ -153,7 +153,11 @@ def main() -> int:
         print(f"a system of {given.suite}: {time.monotonic() - began:.0f} s")
         folder = place / "srv"
         deploy_model(folder)
-        sizes = copy_part(Path(torch_graft.__file__).parent, folder / "graft")
+        package = Path(torch_graft.__file__).parent
+        # oneDNN stays here, so the file needs the kernels that stand in for it.
+        prepare = [package / "bin/graft-infer", folder / "model.graft", "--prepare"]
+        run("env", "GRAFT_HOST_LIBRARY=0", *prepare)
+        sizes = copy_part(package, folder / "graft")
         if found := foreign_files(place):
             raise SystemExit(f"the system has Python, torch or a compiler: {', '.join(found)}")
         inside = ["chroot", place, "env", "-i", "HOME=/srv", "PATH=/usr/bin:/bin"]
