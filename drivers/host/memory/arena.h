@@ -14,8 +14,8 @@
 namespace graft::host {
 
 // One memory file mapped twice: device addresses, which host code cannot touch, and the same bytes
-// at a constant distance for kernels and copies. Without protection both are one; without sharing,
-// too, there is no file, and the system may use huge pages. Thread-safe.
+// at a constant distance for kernels and copies. Without protection both are one; without sharing
+// as well there is no file, and the pages may be huge. Thread-safe.
 class Arena {
  public:
   // The arena of the process, reserved at first use; NULL, with a message, when that failed.
