@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "kernels/convolution/direct_kernel.h"
+#include "kernels/convolution/convolution.h"
 #include "kernels/convolution/winograd.h"
 #include "kernels/matmul/blocked_matmul.h"
 #include "runtime/driver/dtype.h"

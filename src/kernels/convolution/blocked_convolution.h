@@ -2,7 +2,7 @@
 // packed patches.
 #pragma once
 
-#include "kernels/convolution/direct_kernel.h"
+#include "kernels/convolution/convolution.h"
 
 namespace graft {
 

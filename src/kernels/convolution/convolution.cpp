@@ -4,7 +4,11 @@
 
 #include <optional>
 
-#include "kernels/convolution/direct_kernel.h"
+#include "kernels/convolution/blocked_convolution.h"
+#include "kernels/convolution/direct_convolution.h"
+#include "kernels/convolution/element_convolution.h"
+#include "kernels/convolution/tiled_convolution.h"
+#include "kernels/convolution/winograd.h"
 #include "kernels/launch/library.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
@@ -56,6 +60,11 @@ bool offer_convolution(Stream& stream, graft_convolution_kind kind, const Convol
   });
 }
 
+const TensorView& written_of(graft_convolution_kind kind, const ConvolutionViews& views) {
+  if (kind == GRAFT_CONVOLUTION_FORWARD) return views.output;
+  return kind == GRAFT_CONVOLUTION_BACKWARD_INPUT ? views.input : views.weight;
+}
+
 void run(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
          const TensorView* bias, const ConvolutionParameters& parameters) {
   const int rank = views.input.rank;
@@ -65,9 +74,7 @@ void run(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& vi
                     std::to_string(views.input.rank) + ", " + std::to_string(views.weight.rank) +
                     " and " + std::to_string(views.output.rank));
   }
-  const TensorView& written = kind == GRAFT_CONVOLUTION_FORWARD          ? views.output
-                              : kind == GRAFT_CONVOLUTION_BACKWARD_INPUT ? views.input
-                                                                         : views.weight;
+  const TensorView& written = written_of(kind, views);
   if (written.count() == 0) return;
   const bool works = views.input.count() > 0 && views.weight.count() > 0 &&
                      views.output.count() > 0 && !may_saturate(written.dtype);
@@ -89,6 +96,20 @@ void add_bias(Stream& stream, const TensorView& output, const TensorView& sums,
 }
 
 }  // namespace
+
+void generated_convolution(Stream& stream, graft_convolution_kind kind,
+                           const ConvolutionViews& views, const TensorView* bias,
+                           const ConvolutionParameters& parameters) {
+  if (written_of(kind, views).count() == 0) return;
+  if (kind != GRAFT_CONVOLUTION_FORWARD) bias = nullptr;
+  if (const int results = winograd_results(stream.device(), kind, views, bias, parameters)) {
+    return winograd_convolution(stream, kind, views, bias, parameters, results);
+  }
+  if (blocked_convolution(stream, kind, views, bias, parameters)) return;
+  if (convolution_products(stream, kind, views, bias, parameters)) return;
+  if (tiled_convolution(stream, kind, views, bias, parameters)) return;
+  element_convolution(stream, kind, views, bias, parameters);
+}
 
 graft_convolution describe_convolution(graft_convolution_kind kind, const ConvolutionViews& views,
                                        const ConvolutionParameters& parameters) {

@@ -23,9 +23,8 @@ struct ConvolutionParameters {
 // input [n, c, spatial...], weight [out, c / groups, spatial...] (transposed: [c, out / groups,
 // spatial...]), output [n, out, spatial...]; one to three spatial dimensions, any strides, one
 // floating dtype. The caller gives output its size and layout: the library is fastest when input
-// and output are both channels-last. Uses graft.dnn where the driver supports the case, a
-// kernel of our own (kernel.h) otherwise. Sums are taken in float32 (float64 for
-// float64).
+// and output are both channels-last. Uses graft.dnn where the driver supports the case,
+// generated_convolution() otherwise. Sums are taken in float32 (float64 for float64).
 
 // output = input * weight + bias (bias [out] of any stride, may be null). Integers of one dtype
 // too, and small ones with output and bias int32, input of uint8, int8 or int16, weight of int8 or
@@ -52,6 +51,14 @@ GRAFT_EXPORT void convolution_backward_bias(Stream& stream, const TensorView& gr
 struct ConvolutionViews {
   TensorView input, weight, output;
 };
+
+// The same by generated kernels, for every floating dtype, convolution()'s small integers and any
+// strides: by winograd_convolution(), blocked_convolution(), convolution_products(),
+// tiled_convolution() or element_convolution(), the first that takes the case. bias is read by the
+// forward kind only and may be null.
+GRAFT_EXPORT void generated_convolution(Stream& stream, graft_convolution_kind kind,
+                                        const ConvolutionViews& views, const TensorView* bias,
+                                        const ConvolutionParameters& parameters);
 
 // The call of a library, without epilogues.
 graft_convolution describe_convolution(graft_convolution_kind kind, const ConvolutionViews& views,

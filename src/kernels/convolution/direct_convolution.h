@@ -2,7 +2,7 @@
 // patches, for CPU-like devices.
 #pragma once
 
-#include "kernels/convolution/direct_kernel.h"
+#include "kernels/convolution/convolution.h"
 
 namespace graft {
 

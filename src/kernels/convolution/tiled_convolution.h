@@ -2,7 +2,7 @@
 // devices.
 #pragma once
 
-#include "kernels/convolution/direct_kernel.h"
+#include "kernels/convolution/convolution.h"
 #include "kernels/matmul/tile_shape.h"
 
 namespace graft {

@@ -1,7 +1,7 @@
 // src/kernels/convolution/winograd.h: convolutions of 3 x 3 with fewer products, after Winograd.
 #pragma once
 
-#include "kernels/convolution/direct_kernel.h"
+#include "kernels/convolution/convolution.h"
 
 namespace graft {
 

@@ -18,7 +18,7 @@
 #include "runtime/platform/platform.h"
 #include "runtime/stream/command_trace.h"
 #include "torch/device/attach.h"
-#include "torch/device/profiler_events.h"
+#include "torch/device/profiler_stubs.h"
 #include "torch/device/type.h"
 #include "torch/version/profiler.h"
 
@@ -286,7 +286,7 @@ class Profiler final : public libkineto::IActivityProfiler {
 void attach_profiler() {
   torch::profiler::impl::PrivateUse1ProfilerRegistry::instance().registerFactory(
       [] { return std::make_unique<Profiler>(); });
-  attach_profiler_events();
+  attach_profiler_stubs();
 }
 
 }  // namespace graft::binding

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "kernels/convolution/convolution.h"
-#include "kernels/convolution/direct_kernel.h"
 #include "kernels/matmul/kernel.h"
 #include "kernels/matmul/matmul.h"
 #include "runtime/driver/dtype.h"

@@ -1,4 +1,4 @@
-// src/torch/tensor/guard.cpp: the guard of our device type.
+// src/torch/tensor/device_guard.cpp: the guard of our device type.
 #include "torch/device/attach.h"
 #include "torch/tensor/device_guard.h"
 

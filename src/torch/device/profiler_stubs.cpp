@@ -1,6 +1,6 @@
-// src/torch/device/profiler_events.cpp: timed events around operators, for profilers without
+// src/torch/device/profiler_stubs.cpp: timed events around operators, for profilers without
 // Kineto.
-#include "torch/device/profiler_events.h"
+#include "torch/device/profiler_stubs.h"
 
 #include <c10/core/DeviceGuard.h>
 #include <c10/util/ApproximateClock.h>
@@ -77,7 +77,7 @@ class Stubs final : public torch::profiler::impl::ProfilerStubs {
 
 }  // namespace
 
-void attach_profiler_events() {
+void attach_profiler_stubs() {
   static Stubs stubs;
   torch::profiler::impl::registerPrivateUse1Methods(&stubs);
 }

@@ -1,13 +1,9 @@
-// src/kernels/convolution/direct_kernel.cpp: the generated direct convolutions, for cases without a
-// library.
-#include "kernels/convolution/direct_kernel.h"
+// src/kernels/convolution/element_convolution.cpp: convolutions of any kind, an element of the
+// result by a work-item.
+#include "kernels/convolution/element_convolution.h"
 
 #include <algorithm>
 
-#include "kernels/convolution/blocked_convolution.h"
-#include "kernels/convolution/direct_convolution.h"
-#include "kernels/convolution/tiled_convolution.h"
-#include "kernels/convolution/winograd.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "runtime/driver/dtype.h"
@@ -198,9 +194,8 @@ std::string key_of(graft_convolution_kind kind, const Dtypes& dtypes, bool biase
 
 }  // namespace
 
-void generated_convolution(Stream& stream, graft_convolution_kind kind,
-                           const ConvolutionViews& views, const TensorView* bias,
-                           const ConvolutionParameters& parameters) {
+void element_convolution(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
+                         const TensorView* bias, const ConvolutionParameters& parameters) {
   const bool forward = kind == GRAFT_CONVOLUTION_FORWARD;
   const bool to_input = kind == GRAFT_CONVOLUTION_BACKWARD_INPUT;
   const TensorView& written = forward ? views.output : to_input ? views.input : views.weight;
@@ -208,15 +203,7 @@ void generated_convolution(Stream& stream, graft_convolution_kind kind,
   const TensorView& second = kind == GRAFT_CONVOLUTION_BACKWARD_WEIGHT ? views.input : views.weight;
   const int64_t products =
       views.weight.count() * views.output.count() / std::max<int64_t>(1, views.output.sizes[1]);
-  if (written.count() == 0) return;
-  const bool biased = forward && bias != nullptr;
-  if (const int results =
-          winograd_results(stream.device(), kind, views, biased ? bias : nullptr, parameters)) {
-    return winograd_convolution(stream, kind, views, biased ? bias : nullptr, parameters, results);
-  }
-  if (blocked_convolution(stream, kind, views, biased ? bias : nullptr, parameters)) return;
-  if (convolution_products(stream, kind, views, biased ? bias : nullptr, parameters)) return;
-  if (tiled_convolution(stream, kind, views, bias, parameters)) return;
+  const bool biased = bias != nullptr;
   const Dtypes dtypes{written.dtype, first.dtype, second.dtype};
   const std::string key = key_of(kind, dtypes, biased);
   const WorkSplit split = split_work(written.count(), 4 * products / written.count() + 1);
