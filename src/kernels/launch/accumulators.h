@@ -19,4 +19,33 @@ inline std::vector<ir::Lanes> zero_lanes(ir::Builder& builder, int64_t count, in
   return made;
 }
 
+// The sum of all lanes, by halves. REQUIRES: a power of two of them.
+inline ir::Value sum_of_lanes(ir::Builder& builder, const ir::Lanes& lanes) {
+  std::vector<ir::Value> parts;
+  for (int64_t i = 0; i < lanes.count(); ++i) parts.push_back(lanes.load(builder.i64(i)));
+  for (size_t half = parts.size() / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) parts[i] = parts[i] + parts[i + half];
+  }
+  return parts[0];
+}
+
+// count sums of eight int32 each, for pair_dot(), which are 0 at first.
+inline std::vector<ir::Variable> zero_pairs(ir::Builder& builder, int64_t count) {
+  const ir::Value zero = splat(ir::Type::kI32x8, builder.constant(ir::Type::kI32, 0));
+  std::vector<ir::Variable> made;
+  for (int64_t i = 0; i < count; ++i) made.emplace_back(zero);
+  return made;
+}
+
+// What such sums hold.
+inline std::vector<ir::Lanes> lanes_of(ir::Builder& builder,
+                                       const std::vector<ir::Variable>& sums) {
+  std::vector<ir::Lanes> lanes;
+  for (const ir::Variable& sum : sums) {
+    lanes.emplace_back(builder, ir::Type::kI32, 8u);
+    lanes.back().store(builder.i64(0), sum.get());
+  }
+  return lanes;
+}
+
 }  // namespace graft

@@ -5,7 +5,6 @@
 
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
-#include "kernels/weight_only/weight.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
@@ -14,8 +13,6 @@ namespace {
 using ir::Address;
 using ir::Builder;
 using ir::Value;
-
-constexpr int64_t kBlock = kWords * kBytesOfWord;
 
 // What undoes the place of an integer in its word; the last is shifted down instead.
 double factor_of(int64_t place, int64_t places) {
@@ -49,7 +46,7 @@ struct ActivationKernel {
         b.loop(first, last, nibbles, b.i64(kNibblesOfWord));
       } else {
         const auto block = [&](Value at) { write_block(b, to, target, element, at, k); };
-        b.loop(first, ir::minimum(first + group, depth), block, b.i64(kBlock));
+        b.loop(first, ir::minimum(first + group, depth), block, b.i64(kBytesOfBlock));
       }
     });
     return b.finish();
@@ -76,7 +73,7 @@ struct ActivationKernel {
   }
 };
 
-int64_t whole_blocks(int64_t k) { return (k + kBlock - 1) / kBlock * kBlock; }
+int64_t whole_blocks(int64_t k) { return (k + kBytesOfBlock - 1) / kBytesOfBlock * kBytesOfBlock; }
 
 }  // namespace
 

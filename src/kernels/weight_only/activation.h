@@ -4,11 +4,9 @@
 
 #include "kernels/launch/workspace.h"
 #include "kernels/tensor/view.h"
+#include "kernels/weight_only/weight.h"
 
 namespace graft {
-
-// What a word holds, which says how its factors are laid out.
-enum class WordKind { kBytes, kNibbles };
 
 // The factor [m, k] in float32, each element divided by what its integer is too large by where the
 // word is only masked: 2^8 and 2^16 for the second and third byte, 2^4 to 2^24 for the second to

@@ -148,9 +148,10 @@ void int4_decoding(Stream& stream, const TensorView& output, const TensorView& a
   }
   std::optional<IntegerActivation> integers;
   std::optional<Activation> numbers;
-  if (is_half(a.dtype) && fits_integers(scales.group) && has_vectors(stream.device())) {
+  if (is_half(a.dtype) && scales.group <= most_integers(WordKind::kNibbles) &&
+      has_vectors(stream.device())) {
     kernel.factor = GRAFT_INT16;
-    integers.emplace(stream, a, scales.group);
+    integers.emplace(stream, a, WordKind::kNibbles, scales.group);
     arguments.address(integers->address(), integers->bytes(), GRAFT_ACCESS_READ);
     arguments.address(integers->sums(), integers->group_bytes(), GRAFT_ACCESS_READ);
     arguments.address(integers->steps(), integers->group_bytes(), GRAFT_ACCESS_READ);

@@ -17,6 +17,8 @@ using ir::Value;
 using ir::Values;
 using ir::Variable;
 
+constexpr int64_t kPairsOfWord = kNibblesOfWord / 2;
+
 }  // namespace
 
 std::pair<Value, Value> Int4ScaleReader::load(Value group, Value row) const {
@@ -116,16 +118,9 @@ class PanelWriter {
 
   // The sums of a group's integers, below 15 * 2^15 an element.
   std::vector<Lanes> integers(const Values& starts, Value begin, Value end) {
-    const Value zero = splat(Type::kI32x8, b_.constant(Type::kI32, 0));
-    std::vector<Variable> sums;
-    for (size_t i = 0; i < place(kernel_.panels(), 0); ++i) sums.emplace_back(zero);
+    const std::vector<Variable> sums = zero_pairs(b_, kernel_.panels() * kernel_.rows);
     b_.loop(begin, end, [&](Value word) { add_pairs(sums, starts, word); });
-    std::vector<Lanes> parts;
-    for (const Variable& sum : sums) {
-      parts.emplace_back(b_, Type::kI32, static_cast<uint32_t>(kWords));
-      parts.back().store(b_.i64(0), sum.get());
-    }
-    return parts;
+    return lanes_of(b_, sums);
   }
 
   void add_pairs(const std::vector<Variable>& sums, const Values& starts, Value word) {

@@ -1,6 +1,8 @@
 // src/kernels/weight_only/int8_decoding.cpp: a few rows times a weight of int8.
 #include "kernels/weight_only/int8_decoding.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 
 #include "kernels/launch/accumulators.h"
@@ -8,6 +10,7 @@
 #include "kernels/launch/group_fold.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/weight_only/activation.h"
+#include "kernels/weight_only/integer_activation.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
@@ -20,18 +23,21 @@ using ir::Type;
 using ir::Value;
 using ir::Variable;
 
-constexpr int64_t kBlock = kWords * kBytesOfWord;
-
 // What a kernel is made for: rows of the activation, lines of the weight beside one another.
 struct Int8Decoding {
-  graft_dtype output, factor, scales;
+  graft_dtype output;
+  graft_dtype factor;  // as the kernel reads it; int16: IntegerActivation
+  graft_dtype scales;
   graft_dtype zeros;  // REQUIRES asymmetric
   bool asymmetric;
   bool tail;  // the last block of a line is not whole
   int64_t rows;
 
-  // Sums have to stay in 16 vector registers, with the masks and the numbers that they meet.
-  int64_t lines() const { return rows <= 2 ? 4 / rows : 1; }
+  bool adds_integers() const { return factor == GRAFT_INT16; }
+
+  // Sums of floats have to stay in 16 vector registers, with the masks and the numbers that they
+  // meet, and are too slow one by one. Those of integers are not: memory is read fastest in order.
+  int64_t lines() const { return adds_integers() || rows > 2 ? 1 : 4 / rows; }
 
   std::string key(WorkMapping deal) const {
     std::string key = "weight_only_int8_" + std::to_string(rows) + (tail ? "_tail_" : "_") +
@@ -86,11 +92,12 @@ class LineWriter {
         b_(kernel.key(WorkMapping::kSpans)),
         to_(b_.write(kernel.output)),
         words_(b_.read(GRAFT_INT32)),
-        factor_(b_.read(GRAFT_FLOAT32)),
+        factor_(b_.read(kernel.adds_integers() ? GRAFT_INT32 : GRAFT_FLOAT32)),
         sums_(b_.read(GRAFT_FLOAT32)),
+        steps_(kernel.adds_integers() ? b_.read(GRAFT_FLOAT32) : sums_),
         scales_(b_, kernel) {
     for (Value* value : {&items_, &per_item_, &n_, &words_of_line_, &depth_, &groups_, &blocks_,
-                         &tail_, &row_stride_, &column_stride_}) {
+                         &tail_, &groups_of_scale_, &row_stride_, &column_stride_}) {
       *value = b_.index();
     }
   }
@@ -115,21 +122,56 @@ class LineWriter {
       for (int64_t r = 0; r < kernel_.rows; ++r) shifts.emplace_back(b_.f32(0));
     }
     b_.loop(b_.i64(0), groups_, [&](Value group) {
-      const std::vector<Lanes> parts = arrays();
       const Value begin = group * blocks_;
+      if (kernel_.adds_integers()) {
+        const Value end = ir::minimum(begin + blocks_, depth_ / kBytesOfBlock);
+        scale(integers(starts, begin, end), totals, shifts, lines, group);
+        return;
+      }
+      const std::vector<Lanes> parts = arrays();
       b_.loop(begin, begin + blocks_, [&](Value block) { add_block(parts, starts, block, {}); });
       if (kernel_.tail) add_tail(parts, starts, begin + blocks_);
       scale(parts, totals, shifts, lines, group);
     });
     for (int64_t l = 0; l < kernel_.lines(); ++l) {
       for (int64_t r = 0; r < kernel_.rows; ++r) {
-        const Value sum = sum_of(totals[place(l, r)]) - shifts[place(l, r)].get();
+        const Value sum = sum_of_lanes(b_, totals[place(l, r)]) - shifts[place(l, r)].get();
         to_.store(row_stride_ * r + lines[static_cast<size_t>(l)] * column_stride_, sum);
       }
     }
   }
 
   std::vector<Lanes> arrays() { return zero_lanes(b_, kernel_.lines() * kernel_.rows, kWords); }
+
+  // The sums of the blocks' integers.
+  std::vector<Lanes> integers(const ir::Values& starts, Value begin, Value end) {
+    const std::vector<Variable> sums = zero_pairs(b_, kernel_.lines() * kernel_.rows);
+    b_.loop(begin, end, [&](Value block) { add_pairs(sums, starts, block); });
+    return lanes_of(b_, sums);
+  }
+
+  void add_pairs(const std::vector<Variable>& sums, const ir::Values& starts, Value block) {
+    const auto all = [&](uint32_t number) {
+      return splat(Type::kI32x8, b_.constant(Type::kI32, static_cast<int32_t>(number)));
+    };
+    ir::Values factors;
+    for (int64_t r = 0; r < kernel_.rows; ++r) {
+      for (int64_t j = 0; j < 2; ++j) {
+        const Value at = (depth_ * r + block * kBytesOfBlock) / 2 + j * kWords;
+        factors.push_back(factor_.load_vector(Type::kI32x8, at));
+      }
+    }
+    for (int64_t l = 0; l < kernel_.lines(); ++l) {
+      const Value start = starts[static_cast<size_t>(l)] + block * kWords;
+      const Value bits = words_.load_vector(Type::kI32x8, start) ^ all(0x80808080u);
+      const Value even = bits & all(0x00ff00ff), odd = (bits >> all(8)) & all(0x00ff00ff);
+      for (int64_t r = 0; r < kernel_.rows; ++r) {
+        const Variable& sum = sums[place(l, r)];
+        const Value* const by = &factors[static_cast<size_t>(2 * r)];
+        sum = pair_dot(odd, by[1], pair_dot(even, by[0], sum.get()));
+      }
+    }
+  }
 
   // end: words of the block, all where it is not given.
   void add_block(const std::vector<Lanes>& parts, const ir::Values& starts, Value block,
@@ -140,7 +182,7 @@ class LineWriter {
       const Value start = starts[static_cast<size_t>(l)] + block * kWords;
       for (int64_t r = 0; r < kernel_.rows; ++r) {
         const Lanes& part = parts[place(l, r)];
-        const Value from = depth_ * r + block * kBlock;
+        const Value from = depth_ * r + block * kBytesOfBlock;
         b_.vector_loop(b_.i64(0), last, [&](Value i) {
           const ir::Values bytes = bytes_of(words_.load(start + i));
           Value sums[] = {part.load(i), b_.f32(0)};
@@ -169,32 +211,28 @@ class LineWriter {
   void scale(const std::vector<Lanes>& parts, const std::vector<Lanes>& totals,
              const std::vector<Variable>& shifts, const ir::Values& lines, Value group) {
     for (int64_t l = 0; l < kernel_.lines(); ++l) {
-      const Value line = lines[static_cast<size_t>(l)], by = scales_.scale(line, group);
-      const Value zero = scales_.zero(b_, line, group, kByteBias) * by;
+      const Value line = lines[static_cast<size_t>(l)], of_scale = group / groups_of_scale_;
+      const Value by = scales_.scale(line, of_scale);
+      const Value zero = scales_.zero(b_, line, of_scale, kByteBias) * by;
       for (int64_t r = 0; r < kernel_.rows; ++r) {
         const size_t at = place(l, r);
-        b_.vector_loop(b_.i64(0), b_.i64(kWords), [&](Value i) {
-          totals[at].store(i, totals[at].load(i) + by * parts[at].load(i));
-        });
+        const auto number = [&](Value i) {
+          const Value part = parts[at].load(i);
+          if (!kernel_.adds_integers()) return part;
+          return cast(Type::kF32, part) * steps_.load(groups_ * r + group);
+        };
+        b_.vector_loop(b_.i64(0), b_.i64(kWords),
+                       [&](Value i) { totals[at].store(i, totals[at].load(i) + by * number(i)); });
         shifts[at] = shifts[at].get() + zero * sums_.load(groups_ * r + group);
       }
     }
   }
 
-  Value sum_of(const Lanes& lanes) {
-    ir::Values parts;
-    for (int64_t i = 0; i < kWords; ++i) parts.push_back(lanes.load(b_.i64(i)));
-    for (size_t half = parts.size() / 2; half > 0; half /= 2) {
-      for (size_t i = 0; i < half; ++i) parts[i] = parts[i] + parts[i + half];
-    }
-    return parts[0];
-  }
-
   const Int8Decoding kernel_;
   Builder b_;
-  Address to_, words_, factor_, sums_;
+  Address to_, words_, factor_, sums_, steps_;
   ScaleReader scales_;
-  Value items_, per_item_, n_, words_of_line_, depth_, groups_, blocks_, tail_;
+  Value items_, per_item_, n_, words_of_line_, depth_, groups_, blocks_, tail_, groups_of_scale_;
   Value row_stride_, column_stride_;
 };
 
@@ -249,18 +287,25 @@ void append_scales(Arguments& arguments, const WeightScales& scales) {
   arguments.index(scales.zeros->strides[1]).index(scales.zeros->strides[0]);
 }
 
+// The elements of a group of the activation's integers, or 0 where it stays in floats.
+int64_t integer_group(const OpenDevice& device, const TensorView& a, const WeightScales& scales) {
+  if (!is_half(a.dtype) || !has_vectors(device) || a.sizes[1] % kBytesOfBlock != 0) return 0;
+  const int64_t group = std::min(scales.group, most_integers(WordKind::kBytes));
+  return scales.groups() == 1 || scales.group % group == 0 ? group : 0;
+}
+
 }  // namespace
 
 bool fits_int8_decoding(const TensorView& weight, const WeightScales& scales) {
   const bool whole = weight.sizes[1] % kBytesOfWord == 0 && weight.strides[0] % kBytesOfWord == 0 &&
                      weight.address % kBytesOfWord == 0;
   return whole && weight.strides[1] == 1 && weight.strides[0] >= 0 &&
-         (scales.groups() == 1 || scales.group % kBlock == 0);
+         (scales.groups() == 1 || scales.group % kBytesOfBlock == 0);
 }
 
 void int8_decoding(Stream& stream, const TensorView& output, const TensorView& a,
                    const TensorView& weight, const WeightScales& scales) {
-  const int64_t n = weight.sizes[0], k = weight.sizes[1], groups = scales.groups();
+  const int64_t n = weight.sizes[0], k = weight.sizes[1];
   const bool asymmetric = scales.zeros != nullptr;
   Int8Decoding kernel{
       output.dtype, a.dtype, scales.scales.dtype, asymmetric ? scales.zeros->dtype : GRAFT_FLOAT32,
@@ -278,17 +323,31 @@ void int8_decoding(Stream& stream, const TensorView& output, const TensorView& a
     const auto make = [&] { return write_group_kernel(kernel, deal); };
     return launch_kernel(stream, kernel.key(deal), n, arguments, make, kLanes);
   }
-  kernel.factor = GRAFT_FLOAT32;
-  kernel.tail = k % kBlock != 0;
-  const Activation activation(stream, a, WordKind::kBytes, scales.group);
-  arguments.address(activation.address(), activation.bytes(), GRAFT_ACCESS_READ);
-  arguments.address(activation.sums(), activation.sum_bytes(), GRAFT_ACCESS_READ);
+  kernel.tail = k % kBytesOfBlock != 0;
+  const int64_t chunk = integer_group(stream.device(), a, scales);
+  std::optional<IntegerActivation> integers;
+  std::optional<Activation> numbers;
+  if (chunk > 0) {
+    kernel.factor = GRAFT_INT16;
+    integers.emplace(stream, a, WordKind::kBytes, chunk);
+    arguments.address(integers->address(), integers->bytes(), GRAFT_ACCESS_READ);
+    arguments.address(integers->sums(), integers->group_bytes(), GRAFT_ACCESS_READ);
+    arguments.address(integers->steps(), integers->group_bytes(), GRAFT_ACCESS_READ);
+  } else {
+    kernel.factor = GRAFT_FLOAT32;
+    numbers.emplace(stream, a, WordKind::kBytes, scales.group);
+    arguments.address(numbers->address(), numbers->bytes(), GRAFT_ACCESS_READ);
+    arguments.address(numbers->sums(), numbers->sum_bytes(), GRAFT_ACCESS_READ);
+  }
   append_scales(arguments, scales);
-  const int64_t lines = kernel.lines();
+  const int64_t lines = kernel.lines(), group = chunk > 0 ? chunk : scales.group;
+  const int64_t groups = chunk > 0 ? (k + chunk - 1) / chunk : scales.groups();
   const WorkSplit split = split_work((n + lines - 1) / lines, lines * k);
   arguments.index(split.lines).index(split.per_item).index(n).index(words_of_line);
-  arguments.index(activation.depth()).index(groups).index(scales.group / kBlock);
-  arguments.index(k % kBlock / kBytesOfWord).index(output.strides[0]).index(output.strides[1]);
+  arguments.index(numbers ? numbers->depth() : k).index(groups).index(group / kBytesOfBlock);
+  arguments.index(k % kBytesOfBlock / kBytesOfWord);
+  arguments.index((groups + scales.groups() - 1) / scales.groups());
+  arguments.index(output.strides[0]).index(output.strides[1]);
   launch_kernel(stream, kernel.key(deal), split.grid, arguments,
                 [&] { return LineWriter(kernel).write(); });
 }

@@ -5,7 +5,6 @@
 
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
-#include "kernels/weight_only/weight.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
@@ -15,41 +14,59 @@ using ir::Address;
 using ir::Builder;
 using ir::Type;
 using ir::Value;
+using ir::Variable;
 
 constexpr double kMost = 32767, kLeast = 1e-30;
 
 struct IntegerActivationKernel {
+  WordKind kind;
   graft_dtype dtype;
 
-  std::string key() const { return std::string("weight_only_integers_") + name_of(dtype); }
+  std::string key() const {
+    return std::string("weight_only_integers_") +
+           (kind == WordKind::kBytes ? "bytes_" : "nibbles_") + name_of(dtype);
+  }
 
   ir::Kernel build() const {
     Builder b(key());
     const Address to = b.write(GRAFT_INT32), sums = b.write(GRAFT_FLOAT32);
     const Address steps = b.write(GRAFT_FLOAT32), from = b.read(dtype);
     const Value lines = b.index(), per_item = b.index(), groups = b.index(), group = b.index();
-    const Value row_stride = b.index(), stride = b.index();
+    const Value k = b.index(), row_stride = b.index(), stride = b.index();
     each_line(b, lines, per_item, [&](Value line) {
-      const Value source = line / groups * row_stride, first = line % groups * group;
-      const Value none = b.i64(0);
-      const auto element = [&](Value i) { return from.load(source + (first + i) * stride); };
+      const Value row = line / groups, first = line % groups * group;
+      const Value last = ir::minimum(first + group, k);
+      const auto element = [&](Value i) { return from.load(row * row_stride + i * stride); };
       const auto magnitude = [&](Value i) { return abs(element(i)); };
-      const Value largest =
-          ir::maximum(ir::reduce(b.f32(0), none, group, magnitude, ir::maximum, 16), b.f32(kLeast));
-      sums.store(line,
-                 ir::reduce(
-                     b.f32(0), none, group, element, [](Value x, Value y) { return x + y; }, 16));
-      steps.store(line, largest / kMost);
-      const Value scale = kMost / largest;
-      b.loop(none, group / kNibblesOfWord, [&](Value word) {
-        for (int64_t j = 0; j < kPairsOfWord; ++j) {
-          const Value at = word * kNibblesOfWord + j;
-          const Value low = integer(element(at) * scale);
-          const Value high = integer(element(at + kPairsOfWord) * scale);
-          to.store((line * group / kNibblesOfWord + word) * kPairsOfWord + j,
-                   (low & 0xffff) | high << 16);
-        }
-      });
+      const Value most = ir::reduce(b.f32(0), first, last, magnitude, ir::maximum, 16);
+      const Value largest = ir::maximum(most, b.f32(kLeast)), scale = kMost / largest;
+      const auto rounded = [&](Value i) { return integer(element(i) * scale); };
+      const Variable sum(b.constant(Type::kI32, 0));
+      const auto pair = [&](Value i, int64_t apart) {
+        const Value low = rounded(i), high = rounded(i + apart);
+        sum = sum.get() + low + high;
+        return (low & 0xffff) | high << 16;
+      };
+      const Value target = row * (k / 2);
+      if (kind == WordKind::kNibbles) {
+        const auto word = [&](Value at) {
+          const int64_t pairs = kNibblesOfWord / 2;
+          for (int64_t j = 0; j < pairs; ++j) to.store(target + at / 2 + j, pair(at + j, pairs));
+        };
+        b.loop(first, last, word, b.i64(kNibblesOfWord));
+      } else {
+        const auto word = [&](Value at) {
+          const Value block = at / kBytesOfBlock * kBytesOfBlock,
+                      place = at % kBytesOfBlock / kBytesOfWord;
+          for (int64_t j = 0; j < 2; ++j) {
+            to.store(target + block / 2 + j * kWords + place, pair(at + j, 2));
+          }
+        };
+        b.loop(first, last, word, b.i64(kBytesOfWord));
+      }
+      const Value step = largest / kMost;
+      steps.store(line, step);
+      sums.store(line, cast(Type::kF32, sum.get()) * step);
     });
     return b.finish();
   }
@@ -62,20 +79,20 @@ struct IntegerActivationKernel {
 
 }  // namespace
 
-IntegerActivation::IntegerActivation(Stream& stream, const TensorView& factor, int64_t group)
-    : bytes_(static_cast<uint64_t>(factor.sizes[0] * factor.sizes[1]) * sizeof(int16_t)),
-      group_bytes_(static_cast<uint64_t>(factor.sizes[0] * (factor.sizes[1] / group)) *
-                   sizeof(float)),
+IntegerActivation::IntegerActivation(Stream& stream, const TensorView& factor, WordKind kind,
+                                     int64_t group)
+    : groups_((factor.sizes[1] + group - 1) / group),
+      bytes_(static_cast<uint64_t>(factor.sizes[0] * factor.sizes[1]) * sizeof(int16_t)),
+      group_bytes_(static_cast<uint64_t>(factor.sizes[0] * groups_) * sizeof(float)),
       workspace_(stream, bytes_ + 2 * group_bytes_) {
-  const int64_t groups = factor.sizes[1] / group;
-  const WorkSplit split = split_work(factor.sizes[0] * groups, group);
+  const WorkSplit split = split_work(factor.sizes[0] * groups_, group);
   Arguments arguments;
   arguments.address(address(), bytes_, GRAFT_ACCESS_WRITE);
   arguments.address(sums(), group_bytes_, GRAFT_ACCESS_WRITE);
   arguments.address(steps(), group_bytes_, GRAFT_ACCESS_WRITE).read(factor);
-  arguments.index(split.lines).index(split.per_item).index(groups).index(group);
-  arguments.index(factor.strides[0]).index(factor.strides[1]);
-  launch_kernel(stream, IntegerActivationKernel{factor.dtype}, split.grid, arguments);
+  arguments.index(split.lines).index(split.per_item).index(groups_).index(group);
+  arguments.index(factor.sizes[1]).index(factor.strides[0]).index(factor.strides[1]);
+  launch_kernel(stream, IntegerActivationKernel{kind, factor.dtype}, split.grid, arguments);
 }
 
 }  // namespace graft

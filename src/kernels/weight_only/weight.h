@@ -16,13 +16,14 @@ struct WeightScales {
   int64_t groups() const { return scales.sizes[0]; }
 };
 
-// Integers that a word of 32 bits holds, of either kind.
+// What a word of 32 bits of the weight holds, and how many of them.
+enum class WordKind { kBytes, kNibbles };
 inline constexpr int64_t kBytesOfWord = 4;
 inline constexpr int64_t kNibblesOfWord = 8;
-inline constexpr int64_t kPairsOfWord = kNibblesOfWord / 2;
 
-// Words that a step of the kernels of CPU-like devices takes at once.
+// Words that a step of the kernels of CPU-like devices takes at once, and their bytes.
 inline constexpr int64_t kWords = 8;
+inline constexpr int64_t kBytesOfBlock = kWords * kBytesOfWord;
 
 // What is added to an int8 so that no byte of a word has a sign, and what a 4-bit integer means
 // without zero point: q - 8.

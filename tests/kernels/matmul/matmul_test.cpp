@@ -162,6 +162,42 @@ TEST_P(Matmul, BlocksOfABatchWithEpilogue) {
   }
 }
 
+// Lines of two elements a word: whole and broken blocks of words, odd lines, more columns than one
+// work-item takes, and few columns in the place of few rows.
+TEST_P(Matmul, FewRowsOfBfloat16) {
+  for (const int64_t m : {1, 2, 3, 7}) {
+    for (const int64_t k : {32, 33, 34, 50, 1030}) {
+      for (const int64_t n : {3, 8, 37}) {
+        check(GetParam(), GRAFT_BFLOAT16, m, k, n, false, true);
+        check(GetParam(), GRAFT_BFLOAT16, n + 8, k, m, false, true);
+      }
+    }
+  }
+}
+
+TEST_P(Matmul, FewRowsOfBfloat16AddToThemselves) {
+  const int64_t batch = 2, m = 2, k = 70, n = 5;
+  const auto x = numbers(batch * m * k, 1, -3, 3, GRAFT_BFLOAT16);
+  const auto y = numbers(batch * k * n, 2, -3, 3, GRAFT_BFLOAT16);
+  const auto z = numbers(batch * m * n, 3, -3, 3, GRAFT_BFLOAT16);
+  for (const int64_t gap : {2, 3}) {  // words that lie on whole addresses, and that do not
+    DeviceTensor a({batch, m, k}, {m * (k + gap), k + gap, 1}, GRAFT_BFLOAT16);
+    DeviceTensor b({batch, k, n}, {(k + gap) * n, 1, k + gap}, GRAFT_BFLOAT16);
+    DeviceTensor c({batch, m, n}, GRAFT_BFLOAT16);
+    a.set(x), b.set(y), c.set(z);
+    GetParam()(stream(), c, a, b, {0.5, 2.0, &c.view(), false});
+    std::vector<double> expected;
+    for (int64_t i = 0; i < batch; ++i) {
+      const auto one = expect({x.begin() + i * m * k, x.begin() + (i + 1) * m * k},
+                              {y.begin() + i * k * n, y.begin() + (i + 1) * k * n}, m, k, n);
+      for (const double value : one) {
+        expected.push_back(0.5 * value + 2 * z[expected.size()]);
+      }
+    }
+    EXPECT_TRUE(near(c.get(), expected, 1e-2, 0.1)) << gap;
+  }
+}
+
 TEST_P(Matmul, NothingToSum) {
   DeviceTensor a({2, 0}, GRAFT_FLOAT32), b({0, 3}, GRAFT_FLOAT32), c({2, 3}, GRAFT_FLOAT32);
   GetParam()(stream(), c, a, b, {});

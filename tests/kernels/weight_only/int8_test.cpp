@@ -1,4 +1,6 @@
 // tests/kernels/weight_only/int8_test.cpp: products with weights of int8.
+#include <limits>
+
 #include "kernels/weight_only/product.h"
 #include "runtime/driver/error.h"
 #include "tests/kernels/weight_only/quantized_weight.h"
@@ -56,12 +58,47 @@ TEST(WeightOnlyInt8, EveryGroupSymmetricAndAsymmetric) {
 
 TEST(WeightOnlyInt8, EveryDtype) {
   for (const graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_BFLOAT16, GRAFT_FLOAT16, GRAFT_FLOAT64}) {
-    const bool decodes = dtype != GRAFT_FLOAT64;
-    check({1, 70, 256, 0, false, dtype, dtype, decodes});
-    check({5, 19, 256, 64, true, dtype, dtype, decodes});
+    const bool decodes = dtype != GRAFT_FLOAT64, half = is_half(dtype);
+    check({1, 70, 256, 0, false, dtype, dtype, decodes, half});
+    check({5, 19, 256, 64, true, dtype, dtype, decodes, half});
     check({kDecodedRows + 8, 70, 256, 64, true, dtype, dtype, false});
   }
-  check({1, 24, 128, 0, false, GRAFT_BFLOAT16, GRAFT_FLOAT32, true});
+  check({1, 24, 128, 0, false, GRAFT_BFLOAT16, GRAFT_FLOAT32, true, true});
+}
+
+// Rows of more elements than integers are summed at once, and groups of more.
+TEST(WeightOnlyInt8, IntegersOfManyElements) {
+  for (const int64_t m : {1, 2, 3, 8}) {
+    check({m, 9, 2048 + 96, 0, false, GRAFT_BFLOAT16, GRAFT_FLOAT32, true, true});
+    check({m, 9, 2048 + 96, 0, true, GRAFT_FLOAT16, GRAFT_FLOAT32, true, true});
+    check({m, 9, 8192, 4096, true, GRAFT_BFLOAT16, GRAFT_FLOAT32, true, true});
+    check({m, 9, 5120, 2560, true, GRAFT_BFLOAT16, GRAFT_FLOAT32, true});
+  }
+}
+
+TEST(WeightOnlyInt8, TheLargestIntegersDoNotOverflow) {
+  for (const double integer : {-128.0, 127.0}) {
+    for (const double x : {-2.0, 2.0}) {
+      const WeightCase of{1, 8, 4096, 0, false, GRAFT_BFLOAT16, GRAFT_FLOAT32, true, true};
+      WeightNumbers from(of, -128, 127, false);
+      from.a.assign(from.a.size(), x);
+      from.integers.assign(from.integers.size(), integer);
+      EXPECT_TRUE(within(of, computed(of, from), product_of(of, from))) << integer << " " << x;
+    }
+  }
+}
+
+TEST(WeightOnlyInt8, WhatIsNotFiniteStaysSo) {
+  for (const graft_dtype dtype : {GRAFT_BFLOAT16, GRAFT_FLOAT32}) {
+    const WeightCase of{3, 16, 128, 32, false, dtype, GRAFT_FLOAT32, true};
+    for (const double bad : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+      WeightNumbers from(of, -128, 127, false);
+      from.a[128 + 70] = bad;
+      const std::vector<double> found = computed(of, from);
+      for (size_t i = 0; i < found.size(); ++i)
+        EXPECT_EQ(std::isfinite(found[i]), i / 16 != 1) << i;
+    }
+  }
 }
 
 // Lines that end within a block, or within a word; too short ones; none.

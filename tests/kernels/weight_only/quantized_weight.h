@@ -52,8 +52,8 @@ struct WeightNumbers {
   }
 };
 
-// The product in float64, and of each element the sum of the magnitudes that met; in largest each
-// of them with the largest of a's group in the place of a.
+// The product in float64, and of each element the sum of the magnitudes that met; in largest the
+// sum of the weight's, each with the largest of a's group.
 struct WeightProduct {
   std::vector<double> values, magnitudes, largest;
 
@@ -61,6 +61,7 @@ struct WeightProduct {
   template <class Number, class Magnitude>
   WeightProduct(const WeightCase& of, const WeightNumbers& from, const Number& number,
                 const Magnitude& magnitude) {
+    const std::vector<double> of_groups = largest_of_groups(of, from);
     for (int64_t i = 0; i < of.m; ++i) {
       for (int64_t j = 0; j < of.n; ++j) {
         double sum = 0, met = 0, most = 0;
@@ -70,7 +71,8 @@ struct WeightProduct {
           const auto at = static_cast<size_t>(p / of.size() * of.n + j);
           sum += x * number(integer, from.scales[at], from.zeros[at]);
           met += std::abs(x) * magnitude(from.scales[at], from.zeros[at]);
-          most += largest_of(of, from, i, p) * magnitude(from.scales[at], from.zeros[at]);
+          most += of_groups[static_cast<size_t>(i * of.groups() + p / of.size())] *
+                  std::abs(number(integer, from.scales[at], from.zeros[at]));
         }
         values.push_back(sum);
         magnitudes.push_back(met);
@@ -80,11 +82,14 @@ struct WeightProduct {
   }
 
  private:
-  static double largest_of(const WeightCase& of, const WeightNumbers& from, int64_t i, int64_t p) {
-    if (!of.integers) return 0;
-    const auto first = from.a.begin() + i * of.k + p / of.size() * of.size();
-    return std::abs(*std::max_element(
-        first, first + of.size(), [](double x, double y) { return std::abs(x) < std::abs(y); }));
+  // Of each row's groups.
+  static std::vector<double> largest_of_groups(const WeightCase& of, const WeightNumbers& from) {
+    std::vector<double> most(static_cast<size_t>(of.m * of.groups()));
+    for (size_t i = 0; of.integers && i < from.a.size(); ++i) {
+      double& largest = most[i / static_cast<size_t>(of.size())];
+      largest = std::max(largest, std::abs(from.a[i]));
+    }
+    return most;
   }
 };
 
