@@ -20,6 +20,7 @@ import tomllib
 sys.path.insert(0, str(Path(__file__).parent))
 from house_rules import HOUSE_RULES, TEMPLATE, project_path
 from patch_rules import PATCH_RULES
+from row_rules import ROW_RULES
 from seam_rules import native_names, python_names
 from setting_rules import SETTING_RULES
 from source_scan import Finding, Source, read_sources, root_name
@@ -304,7 +305,7 @@ def machine_paths(tree: Tree) -> Iterator[Finding]:
 RULES = [
     file_sizes, function_sizes, special_sizes, include_direction, comment_shares, first_lines,
     vague_names, driver_lists, language_share, listed_skips, machine_paths,
-    one_package_s_names, native_names, python_names, *PATCH_RULES, *HOUSE_RULES, *SETTING_RULES,
+    one_package_s_names, native_names, python_names, *PATCH_RULES, *HOUSE_RULES, *SETTING_RULES, *ROW_RULES,
     *TEXT_RULES,
 ]  # fmt: skip
 

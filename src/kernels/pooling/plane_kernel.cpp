@@ -16,7 +16,7 @@ using ir::Lanes;
 using ir::Type;
 using ir::Value;
 
-constexpr int kLanes = 64;
+constexpr int kPlaneLanes = 64;
 
 class PlaneWriter {
  public:
@@ -54,12 +54,12 @@ class PlaneWriter {
         number(0), count_,
         [&](Value first) {
           target_ = to + cast(Type::kI64, first);
-          width_ = ir::minimum(count_ - first, number(kLanes));
+          width_ = ir::minimum(count_ - first, number(kPlaneLanes));
           place(first);
           if (kind_ == PlanePoolKernel::kMax) return maximum();
           average();
         },
-        number(kLanes));
+        number(kPlaneLanes));
     return b_.finish();
   }
 
@@ -76,7 +76,7 @@ class PlaneWriter {
 
   template <class Body>
   void each_lane(Body body) {
-    b_.vector_loop(number(0), number(kLanes), body);
+    b_.vector_loop(number(0), number(kPlaneLanes), body);
   }
   template <class Body>
   void each_written(Body body) {
@@ -234,10 +234,10 @@ class PlaneWriter {
   const Type type_;
   // Of each lane: see place(); the sum or extremum so far and the extremum's position; how far its
   // element lies in its last window, or the last of its taps when adaptive.
-  const Lanes at_[2] = {{b_, Type::kI32, kLanes}, {b_, Type::kI32, kLanes}};
-  const Lanes offset_{b_, Type::kI32, kLanes}, total_{b_, type_, kLanes};
-  const Lanes where_{b_, Type::kI32, kLanes};
-  const Lanes reach_[2] = {{b_, Type::kI32, kLanes}, {b_, Type::kI32, kLanes}};
+  const Lanes at_[2] = {{b_, Type::kI32, kPlaneLanes}, {b_, Type::kI32, kPlaneLanes}};
+  const Lanes offset_{b_, Type::kI32, kPlaneLanes}, total_{b_, type_, kPlaneLanes};
+  const Lanes where_{b_, Type::kI32, kPlaneLanes};
+  const Lanes reach_[2] = {{b_, Type::kI32, kPlaneLanes}, {b_, Type::kI32, kPlaneLanes}};
   Address to_, from_, indices_;
   Value rows_, rows_per_item_, channels_, image_stride_, channel_stride_, divisor_;
   Value size_[2], read_size_[2], read_stride_[2], window_[2], stride_[2], padding_[2], dilation_[2];
