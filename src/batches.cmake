@@ -1,6 +1,7 @@
 # src/batches.cmake: which files of the core are compiled as one; a row is a folder and files of it.
-# Files of a row have no unnamed names in common, and none uses those of another (tools/row_rules.py). A file that stands in no row is compiled alone, as
-# op_table_activation.cpp for tests/tools/test_new_op.py.
+# Files of a row have no unnamed names in common, and none uses those of another
+# (tools/row_rules.py). A file that stands in no row is compiled alone, as op_table_activation.cpp
+# for tests/tools/test_new_op.py.
 set(core_batches
   "codegen cache/blob_store print/statement_printer ir/builder cache/compile_progress ops/complex_functions ir/composition print/dialect ir/expression ops/op_table_unary"
   "codegen ir/ir cache/background_blob_writer math/math math/exponential math/special ops/op_table print/printer"

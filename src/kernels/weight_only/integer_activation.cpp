@@ -12,6 +12,7 @@ namespace {
 
 using ir::Address;
 using ir::Builder;
+using ir::Lanes;
 using ir::Type;
 using ir::Value;
 using ir::Variable;
@@ -40,30 +41,13 @@ struct IntegerActivationKernel {
       const auto magnitude = [&](Value i) { return abs(element(i)); };
       const Value most = ir::reduce(b.f32(0), first, last, magnitude, ir::maximum, 16);
       const Value largest = ir::maximum(most, b.f32(kLeast)), scale = kMost / largest;
-      const auto rounded = [&](Value i) { return integer(element(i) * scale); };
       const Variable sum(b.constant(Type::kI32, 0));
-      const auto pair = [&](Value i, int64_t apart) {
-        const Value low = rounded(i), high = rounded(i + apart);
-        sum = sum.get() + low + high;
-        return (low & 0xffff) | high << 16;
+      const auto pack = [&](Value at) {
+        const Lanes rounded = round_elements(b, at, [&](Value i) { return element(i) * scale; });
+        for (int64_t i = 0; i < elements(); ++i) sum = sum.get() + rounded.load(b.i64(i));
+        write_pairs(b, to, (row * k + at) / 2, rounded);
       };
-      const Value target = row * (k / 2);
-      if (kind == WordKind::kNibbles) {
-        const auto word = [&](Value at) {
-          const int64_t pairs = kNibblesOfWord / 2;
-          for (int64_t j = 0; j < pairs; ++j) to.store(target + at / 2 + j, pair(at + j, pairs));
-        };
-        b.loop(first, last, word, b.i64(kNibblesOfWord));
-      } else {
-        const auto word = [&](Value at) {
-          const Value block = at / kBytesOfBlock * kBytesOfBlock,
-                      place = at % kBytesOfBlock / kBytesOfWord;
-          for (int64_t j = 0; j < 2; ++j) {
-            to.store(target + block / 2 + j * kWords + place, pair(at + j, 2));
-          }
-        };
-        b.loop(first, last, word, b.i64(kBytesOfWord));
-      }
+      b.loop(first, last, pack, b.i64(elements()));
       const Value step = largest / kMost;
       steps.store(line, step);
       sums.store(line, cast(Type::kF32, sum.get()) * step);
@@ -71,9 +55,31 @@ struct IntegerActivationKernel {
     return b.finish();
   }
 
-  // Of what is not finite 0.
-  static Value integer(Value number) {
-    return cast(Type::kI32, round(select(abs(number) < kMost + 0.5, number, 0)));
+  // Of a word of nibbles, or of a block of bytes.
+  int64_t elements() const { return kind == WordKind::kNibbles ? kNibblesOfWord : kBytesOfBlock; }
+
+  // number(i) of the elements from there on; 0 of what is not finite.
+  template <class Number>
+  Lanes round_elements(Builder& b, Value at, const Number& number) const {
+    Lanes rounded(b, Type::kI32, static_cast<uint32_t>(elements()));
+    b.vector_loop(b.i64(0), b.i64(elements()), [&](Value i) {
+      const Value value = number(at + i);
+      rounded.store(i, cast(Type::kI32, round(select(abs(value) < kMost + 0.5, value, 0))));
+    });
+    return rounded;
+  }
+
+  // Words of either kind have a pair for every `apart` elements: element j and j + apart.
+  void write_pairs(Builder& b, const Address& to, Value target, const Lanes& rounded) const {
+    const int64_t of_word = kind == WordKind::kNibbles ? kNibblesOfWord : kBytesOfWord;
+    const int64_t words = elements() / of_word, apart = of_word / 2;
+    for (int64_t j = 0; j < apart; ++j) {
+      b.vector_loop(b.i64(0), b.i64(words), [&](Value word) {
+        const Value low = rounded.load(word * of_word + j);
+        const Value high = rounded.load(word * of_word + (j + apart));
+        to.store(target + j * words + word, (low & 0xffff) | high << 16);
+      });
+    }
   }
 };
 

@@ -88,6 +88,23 @@ def test_two_graphs_serve_all_lengths(shape: str, cache: str, device: str, fresh
     assert not counters["graph_break"]
 
 
+def test_prompts_of_a_bucket_share_its_graphs(device: str, fresh: None) -> None:
+    """Filled up from the left to the bucket's length, with a mask of what they really have."""
+    model = random_models.build("llama")
+    there = moved(model, device)
+    there.forward = torch.compile(there.forward, dynamic=True)
+    counters.clear()
+    for length in (12, 5, 9):
+        given = torch.nn.functional.pad(prompt(length), (16 - length, 0))
+        options = {"max_new_tokens": 12, "do_sample": False} | CACHES["static"]
+        mask = (given != 0).long()
+        expected = model.generate(given, attention_mask=mask, **options)
+        there_mask = mask.to(device)
+        found = there.generate(given.to(device), attention_mask=there_mask, **options)
+        assert torch.equal(found.cpu(), expected)
+    assert counters["stats"]["unique_graphs"] == 2
+
+
 AUTOMATIC = """
 import torch_graft.integrations.transformers
 import random_models
