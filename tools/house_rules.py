@@ -148,12 +148,27 @@ def repeated_names(tree: Files) -> Iterator[Finding]:
                 yield Finding(f"{folder}/{name}", 1, text)
 
 
+_APART = re.compile(r"(?<![\w*])\*(?=\w)[^*\n]* \*(?=[\s,.;])")
+
+
 def readmes(tree: Files) -> Iterator[Finding]:
     for folder, names in sorted(folders(tree).items()):
         if "README.md" not in names and folder not in SMALL:
             yield Finding(
                 folder, 1, "has no README.md: its nouns, its entry point, who includes it"
             )
+    for source in (s for s in tree.sources if s.name.name == "README.md"):
+        if source.text and not source.text.startswith(("# ", "<!--")):
+            yield Finding(source.path, 1, "begins with no heading: '# folder: what it is for'")
+        for found in _APART.finditer(
+            re.sub(r"```.*?```|`[^`\n]*`", _blank, source.text, flags=re.DOTALL)
+        ):
+            line = source.text.count("\n", 0, found.start()) + 1
+            yield Finding(source.path, line, f"{found[0]} stands out nowhere: no blank before *")
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
 
 
 def mirrored_tests(tree: Files) -> Iterator[Finding]:

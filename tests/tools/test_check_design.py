@@ -359,7 +359,7 @@ GOOD = {
     **folder("python/torch_graft/cli"),
     **SETTINGS,
     f"{settings.SHOWN}a.py": f"# {settings.SHOWN}a.py: shows\nimport os\nos.environ['GRAFT_B']\n",
-    "README.md": "Lists are too long, too short or empty; as untold as they belie.\n",
+    "README.md": "# a\nLists are too long, too short or empty; as untold as they belie.\n",
     "docs/a.md": "It lies there, too. See [kernels](../src/kernels/README.md#a), [src](../src), [a](https://a.b/c), `b/b.h`, `src/kernels/a/d.h` and `swish.cpp`.\n",
     "src/kernels/a/d.h": '#include "kernels/b/b.h"\nstruct Same;\nstruct One {\n};\n',
     "src/kernels/b/d.cpp": '#include "kernels/a/d.h"\nstruct One {\n};\n',
