@@ -89,7 +89,8 @@ def run_shape(shape: str, options: argparse.Namespace) -> list[Row]:
     with ExitStack() as stack:
         sides: dict[str, Side] = {}
         for name, way in (OURS | OTHERS).items():
-            if not re.search(options.sides, name):
+            left = way.weights != "bf16" and language_worker.has_experts(shape)
+            if left or not re.search(options.sides, name):
                 continue
             side = stack.enter_context(Side("graft" if name in OURS else "cpu"))
             try:

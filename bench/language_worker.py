@@ -72,6 +72,11 @@ def quantize(model: torch.nn.Module, weights: str, device: str) -> None:
         quantize_(model, Int4WeightOnlyConfig(GROUP, set_inductor_config=False))
 
 
+def has_experts(shape: str) -> bool:
+    """Whether most weights are those of experts, no linear layers, which torchao leaves as they are."""
+    return "num_local_experts" in SHAPES[shape]
+
+
 def bytes_of(tensor: Any) -> int:
     """Of a tensor, or of the tensors that a subclass holds."""
     if hasattr(tensor, "__tensor_flatten__"):
@@ -116,6 +121,11 @@ def prepare(device: str, shape: str, way: Way, threads: int) -> dict[str, float]
     weights = {id(one): bytes_of(one) for one in [*model.parameters(), *model.buffers()]}
     read = {id(one.weight): bytes_of(one.weight) for one in model.modules()
             if isinstance(one, torch.nn.Linear)}  # fmt: skip
+    if has_experts(shape):
+        chosen, of = config.num_experts_per_tok, config.num_local_experts
+        read |= {
+            id(one): bytes_of(one) * chosen // of for one in model.parameters() if one.dim() == 3
+        }
     kept = sum(bytes_of(one) for layer in cache.layers for one in (layer.keys, layer.values))
     found = {"first": first, "weights": sum(weights.values()), "read": sum(read.values()),
              "cache": kept}  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,13 @@ class Table:
     def rows(self) -> list[Row]:
         """The rows that the table of medians has."""
         return [one.row for one in medians.read(self.name)]
+
+    def untouched(self, pattern: str) -> list[medians.Median]:
+        """What the table of medians has of other cases, where a pattern measures a part."""
+        return [
+            one for one in medians.read(self.name)
+            if pattern and not re.search(pattern, one.row.name)
+        ]  # fmt: skip
 
     def text(self) -> str:
         """Their table, as it stands on the page."""
@@ -61,7 +69,7 @@ class Table:
         measure(options, show)
         fresh = medians.stamped(rows, facts)
         if options.publish:
-            medians.write(self.name, fresh)
+            medians.write(self.name, self.untouched(options.pattern) + fresh)
             self.publish()
         print(report.summary(rows, medians.facts(fresh, *self.sides)))
         return 0
