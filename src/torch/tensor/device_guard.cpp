@@ -1,6 +1,7 @@
 // src/torch/tensor/device_guard.cpp: the guard of our device type.
-#include "torch/device/attach.h"
 #include "torch/tensor/device_guard.h"
+
+#include "torch/device/attach.h"
 
 namespace graft::binding {
 namespace {
