@@ -44,7 +44,7 @@ set(core_batches
   "kernels detection/box_suppression operation/offer"
   "kernels sort/top_k detection/region_pool operation/vocabulary"
   "kernels training/recurrent operation/plans pooling/volume_average"
-  "kernels move/range weight_only/int8_decoding matmul/vendor_products"
+  "kernels move/range weight_only/int8_decoding weight_only/decoding_factor matmul/vendor_products"
   "kernels norm/softmax detection/deformable_patches"
   "runtime driver/bounded_wait stream/event_handle stream/command_wait wait/pending_ops driver/slot_gate driver/device_properties platform/early_drivers memory/address_range memory/segment topology/device_identity topology/device_link platform/driver_devices driver/readable_text platform/device_reset stream/op_runs memory/block_list"
   "runtime memory/block_users memory/cached_segments memory/caching_allocator memory/chosen_pool platform/collective_group stream/command stream/command_capture stream/command_list wait/checks"

@@ -9,9 +9,8 @@
 #include "kernels/launch/lanes.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/move/staging.h"
-#include "kernels/weight_only/activation.h"
+#include "kernels/weight_only/decoding_factor.h"
 #include "kernels/weight_only/int4_panels.h"
-#include "kernels/weight_only/integer_activation.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
@@ -146,21 +145,9 @@ void int4_decoding(Stream& stream, const TensorView& output, const TensorView& a
         stream, kernel.key(WorkMapping::kLanes), n / kWords, arguments,
         [&] { return write_group_kernel(kernel); }, kLanes);
   }
-  std::optional<IntegerActivation> integers;
-  std::optional<Activation> numbers;
-  if (is_half(a.dtype) && scales.group <= most_integers(WordKind::kNibbles) &&
-      has_vectors(stream.device())) {
-    kernel.factor = GRAFT_INT16;
-    integers.emplace(stream, a, WordKind::kNibbles, scales.group);
-    arguments.address(integers->address(), integers->bytes(), GRAFT_ACCESS_READ);
-    arguments.address(integers->sums(), integers->group_bytes(), GRAFT_ACCESS_READ);
-    arguments.address(integers->steps(), integers->group_bytes(), GRAFT_ACCESS_READ);
-  } else {
-    kernel.factor = GRAFT_FLOAT32;
-    numbers.emplace(stream, a, WordKind::kNibbles, scales.group);
-    arguments.address(numbers->address(), numbers->bytes(), GRAFT_ACCESS_READ);
-    arguments.address(numbers->sums(), numbers->sum_bytes(), GRAFT_ACCESS_READ);
-  }
+  const DecodingFactor factor(stream, a, WordKind::kNibbles, scales);
+  kernel.factor = factor.dtype();
+  factor.append(arguments);
   laid_out.append(arguments);
   const int64_t panels = n / kWords, each = kernel.panels();
   const WorkSplit split = split_work((panels + each - 1) / each, each * kWords * k);

@@ -1,16 +1,13 @@
 // src/kernels/weight_only/int8_decoding.cpp: a few rows times a weight of int8.
 #include "kernels/weight_only/int8_decoding.h"
 
-#include <algorithm>
-#include <optional>
 #include <string>
 
 #include "kernels/launch/accumulators.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/group_fold.h"
 #include "kernels/launch/work_split.h"
-#include "kernels/weight_only/activation.h"
-#include "kernels/weight_only/integer_activation.h"
+#include "kernels/weight_only/decoding_factor.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
@@ -287,13 +284,6 @@ void append_scales(Arguments& arguments, const WeightScales& scales) {
   arguments.index(scales.zeros->strides[1]).index(scales.zeros->strides[0]);
 }
 
-// The elements of a group of the activation's integers, or 0 where it stays in floats.
-int64_t integer_group(const OpenDevice& device, const TensorView& a, const WeightScales& scales) {
-  if (!is_half(a.dtype) || !has_vectors(device) || a.sizes[1] % kBytesOfBlock != 0) return 0;
-  const int64_t group = std::min(scales.group, most_integers(WordKind::kBytes));
-  return scales.groups() == 1 || scales.group % group == 0 ? group : 0;
-}
-
 }  // namespace
 
 bool fits_int8_decoding(const TensorView& weight, const WeightScales& scales) {
@@ -324,27 +314,14 @@ void int8_decoding(Stream& stream, const TensorView& output, const TensorView& a
     return launch_kernel(stream, kernel.key(deal), n, arguments, make, kLanes);
   }
   kernel.tail = k % kBytesOfBlock != 0;
-  const int64_t chunk = integer_group(stream.device(), a, scales);
-  std::optional<IntegerActivation> integers;
-  std::optional<Activation> numbers;
-  if (chunk > 0) {
-    kernel.factor = GRAFT_INT16;
-    integers.emplace(stream, a, WordKind::kBytes, chunk);
-    arguments.address(integers->address(), integers->bytes(), GRAFT_ACCESS_READ);
-    arguments.address(integers->sums(), integers->group_bytes(), GRAFT_ACCESS_READ);
-    arguments.address(integers->steps(), integers->group_bytes(), GRAFT_ACCESS_READ);
-  } else {
-    kernel.factor = GRAFT_FLOAT32;
-    numbers.emplace(stream, a, WordKind::kBytes, scales.group);
-    arguments.address(numbers->address(), numbers->bytes(), GRAFT_ACCESS_READ);
-    arguments.address(numbers->sums(), numbers->sum_bytes(), GRAFT_ACCESS_READ);
-  }
+  const DecodingFactor factor(stream, a, WordKind::kBytes, scales);
+  kernel.factor = factor.dtype();
+  factor.append(arguments);
   append_scales(arguments, scales);
-  const int64_t lines = kernel.lines(), group = chunk > 0 ? chunk : scales.group;
-  const int64_t groups = chunk > 0 ? (k + chunk - 1) / chunk : scales.groups();
+  const int64_t lines = kernel.lines(), groups = factor.groups();
   const WorkSplit split = split_work((n + lines - 1) / lines, lines * k);
   arguments.index(split.lines).index(split.per_item).index(n).index(words_of_line);
-  arguments.index(numbers ? numbers->depth() : k).index(groups).index(group / kBytesOfBlock);
+  arguments.index(factor.depth()).index(groups).index(factor.group() / kBytesOfBlock);
   arguments.index(k % kBytesOfBlock / kBytesOfWord);
   arguments.index((groups + scales.groups() - 1) / scales.groups());
   arguments.index(output.strides[0]).index(output.strides[1]);
