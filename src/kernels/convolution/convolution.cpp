@@ -51,18 +51,13 @@ bool offer_convolution(Stream& stream, graft_convolution_kind kind, const Convol
                        : to_input ? Operation::convolution_backward_input
                                   : Operation::convolution_backward_weight;
   return offer(stream, id, [&](VendorCall& call) {
-    call.write(forward ? views.output : to_input ? views.input : views.weight);
+    call.write(roles_of(kind, views).written);
     call.read(to_input ? views.weight : views.input);
     call.read(forward ? views.weight : views.output);
     if (forward) call.read(bias);
     call.integers(std::span(given.stride)).integers(std::span(given.padding));
     call.integers(std::span(given.dilation)).integers({given.groups});
   });
-}
-
-const TensorView& written_of(graft_convolution_kind kind, const ConvolutionViews& views) {
-  if (kind == GRAFT_CONVOLUTION_FORWARD) return views.output;
-  return kind == GRAFT_CONVOLUTION_BACKWARD_INPUT ? views.input : views.weight;
 }
 
 void run(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
@@ -74,7 +69,7 @@ void run(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& vi
                     std::to_string(views.input.rank) + ", " + std::to_string(views.weight.rank) +
                     " and " + std::to_string(views.output.rank));
   }
-  const TensorView& written = written_of(kind, views);
+  const TensorView& written = roles_of(kind, views).written;
   if (written.count() == 0) return;
   const bool works = views.input.count() > 0 && views.weight.count() > 0 &&
                      views.output.count() > 0 && !may_saturate(written.dtype);
@@ -100,7 +95,7 @@ void add_bias(Stream& stream, const TensorView& output, const TensorView& sums,
 void generated_convolution(Stream& stream, graft_convolution_kind kind,
                            const ConvolutionViews& views, const TensorView* bias,
                            const ConvolutionParameters& parameters) {
-  if (written_of(kind, views).count() == 0) return;
+  if (roles_of(kind, views).written.count() == 0) return;
   if (kind != GRAFT_CONVOLUTION_FORWARD) bias = nullptr;
   if (const int results = winograd_results(stream.device(), kind, views, bias, parameters)) {
     return winograd_convolution(stream, kind, views, bias, parameters, results);

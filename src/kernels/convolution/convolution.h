@@ -52,10 +52,20 @@ struct ConvolutionViews {
   TensorView input, weight, output;
 };
 
-// The same by generated kernels, for every floating dtype, convolution()'s small integers and any
-// strides: by winograd_convolution(), blocked_convolution(), convolution_products(),
-// tiled_convolution() or element_convolution(), the first that takes the case. bias is read by the
-// forward kind only and may be null.
+// The tensor that a kind writes and the two that it reads.
+struct ConvolutionRoles {
+  const TensorView &written, &first, &second;
+};
+inline ConvolutionRoles roles_of(graft_convolution_kind kind, const ConvolutionViews& views) {
+  if (kind == GRAFT_CONVOLUTION_FORWARD) return {views.output, views.input, views.weight};
+  if (kind == GRAFT_CONVOLUTION_BACKWARD_INPUT) return {views.input, views.output, views.weight};
+  return {views.weight, views.output, views.input};
+}
+
+// A convolution of any kind by generated kernels, for every floating dtype, convolution()'s small
+// integers and any strides: by winograd_convolution(), blocked_convolution(),
+// convolution_products(), tiled_convolution() or element_convolution(), the first that takes the
+// case. bias is read by the forward kind only and may be null.
 GRAFT_EXPORT void generated_convolution(Stream& stream, graft_convolution_kind kind,
                                         const ConvolutionViews& views, const TensorView* bias,
                                         const ConvolutionParameters& parameters);

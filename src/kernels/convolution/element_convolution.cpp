@@ -196,11 +196,7 @@ std::string key_of(graft_convolution_kind kind, const Dtypes& dtypes, bool biase
 
 void element_convolution(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& views,
                          const TensorView* bias, const ConvolutionParameters& parameters) {
-  const bool forward = kind == GRAFT_CONVOLUTION_FORWARD;
-  const bool to_input = kind == GRAFT_CONVOLUTION_BACKWARD_INPUT;
-  const TensorView& written = forward ? views.output : to_input ? views.input : views.weight;
-  const TensorView& first = forward ? views.input : views.output;
-  const TensorView& second = kind == GRAFT_CONVOLUTION_BACKWARD_WEIGHT ? views.input : views.weight;
+  const auto [written, first, second] = roles_of(kind, views);
   const int64_t products =
       views.weight.count() * views.output.count() / std::max<int64_t>(1, views.output.sizes[1]);
   const bool biased = bias != nullptr;

@@ -200,16 +200,6 @@ Extents extents_of(graft_convolution_kind kind, const ConvolutionViews& views, i
   return {outs, channels * taps, results};
 }
 
-// The tensor that is written and the two that are read.
-struct Roles {
-  const TensorView &written, &first, &second;
-};
-Roles roles_of(graft_convolution_kind kind, const ConvolutionViews& views) {
-  if (kind == GRAFT_CONVOLUTION_FORWARD) return {views.output, views.input, views.weight};
-  if (kind == GRAFT_CONVOLUTION_BACKWARD_INPUT) return {views.input, views.output, views.weight};
-  return {views.weight, views.output, views.input};
-}
-
 // Positions beyond a tensor's edge are computed, too, before they are dropped.
 bool fits_32_bits(const ConvolutionViews& views, const ConvolutionParameters& parameters,
                   const Extents& size) {
