@@ -165,7 +165,7 @@ test-python-async test-python-opencl test-python-inline: export MALLOC_PERTURB_ 
 
 test-python-async: .venv/graft.stamp .venv/test.stamp
 	@echo "test order seed: $(SEED) (repeat with: make test SEED=$(SEED))"
-	$(call share,1/16)GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
+	$(call share,1/20)GRAFT_HOST_MODE=async $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED)
 	$(call share,1/3)GRAFT_DEVICES=nothing $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) tests/python/ve
 
 # Two devices of PoCL; the host's device beside PoCL's; the kernels of GPUs, which PoCL runs slowly; Intel's runtime where
@@ -181,7 +181,7 @@ test-python-opencl: .venv/graft.stamp .venv/test.stamp
 	else echo "Intel's OpenCL runtime is not installed on this machine: its pass is left out"; fi
 
 test-python-inline: .venv/graft.stamp .venv/test.stamp
-	$(call share,2/16)GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'not one_mode' tests/python tests/drivers
+	$(call share,2/20)GRAFT_HOST_MODE=inline $(BIN)/python -m pytest $(SPREAD) --randomly-seed=$(SEED) -m 'not one_mode' tests/python tests/drivers
 
 clean:
 	rm -rf build .venv/graft.stamp

@@ -11,6 +11,8 @@ import torch_conformance
 from torch_conformance.cells import cases, registry
 from torch_conformance.suites import upstream  # noqa: F401 (registers what is looked at)
 
+pytestmark = pytest.mark.every_run
+
 PACKAGE = Path(torch_conformance.__file__).parent
 Graph = dict[str, set[str]]
 

@@ -14,6 +14,8 @@ from torch_conformance.cells.cases import Cell
 from torch_conformance.report import page as report
 from torch_conformance.report import schema
 
+pytestmark = pytest.mark.every_run
+
 FOLDER = ROOT / "docs/generated/conformance"
 # Layouts and refusals have a report of their own.
 EARLIER = sorted({a for of in cases.ASPECTS.values() for a in of} - {"layouts", "refusals"})

@@ -171,6 +171,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Variants:
     return Variants(tmp_path_factory.mktemp("variants"))
 
 
+@pytest.mark.every_run
 def test_variants_are_what_the_changelog_says() -> None:
     """Each minor of the page, from 0.2 on, is built with the slots that it had."""
     text = HEADER.read_text()

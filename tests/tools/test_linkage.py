@@ -12,6 +12,8 @@ import pytest
 NEWEST = {"GLIBC": "2.34", "GLIBCXX": "3.4.29", "CXXABI": "1.3.13", "GCC": "7.0.0"}
 FOREIGN = re.compile(r"lib(torch|c10|python)")
 
+pytestmark = pytest.mark.every_run
+
 
 def package() -> Path:
     spec = find_spec("torch_graft")

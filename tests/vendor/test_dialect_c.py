@@ -88,6 +88,7 @@ def test_the_pages_command_compiles_each_kernel(dumped, compiler, tmp_path):
     assert not wrong, "\n".join(wrong[:10])
 
 
+@pytest.mark.every_run
 def test_the_page_lists_the_functions_of_the_ir():
     table = (ROOT / "src/codegen/ir/ir.h").read_text()
     names = re.findall(r"MATH\((\w+), \d\)", table)

@@ -116,6 +116,7 @@ def _written() -> list[str]:
     return rows + re.findall(r"\w+\.\w+\([^\s()]+\)", " ".join(re.findall(r'"([^"]*)"', joined)))
 
 
+@pytest.mark.every_run
 def test_arguments_have_atens_names_places_and_defaults() -> None:
     checked = 0
     for text in _written():

@@ -15,7 +15,7 @@ MIB = 2**20
 
 
 def test_devices_that_are_none(device: str) -> None:
-    for name in ("cpu", "cuda", "meta"):
+    for name in ("cpu", "cuda", "meta"):  # device-specific
         with pytest.raises(ValueError, match="must be a device of Graft's"):
             torch_graft.optimize(Net(), device=name)
     with pytest.raises(ValueError, match="names no device"):

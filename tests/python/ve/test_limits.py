@@ -178,6 +178,7 @@ def test_a_moved_module_has_new_parameters_unless_they_are_swapped() -> None:
         torch.__future__.set_swap_module_params_on_conversion(False)
 
 
+@pytest.mark.every_run
 def test_the_table_has_each_limit() -> None:
     table = (ROOT / "docs/use/ve-limits.md").read_text()
     rows = re.findall(r"^\| (.+?) \|", table, re.MULTILINE)

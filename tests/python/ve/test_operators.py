@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 import torch
 
 from sandbox import ROOT
@@ -32,6 +33,7 @@ def has_kernel(name: str, key: str) -> bool:
     )
 
 
+@pytest.mark.every_run
 def test_there_are_155() -> None:
     assert len(listed()) == len(set(listed())) == 155
     assert set(listed()) >= NAMED_DIMENSIONS
