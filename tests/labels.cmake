@@ -3,9 +3,9 @@
 # A line "// labels: <name> ..." above a test labels that test; "// labels of the file: <name> ..." labels each test below
 # it. ctest has its labels per registered test; these choose the tests inside one run of a binary.
 
-# graft_labelled(<variable> <folder> <label>): the value for --gtest_filter that selects the tests with this label in
-# tests/<folder>. An error if no test has it.
-function(graft_labelled variable folder label)
+# graft_if_labelled(<variable> <folder> <label>): the value for --gtest_filter that selects the tests with this label in
+# tests/<folder>; empty if none has it.
+function(graft_if_labelled variable folder label)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*_test.cpp)
   set(patterns "")
   foreach(source IN LISTS sources)
@@ -30,10 +30,16 @@ function(graft_labelled variable folder label)
       endif()
     endforeach()
   endforeach()
-  if(NOT patterns)
+  list(JOIN patterns ":" filter)
+  set(${variable} "${filter}" PARENT_SCOPE)
+endfunction()
+
+# graft_labelled(<variable> <folder> <label>): the same, and an error if no test has the label.
+function(graft_labelled variable folder label)
+  graft_if_labelled(filter ${folder} ${label})
+  if(NOT filter)
     message(FATAL_ERROR "no test in tests/${folder} has the label ${label}: write '// labels: ${label}' above one")
   endif()
-  list(JOIN patterns ":" filter)
   set(${variable} "${filter}" PARENT_SCOPE)
 endfunction()
 

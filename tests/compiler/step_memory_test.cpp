@@ -65,6 +65,7 @@ TEST(StepMemory, InputsGoBackWithinTheRun) {
 
 // A first run, one that notes each unit, one that notes two stretches, and two where these are
 // given again at other addresses. How many commands a product is depends on the library.
+// labels: one_preset
 TEST(StepMemory, StretchesAreGivenAgain) {
   Graph graph = graph_of(
       "input %x: float32[1024, 2100] activation\ninput %y: float32[1024, 2100] activation\n"

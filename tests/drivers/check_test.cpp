@@ -49,6 +49,7 @@ std::vector<fs::path> bug_drivers() {
   return all;
 }
 
+// labels: one_preset
 TEST(DriverCheck, PassesTheHostDriver) {
   const Outcome outcome = check(kDrivers / "graft_host.so", kHostLateError + kPatience);
   EXPECT_EQ(outcome.code, 0) << outcome.report;
@@ -60,12 +61,14 @@ TEST(DriverCheck, PassesTheHostDriver) {
   EXPECT_NE(outcome.report.find(totals), std::string::npos) << outcome.report;
 }
 
+// labels: one_preset
 TEST(DriverCheck, PassesTheTinyDriver) {
   const Outcome outcome = check(kBinary / "tests" / "graft_tiny.so", "");
   EXPECT_EQ(outcome.code, 0) << outcome.report;
 }
 
 // The worked example of docs/drivers/collectives.md.
+// labels: one_preset
 TEST(DriverCheck, PassesAVendorsCollectives) {
   const Outcome outcome =
       check(kBinary / "tests" / "graft_vendor.so", " --only graft.collectives" + kPatience);
@@ -89,6 +92,7 @@ TEST(DriverCheck, ListsWhatTheNullDriverOmitsAndThatItComputesNothing) {
 }
 
 // A driver whose library computes products alone: Graft runs the epilogues itself.
+// labels: one_preset
 TEST(DriverCheck, PassesALibraryWithoutEpilogues) {
   if (!fs::exists(kDrivers / "graft_host_onednn.so")) return;  // the thread sanitizer has none
   const Outcome outcome =

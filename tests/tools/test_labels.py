@@ -40,6 +40,7 @@ def selected(tree: Path, label: str) -> subprocess.CompletedProcess[str]:
         f"cmake_minimum_required(VERSION 3.25)\nproject(labels LANGUAGES NONE)\n"
         f"include({LABELS})\ngraft_labelled(filter kernels {label})\n"
         f"message(STATUS filter=${{filter}}.)\n"
+        f"graft_if_labelled(perhaps kernels {label})\nmessage(STATUS perhaps=${{perhaps}}.)\n"
     )
     command = ["cmake", "-S", str(tree), "-B", str(tree / "build")]
     return subprocess.run(command, capture_output=True, text=True)
@@ -53,10 +54,23 @@ def selected(tree: Path, label: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_a_label_selects_its_tests(tmp_path: Path, label: str, tests: str) -> None:
-    assert f"filter={tests}.\n" in selected(tmp_path, label).stdout
+    said = selected(tmp_path, label).stdout
+    assert f"filter={tests}.\n" in said
+    assert f"perhaps={tests}.\n" in said
 
 
 def test_a_label_without_a_test_is_an_error(tmp_path: Path) -> None:
     ran = selected(tmp_path, "blob_store")
     assert ran.returncode != 0
     assert "no test in tests/kernels has the label blob_store" in ran.stderr
+
+
+def test_a_filter_that_may_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.25)\nproject(labels LANGUAGES NONE)\n"
+        f"include({LABELS})\ngraft_if_labelled(perhaps kernels blob_store)\n"
+        f"message(STATUS perhaps=${{perhaps}}.)\n"
+    )
+    command = ["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build")]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert "perhaps=.\n" in ran.stdout

@@ -49,6 +49,7 @@ constexpr Planted kPlanted[] = {
     {"unordered", "unordered", "stream_wait_event orders"},
 };
 
+// labels: one_preset
 TEST(TraceLayer, FindsTheCheckersPlantedBugs) {
   for (const Planted& one : kPlanted) {
     const std::string library = kBinary + "/tests/bugs/" + one.bug + ".so";

@@ -240,6 +240,7 @@ std::vector<std::string> variants(bool with_bug) {
   return names;
 }
 
+// labels: one_preset
 TEST(TraceVariants, FindsNothingInUnusualDrivers) {
   const std::vector<std::string> names = variants(false);
   EXPECT_GE(names.size(), 11u);
@@ -276,6 +277,7 @@ void find_bug(const std::string& row) {
   EXPECT_EQ(traced.count(GRAFT_TRACE_CALLER), 0u) << traced.report();
 }
 
+// labels: one_preset
 TEST(TraceVariants, FindsBugsThatNeedTraffic) {
   const std::vector<std::string> rows = variants(true);
   EXPECT_GE(rows.size(), 5u);

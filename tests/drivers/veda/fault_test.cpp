@@ -106,6 +106,7 @@ const std::set<std::string> kLoud = {"DevicePrimaryCtxGetState",
                                      "ArgsSetStack",
                                      "LaunchKernelEx"};
 
+// labels: one_preset
 TEST(VedaFault, AnErrorOfAnyCallIsToldAndTheNextDeviceWorks) {
   if (reran({emulated("DEVICES=2 ABORT=1 KEEP_FAILED=0"),
              emulated("DEVICES=2 ABORT=1 KEEP_FAILED=1")})) {
