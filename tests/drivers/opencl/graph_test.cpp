@@ -147,7 +147,6 @@ TEST(OpenclGraph, FillsFromAnyByteOn) {
 }
 
 // The graph goes before the thread gave its commands to OpenCL.
-// labels: one_preset
 TEST(OpenclGraph, LaunchesOutliveIt) {
   if (reran({"A=1", fake("no_svm")})) return;
   Session s;
