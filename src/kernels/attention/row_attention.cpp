@@ -1,6 +1,7 @@
 // src/kernels/attention/row_attention.cpp: attention of a few rows on CPU-like devices: decoding.
 #include "kernels/attention/row_attention.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -22,9 +23,12 @@ using ir::Builder;
 using ir::Lanes;
 using ir::Type;
 using ir::Value;
+using ir::Values;
 
-// Elements of a value that are summed side by side; a value is at most kMostLanes of these.
-constexpr int64_t kWidth = 16, kMostLanes = 16;
+// Elements that are summed side by side; a key and a value are some of these. What a loop over
+// columns sums has to stay in 16 vector registers: kColumns keys, or kLanesAtOnce of a value.
+constexpr int64_t kWidth = 16, kColumns = 4, kLanesAtOnce = 4;
+constexpr int64_t kWidest = 256;  // a value's elements
 
 Value plus(Value x, Value y) { return x + y; }
 
@@ -58,17 +62,46 @@ class RowWriter {
       memory_.store(query + i, cast(Type::kF32, element));
     });
     const Value keys = in_.key.head(head.batch, head.key);
-    b_.loop(none, end, [&](Value column) {
-      const Value key = keys + column * in_.key.strides[2];
-      const auto product = [&](Value i) {
-        return memory_.load(query + i) * cast(Type::kF32, in_.key.address.load(key + i));
-      };
-      const Value sum = ir::reduce(b_.f32(0), none, in_.depth, product, plus, kWidth);
-      memory_.store(scores + column, in_.score(head, sum, row, column));
-    });
+    b_.loop(
+        none, end,
+        [&](Value first) {
+          const Values sums = products(query, keys, first, end - 1);
+          for (int64_t j = 0; j < kColumns; ++j) {
+            const Value column = first + j;
+            b_.if_(column < end, [&] {
+              const Value sum = sums[static_cast<size_t>(j)];
+              memory_.store(scores + column, in_.score(head, sum, row, column));
+            });
+          }
+        },
+        b_.i64(kColumns));
     const Value factor = weigh(line, scores, end);
     add_values(in_.value.head(head.batch, head.key), scores, end, factor,
                to_strides_.head(head.batch, head.query) + row * to_strides_.strides[2]);
+  }
+
+  // The query's products with the keys of kColumns columns; what is past the last one is that one.
+  Values products(Value query, Value keys, Value first, Value last) {
+    const std::vector<Lanes> parts = zero_lanes(b_, kColumns, kWidth);
+    Values starts;
+    for (int64_t j = 0; j < kColumns; ++j) {
+      starts.push_back(keys + ir::minimum(first + j, last) * in_.key.strides[2]);
+    }
+    b_.loop(
+        b_.i64(0), in_.depth,
+        [&](Value at) {
+          b_.vector_loop(b_.i64(0), b_.i64(kWidth), [&](Value i) {
+            const Value factor = memory_.load(query + at + i);
+            for (size_t j = 0; j < starts.size(); ++j) {
+              const Value key = cast(Type::kF32, in_.key.address.load(starts[j] + at + i));
+              parts[j].store(i, parts[j].load(i) + factor * key);
+            }
+          });
+        },
+        b_.i64(kWidth));
+    Values sums;
+    for (const Lanes& part : parts) sums.push_back(sum_of_lanes(b_, part));
+    return sums;
   }
 
   // Scores become weights; gives what their sum has to be multiplied by.
@@ -85,23 +118,26 @@ class RowWriter {
   }
 
   void add_values(Value values, Value weights, Value end, Value factor, Value to) {
-    const std::vector<Lanes> sums = zero_lanes(b_, lanes_, kWidth);
-    b_.loop(b_.i64(0), end, [&](Value column) {
-      const Value weight = memory_.load(weights + column);
-      const Value value = values + column * in_.value.strides[2];
-      for (int64_t i = 0; i < lanes_; ++i) {
+    for (int64_t from = 0; from < lanes_; from += kLanesAtOnce) {
+      const int64_t count = std::min(kLanesAtOnce, lanes_ - from);
+      const std::vector<Lanes> sums = zero_lanes(b_, count, kWidth);
+      b_.loop(b_.i64(0), end, [&](Value column) {
+        const Value weight = memory_.load(weights + column);
+        const Value value = values + column * in_.value.strides[2];
+        for (int64_t i = 0; i < count; ++i) {
+          const Lanes& sum = sums[static_cast<size_t>(i)];
+          lanes(from + i, [&](Value lane, Value element) {
+            const Value number = cast(Type::kF32, in_.value.address.load(value + element));
+            sum.store(lane, sum.load(lane) + weight * number);
+          });
+        }
+      });
+      for (int64_t i = 0; i < count; ++i) {
         const Lanes& sum = sums[static_cast<size_t>(i)];
-        lanes(i, [&](Value lane, Value element) {
-          const Value number = cast(Type::kF32, in_.value.address.load(value + element));
-          sum.store(lane, sum.load(lane) + weight * number);
+        lanes(from + i, [&](Value lane, Value element) {
+          to_.store(to + element * to_strides_.strides[3], sum.load(lane) * factor);
         });
       }
-    });
-    for (int64_t i = 0; i < lanes_; ++i) {
-      const Lanes& sum = sums[static_cast<size_t>(i)];
-      lanes(i, [&](Value lane, Value element) {
-        to_.store(to + element * to_strides_.strides[3], sum.load(lane) * factor);
-      });
     }
   }
 
@@ -120,11 +156,11 @@ class RowWriter {
 };
 
 bool takes(const OpenDevice& device, const Attention& call) {
-  const int64_t width = call.value.sizes[3];
+  const int64_t width = call.value.sizes[3], depth = call.query.sizes[3];
   const auto dense = [](const TensorView& view) { return view.strides[3] == 1; };
   return !is_gpu_like(device) && is_half(call.query.dtype) && call.dropout == 0 &&
-         call.query.sizes[2] <= kFewRows && width % kWidth == 0 && width > 0 &&
-         width <= kWidth * kMostLanes && dense(call.key) && dense(call.value);
+         call.query.sizes[2] <= kFewRows && width % kWidth == 0 && width > 0 && width <= kWidest &&
+         depth % kWidth == 0 && dense(call.key) && dense(call.value);
 }
 
 }  // namespace

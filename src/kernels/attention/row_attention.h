@@ -10,7 +10,8 @@ inline constexpr int64_t kFewRows = 4;
 
 // attention() by one kernel that reads each key and value once for a row and makes numbers of them
 // in registers: of a half type, a few rows, without dropout, where the elements of a key and of a
-// value lie side by side. False where it does not take the call, or the device is not CPU-like.
+// value are side by side and multiples of 16, of a value at most 256. False where it does not take
+// the call, or the device is not CPU-like.
 bool row_attention(Stream& stream, const TensorView& output, const TensorView& logsumexp,
                    const Attention& call);
 

@@ -19,12 +19,21 @@ inline std::vector<ir::Lanes> zero_lanes(ir::Builder& builder, int64_t count, in
   return made;
 }
 
-// The sum of all lanes, by halves. REQUIRES: a power of two of them.
+// The sum of all lanes, by halves; they hold other numbers then. REQUIRES: a power of two of them.
 inline ir::Value sum_of_lanes(ir::Builder& builder, const ir::Lanes& lanes) {
+  constexpr int64_t kLeast = 4;  // of vectors
+  int64_t half = lanes.count() / 2;
+  for (; half >= kLeast; half /= 2) {
+    builder.vector_loop(builder.i64(0), builder.i64(half), [&](ir::Value lane) {
+      lanes.store(lane, lanes.load(lane) + lanes.load(lane + half));
+    });
+  }
   std::vector<ir::Value> parts;
-  for (int64_t i = 0; i < lanes.count(); ++i) parts.push_back(lanes.load(builder.i64(i)));
-  for (size_t half = parts.size() / 2; half > 0; half /= 2) {
-    for (size_t i = 0; i < half; ++i) parts[i] = parts[i] + parts[i + half];
+  for (int64_t i = 0; i < 2 * half; ++i) parts.push_back(lanes.load(builder.i64(i)));
+  for (; half > 0; half /= 2) {
+    for (size_t i = 0; i < static_cast<size_t>(half); ++i) {
+      parts[i] = parts[i] + parts[i + static_cast<size_t>(half)];
+    }
   }
   return parts[0];
 }

@@ -86,9 +86,9 @@ TEST(Attention, ForwardAndBackward) {
 }
 
 TEST(Attention, FewRowsOfHalves) {
-  const AttentionShape shapes[] = {{2, 8, 2, 1, 70, 24, 32},
-                                   {1, 4, 4, 3, 33, 16, 16},
-                                   {1, 2, 1, 4, 300, 64, 256},
+  const AttentionShape shapes[] = {{2, 8, 2, 1, 70, 24, 32},   {1, 4, 4, 3, 33, 16, 16},
+                                   {1, 2, 1, 4, 300, 64, 256}, {2, 4, 2, 1, 70, 32, 48},
+                                   {1, 3, 3, 2, 5, 80, 80},    {1, 2, 2, 1, 1, 16, 144},
                                    {1, 3, 3, 1, 9, 7, 48}};
   for (const AttentionShape& shape : shapes) {
     for (graft_dtype half : {GRAFT_BFLOAT16, GRAFT_FLOAT16}) {
