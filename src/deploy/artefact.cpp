@@ -29,6 +29,29 @@ std::string header_hash(std::string header, const std::string& told) {
   return hash_text(header);
 }
 
+Json to_json(const References& references) {
+  Json all = Json::object();
+  for (const auto& [name, one] : references) {
+    all[name] = {{"file", one.file},
+                 {"tensor", one.tensor},
+                 {"dtype", dtype_word(one.dtype)},
+                 {"sizes", one.sizes},
+                 {"hash", one.hash}};
+  }
+  return all;
+}
+
+References references_of(const Json& json) {
+  References references;
+  for (const auto& [name, one] : json.items()) {
+    references[name] = {one.at("file").get<std::string>(), one.at("tensor").get<std::string>(),
+                        dtype_of_word(one.at("dtype").get<std::string>()),
+                        one.at("sizes").get<std::vector<int64_t>>(),
+                        one.at("hash").get<std::string>()};
+  }
+  return references;
+}
+
 Json to_json(const Manifest& manifest, const std::map<std::string, std::string>& hashes,
              Version own) {
   Json inputs = Json::array(), integers = Json::array();
@@ -38,17 +61,19 @@ Json to_json(const Manifest& manifest, const std::map<std::string, std::string>&
   for (const Manifest::Integer& one : manifest.integers) {
     integers.push_back({one.argument, one.dim});
   }
-  return {{"version", {own.major, own.minor}},
-          {"made_by", manifest.made_by},
-          {"licence", manifest.licence},
-          {"graph", manifest.graph},
-          {"arguments", manifest.arguments},
-          {"inputs", inputs},
-          {"integers", integers},
-          {"outputs", manifest.outputs},
-          {"constants", manifest.constants},
-          {"result", manifest.result},
-          {"hashes", hashes}};
+  Json json = {{"version", {own.major, own.minor}},
+               {"made_by", manifest.made_by},
+               {"licence", manifest.licence},
+               {"graph", manifest.graph},
+               {"arguments", manifest.arguments},
+               {"inputs", inputs},
+               {"integers", integers},
+               {"outputs", manifest.outputs},
+               {"constants", manifest.constants},
+               {"result", manifest.result},
+               {"hashes", hashes}};
+  if (!manifest.references.empty()) json["references"] = to_json(manifest.references);
+  return json;
 }
 
 Manifest of_json(const Json& json) {
@@ -67,6 +92,7 @@ Manifest of_json(const Json& json) {
   json.at("outputs").get_to(manifest.outputs);
   json.at("constants").get_to(manifest.constants);
   json.at("result").get_to(manifest.result);
+  if (json.contains("references")) manifest.references = references_of(json.at("references"));
   return manifest;
 }
 
@@ -94,6 +120,12 @@ std::set<std::string> Manifest::tensors() const {
     if (one.weight) names.insert(one.name);
   }
   for (const auto& [constant, tensor] : constants) names.insert(tensor);
+  return names;
+}
+
+std::set<std::string> Manifest::own_tensors() const {
+  std::set<std::string> names = tensors();
+  std::erase_if(names, [&](const std::string& name) { return references.contains(name); });
   return names;
 }
 
@@ -132,12 +164,24 @@ Artefact::Artefact(const std::string& path) : file_(path) {
   } catch (const std::exception& error) {
     damaged(path, error.what());
   }
-  for (const std::string& name : manifest_.tensors()) file_.at(name);
+  const std::set<std::string> named = manifest_.tensors();
+  for (const auto& [name, reference] : manifest_.references) {
+    if (!named.contains(name) || file_.tensors().contains(name)) {
+      damaged(path, fmt::format("\"{}\" is in another file and no tensor of the model, or in both",
+                                name));
+    }
+  }
+  for (const std::string& name : manifest_.own_tensors()) file_.at(name);
+  beside_ = std::make_unique<const BesideFiles>(path, manifest_.references);
 }
 
-const StoredTensor& Artefact::weight(const std::string& name) const { return file_.at(name); }
+const StoredTensor& Artefact::weight(const std::string& name) const {
+  const StoredTensor* const beside = beside_->find(name);
+  return beside != nullptr ? *beside : file_.at(name);
+}
 
 void Artefact::read(const StoredTensor& weight, void* to) const {
+  if (beside_->read(weight, to)) return;
   file_.read(weight, to);
   const auto told = hashes_.find(weight.name);
   if (told != hashes_.end() &&
@@ -159,15 +203,21 @@ std::vector<CarriedBlob> Artefact::blobs() const {
 }
 
 void write_artefact(const std::string& path, const Manifest& manifest,
+                    std::span<const TensorBytes> weights, std::span<const CarriedBlob> blobs) {
+  write_artefact(path, manifest, weights, blobs, manifest.version());
+}
+
+void write_artefact(const std::string& path, const Manifest& manifest,
                     std::span<const TensorBytes> weights, std::span<const CarriedBlob> blobs,
                     Version version) {
   std::vector<TensorBytes> all(weights.begin(), weights.end());
   std::set<std::string> given;
   for (const TensorBytes& one : weights) given.insert(one.name);
-  if (given != manifest.tensors()) {
+  const std::set<std::string> own = manifest.own_tensors();
+  if (given != own) {
     throw Error(GRAFT_INVALID_ARGUMENT,
                 fmt::format("a manifest of {} tensors came with {}: give each tensor that it names",
-                            manifest.tensors().size(), given.size()));
+                            own.size(), given.size()));
   }
   for (const CarriedBlob& one : blobs) {
     all.push_back(

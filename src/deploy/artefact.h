@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -10,15 +11,17 @@
 #include <vector>
 
 #include "codegen/cache/carried_blobs.h"
+#include "deploy/reference.h"
 #include "deploy/safetensors.h"
 #include "runtime/driver/export.h"
 
 namespace graft::deploy {
 
-// A reader of one major refuses every other one; a newer minor only adds members that an older
-// reader may leave out.
+// A reader of one major refuses every other one. A newer minor only adds members: an older reader
+// may leave them out, or lacks a tensor without them and refuses the file for that. A file says the
+// smallest minor that has its members.
 struct Version {
-  int major = 1, minor = 0;
+  int major = 1, minor = 1;  // 1.1: references
 };
 
 // What a model is besides its weights; docs/use/deploy/format.md has the form in the file.
@@ -39,11 +42,17 @@ struct Manifest {
   std::vector<Integer> integers;                 // of the call, in their order
   std::vector<std::string> outputs;              // names, in the graph's order
   std::map<std::string, std::string> constants;  // external ones: which tensor each is
+  References references;                         // tensors that are in other files
   std::string result;                            // how a caller puts the outputs together; opaque
   std::string made_by;                           // program and versions
   std::string licence;                           // of the model; may be empty
 
-  GRAFT_EXPORT std::set<std::string> tensors() const;  // names of all weights and constants
+  // Names of all weights and constants, and of those that the model's file has itself.
+  GRAFT_EXPORT std::set<std::string> tensors() const;
+  GRAFT_EXPORT std::set<std::string> own_tensors() const;
+
+  // 1.0 unless a member needs a newer one.
+  Version version() const { return {1, references.empty() ? 0 : 1}; }
 
   // Names of the weights that the graph writes. Throws Error: what compiler::parse throws.
   GRAFT_EXPORT std::vector<std::string> state() const;
@@ -53,8 +62,9 @@ struct Manifest {
 // for the weights, which read() checks. Any thread.
 class GRAFT_EXPORT Artefact {
  public:
-  // Throws Error: what TensorFile throws, VERSION_MISMATCH for another major, INVALID_ARGUMENT,
-  // naming the file, for a header whose hash differs or a manifest that is none.
+  // Opens the files of its references, too. Throws Error: what TensorFile and BesideFiles throw,
+  // VERSION_MISMATCH for another major, INVALID_ARGUMENT, naming the file, for a header whose hash
+  // differs or a manifest that is none.
   explicit Artefact(const std::string& path);
 
   const Manifest& manifest() const { return manifest_; }
@@ -70,13 +80,17 @@ class GRAFT_EXPORT Artefact {
   TensorFile file_;
   Manifest manifest_;
   std::map<std::string, std::string> hashes_;  // by tensor
+  std::unique_ptr<const BesideFiles> beside_;
 };
 
-// Writes an artefact, wholly or not at all. weights: those that the manifest names. version: what
-// it says of itself. Throws Error: IO, UNSUPPORTED for a dtype that safetensors lacks,
-// INVALID_ARGUMENT for a manifest that names other tensors.
+// Writes an artefact, wholly or not at all. weights: the manifest's own tensors. Throws Error: IO,
+// UNSUPPORTED for a dtype that safetensors lacks, INVALID_ARGUMENT for a manifest that names other
+// tensors. The second says another version of itself.
 GRAFT_EXPORT void write_artefact(const std::string& path, const Manifest& manifest,
                                  std::span<const TensorBytes> weights,
-                                 std::span<const CarriedBlob> blobs, Version version = {});
+                                 std::span<const CarriedBlob> blobs);
+GRAFT_EXPORT void write_artefact(const std::string& path, const Manifest& manifest,
+                                 std::span<const TensorBytes> weights,
+                                 std::span<const CarriedBlob> blobs, Version version);
 
 }  // namespace graft::deploy

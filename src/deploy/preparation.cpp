@@ -49,7 +49,7 @@ void prepare(const std::string& path, Device& device) {
   }
   std::vector<std::vector<char>> memory;
   std::vector<TensorBytes> weights;
-  for (const std::string& name : artefact.manifest().tensors()) {
+  for (const std::string& name : artefact.manifest().own_tensors()) {
     const StoredTensor& stored = artefact.weight(name);
     std::vector<char>& bytes = memory.emplace_back(stored.bytes);
     artefact.read(stored, bytes.data());

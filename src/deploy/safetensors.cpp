@@ -36,21 +36,6 @@ constexpr DtypeWord kDtypeWords[] = {
     {GRAFT_FLOAT16, "F16"}, {GRAFT_BFLOAT16, "BF16"}, {GRAFT_FLOAT32, "F32"},
     {GRAFT_FLOAT64, "F64"}, {GRAFT_COMPLEX64, "C64"}};
 
-std::optional<graft_dtype> dtype_named(const std::string& word) {
-  for (const DtypeWord& one : kDtypeWords) {
-    if (word == one.word) return one.dtype;
-  }
-  return std::nullopt;
-}
-
-const char* word_of(graft_dtype dtype) {
-  for (const DtypeWord& one : kDtypeWords) {
-    if (dtype == one.dtype) return one.word;
-  }
-  throw Error(GRAFT_UNSUPPORTED,
-              fmt::format("safetensors has no dtype {}: store another one", name_of(dtype)));
-}
-
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
   throw Error(
       GRAFT_INVALID_ARGUMENT,
@@ -83,9 +68,7 @@ std::optional<uint64_t> bytes_of(graft_dtype dtype, const std::vector<int64_t>& 
 
 StoredTensor parsed(const std::string& name, const Json& entry) {
   StoredTensor tensor{.name = name, .sizes = entry.at("shape").get<std::vector<int64_t>>()};
-  const auto dtype = dtype_named(entry.at("dtype").get<std::string>());
-  if (!dtype) throw std::invalid_argument("its dtype is unknown");
-  tensor.dtype = *dtype;
+  tensor.dtype = dtype_of_word(entry.at("dtype").get<std::string>());
   const auto offsets = entry.at("data_offsets").get<std::vector<uint64_t>>();
   if (offsets.size() != 2 || offsets[0] > offsets[1]) throw std::invalid_argument("offsets");
   tensor.begin = offsets[0], tensor.bytes = offsets[1] - offsets[0];
@@ -134,8 +117,23 @@ class NewFile {
 
 }  // namespace
 
+graft_dtype dtype_of_word(const std::string& word) {
+  for (const DtypeWord& one : kDtypeWords) {
+    if (word == one.word) return one.dtype;
+  }
+  throw std::invalid_argument(fmt::format("it has a tensor of the unknown dtype \"{}\"", word));
+}
+
+const char* dtype_word(graft_dtype dtype) {
+  for (const DtypeWord& one : kDtypeWords) {
+    if (dtype == one.dtype) return one.word;
+  }
+  throw Error(GRAFT_UNSUPPORTED,
+              fmt::format("safetensors has no dtype {}: store another one", name_of(dtype)));
+}
+
 TensorFile::TensorFile(std::string path) : path_(std::move(path)) {
-  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // no wait for a pipe's writer
   if (file_ < 0) {
     throw Error(GRAFT_NOT_FOUND, fmt::format("{} does not open: {}", path_, std::strerror(errno)));
   }
@@ -213,7 +211,7 @@ std::string tensor_header(const std::map<std::string, std::string>& metadata,
   for (const TensorBytes& one : tensors) {
     const uint64_t end = begin + one.bytes.size();
     header[one.name] = {
-        {"dtype", word_of(one.dtype)}, {"shape", one.sizes}, {"data_offsets", {begin, end}}};
+        {"dtype", dtype_word(one.dtype)}, {"shape", one.sizes}, {"data_offsets", {begin, end}}};
     begin = end;
   }
   std::string text = header.dump();
@@ -229,6 +227,10 @@ void write_tensors(const std::string& path, const std::string& header,
   file.write(header.data(), header.size());
   for (const TensorBytes& one : tensors) file.write(one.bytes.data(), one.bytes.size());
   file.keep();
+}
+
+void write_tensors(const std::string& path, std::span<const TensorBytes> tensors) {
+  write_tensors(path, tensor_header({{"format", "pt"}}, tensors), tensors);
 }
 
 }  // namespace graft::deploy

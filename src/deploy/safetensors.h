@@ -23,6 +23,11 @@ struct StoredTensor {
   bool operator==(const StoredTensor&) const = default;
 };
 
+// The format's words for dtypes. Throw std::invalid_argument for one that Graft lacks, Error
+// UNSUPPORTED for one that the format lacks.
+graft_dtype dtype_of_word(const std::string& word);
+const char* dtype_word(graft_dtype dtype);
+
 // A file that is open for reading. Any thread.
 class GRAFT_EXPORT TensorFile {
  public:
@@ -70,8 +75,9 @@ std::string tensor_header(const std::map<std::string, std::string>& metadata,
                           std::span<const TensorBytes> tensors);
 
 // Writes a file under another name and renames it: path has the whole file or what it had before.
-// Throws Error IO with the reason.
-void write_tensors(const std::string& path, const std::string& header,
-                   std::span<const TensorBytes> tensors);
+// Throws Error IO with the reason. The second makes the header.
+GRAFT_EXPORT void write_tensors(const std::string& path, const std::string& header,
+                                std::span<const TensorBytes> tensors);
+GRAFT_EXPORT void write_tensors(const std::string& path, std::span<const TensorBytes> tensors);
 
 }  // namespace graft::deploy

@@ -18,11 +18,14 @@ from torch_graft.deployment.preparing import prepare
 from torch_graft.deployment.result_form import argument_names, form_of
 from torch_graft.deployment.traced_call import NotDeployable, TracedCall, trace
 
+_Path = str | os.PathLike[str]
+
 
 def deploy(
     model: torch.nn.Module | torch.export.ExportedProgram,
     example_inputs: Sequence[Any] | Mapping[str, Any],
     path: str | os.PathLike[str], *, dynamic: bool | None = None, licence: str = "",
+    weights: _Path | Sequence[_Path] | None = None,
 ) -> None:  # fmt: skip
     """Writes the model as one file, which runs without Python: include/graft/deploy.h, graft-infer,
     torch_graft.load(). Inference only.
@@ -30,9 +33,13 @@ def deploy(
     model: on a Graft device, optimized or not, or a program of torch.export, whose dynamic sizes
     stay symbols; what optimize() was given (dtype, dynamic) holds here, too. example_inputs: arguments of a call, by position or by name; the call runs once.
     Inputs become row-major. dynamic: sizes of inputs are symbols. licence: of the model, kept in
-    the file. Raises NotDeployable, a RuntimeError that names operators and lines, for what needs
-    PyTorch at each call; nothing is written then. Raises TypeError and ValueError for arguments.
+    the file. weights: one or several files in the format safetensors, in the folder of path or below
+    it; tensors that they have stay there, and the model's file refers to them. A single one that does
+    not exist is written, with all weights. Raises NotDeployable, a RuntimeError that names operators
+    and lines, for what needs PyTorch at each call; nothing is written then. Raises TypeError,
+    ValueError and FileNotFoundError for arguments, RuntimeError for files of other weights.
     """
+    beside = _beside(os.fspath(path), weights)
     options = _options(model, dynamic)
     model = module_of(model)
     args, kwargs = _arguments(model, example_inputs)
@@ -45,8 +52,25 @@ def deploy(
     with surroundings(options):
         call = trace(model, forward.__get__(model), args, kwargs, options.dynamic)
     _check_operators(model, call)
-    _write(call, _names(forward, args, kwargs), os.fspath(path), licence)
+    _write(call, _names(forward, args, kwargs), os.fspath(path), licence, beside)
     prepare(os.fspath(path), carrier(call.written.device).index or 0)
+
+
+def _beside(path: str, weights: _Path | Sequence[_Path] | None) -> dict[str, str]:
+    """By path of each file of weights, its name from the folder of the model's file."""
+    if weights is None:
+        return {}
+    given = [weights] if isinstance(weights, str | os.PathLike) else list(weights)
+    files = [os.fspath(one) for one in given]
+    if not files:
+        raise ValueError("weights has no file: name files of weights, or leave it out")
+    missing = [one for one in files if not os.path.exists(one)]
+    if missing and len(files) > 1:
+        raise FileNotFoundError(
+            f"{missing[0]} is one of {len(files)} files of weights and does not exist: give files "
+            "that exist, or a single path, which deploy() then writes"
+        )
+    return {one: _C.name_beside(path, one) for one in files}
 
 
 def _options(model: Any, dynamic: bool | None) -> Options:
@@ -110,7 +134,9 @@ def _check_operators(model: torch.nn.Module, call: TracedCall) -> None:
         )
 
 
-def _write(call: TracedCall, arguments: list[str], path: str, licence: str) -> None:
+def _write(
+    call: TracedCall, arguments: list[str], path: str, licence: str, beside: dict[str, str]
+) -> None:
     form, outputs = form_of(call.result, call.outputs)
     constants = {name: f"constant.{name}" for name in call.written.externals}
     tensors = call.weights | {constants[name]: one for name, one in call.written.externals.items()}
@@ -128,4 +154,7 @@ def _write(call: TracedCall, arguments: list[str], path: str, licence: str) -> N
     manifest.made_by = f"torch-graft {_C.version()}, torch {torch.__version__}"
     manifest.licence = licence
     stored = {name: one.detach().cpu().contiguous() for name, one in tensors.items()}
-    _C.write_model(path, manifest, stored)
+    for file in beside:
+        if not os.path.exists(file):
+            _C.write_tensors(file, {name: stored[name] for name in call.weights})
+    _C.write_model(path, manifest, stored, list(beside.values()))

@@ -28,8 +28,7 @@ std::vector<std::string> needs_pytorch(const std::string& text, int64_t device) 
   return deploy::needs_pytorch(std::move(graph), platform().device(static_cast<int>(device)));
 }
 
-void write_model(const std::string& path, const deploy::Manifest& manifest,
-                 const Tensors& weights) {
+std::vector<deploy::TensorBytes> stored_form(const Tensors& weights) {
   std::vector<deploy::TensorBytes> stored;
   for (const auto& [name, tensor] : weights) {
     TORCH_CHECK_VALUE(tensor.is_cpu() && tensor.is_contiguous(), "weight ", name, " is ",
@@ -39,6 +38,21 @@ void write_model(const std::string& path, const deploy::Manifest& manifest,
                       tensor.sizes().vec(),
                       {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}});
   }
+  return stored;
+}
+
+void write_tensors(const std::string& path, const Tensors& tensors) {
+  deploy::write_tensors(path, stored_form(tensors));
+}
+
+// beside: files of tensors, as name_beside gave them, whose tensors the model's file refers to.
+void write_model(const std::string& path, deploy::Manifest& manifest, const Tensors& weights,
+                 const std::vector<std::string>& beside) {
+  std::vector<deploy::TensorBytes> stored = stored_form(weights);
+  manifest.references = deploy::find_references(path, beside, stored);
+  std::erase_if(stored, [&](const deploy::TensorBytes& one) {
+    return manifest.references.contains(one.name);
+  });
   deploy::write_artefact(path, manifest, stored, {});
 }
 
@@ -54,6 +68,12 @@ std::pair<deploy::Manifest, Tensors> read_model(const std::string& path) {
     tensors.emplace(name, tensor);
   }
   return {artefact.manifest(), std::move(tensors)};
+}
+
+std::map<std::string, std::string> references_of(const deploy::Manifest& manifest) {
+  std::map<std::string, std::string> files;
+  for (const auto& [name, reference] : manifest.references) files[name] = reference.file;
+  return files;
 }
 
 std::vector<std::pair<std::string, bool>> inputs_of(const deploy::Manifest& manifest) {
@@ -98,10 +118,13 @@ void bind_deploy(py::module& module) {
                              "graph that does not parse.")
       .def_readwrite("outputs", &deploy::Manifest::outputs)
       .def_readwrite("constants", &deploy::Manifest::constants)
+      .def_property_readonly("references", &references_of, "By tensor: the file that has it.")
       .def_readwrite("result", &deploy::Manifest::result)
       .def_readwrite("made_by", &deploy::Manifest::made_by)
       .def_readwrite("licence", &deploy::Manifest::licence);
   define(module, "needs_pytorch", &needs_pytorch);
+  define(module, "name_beside", &deploy::name_beside);
+  define(module, "write_tensors", &write_tensors);
   define(module, "write_model", &write_model);
   define(module, "read_model", &read_model);
 }

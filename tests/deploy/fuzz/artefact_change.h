@@ -17,13 +17,36 @@ inline void collect(Json* json, std::vector<Json*>* all) {
   for (Json& one : *json) collect(&one, all);
 }
 
+// What references say: files, some outside of the folder or no files, and tensors.
+inline const std::vector<std::string> kPlaces = {kWeightsFile,
+                                                 kModelFile,
+                                                 kCutFile,
+                                                 "nowhere",
+                                                 "../" + kWeightsFile,
+                                                 "./" + kWeightsFile,
+                                                 "/dev/zero",
+                                                 "/",
+                                                 "",
+                                                 "..",
+                                                 "sub/../" + kModelFile,
+                                                 "fc.weight",
+                                                 "fc.bias",
+                                                 "half",
+                                                 "none",
+                                                 "F32",
+                                                 "BF16",
+                                                 "F16"};
+
 // One value becomes another, goes or comes twice.
 inline void change_json(Json* json, Draw* draw, const ChangeBytes& bytes) {
   static constexpr int64_t kNumbers[] = {0, 1, -1, 2, 3, 16, 17, 64, 1 << 20, INT64_MAX, INT64_MIN};
   std::vector<Json*> all;
   collect(json, &all);
   Json* const one = drawn(all, draw);
-  switch ((*draw)() % 8) {
+  switch ((*draw)() % 9) {
+    case 8:
+      *one = drawn(kPlaces, draw);
+      break;
     case 0:
       *one = Json(*drawn(all, draw));
       break;
@@ -83,6 +106,8 @@ inline std::string changed_artefact(std::string_view file, Draw* draw, const Cha
   return sealed(*std::move(parts), [&](Json* manifest) {
     const auto graph = manifest->find("graph");
     const bool text = graph != manifest->end() && graph->is_string();
+    const auto references = manifest->find("references");
+    if (what == 8 && references != manifest->end()) return change_json(&*references, draw, bytes);
     if (what < 8 || !text) return change_json(manifest, draw, bytes);
     for (uint32_t left = 1 + (*draw)() % 3; left > 0; --left) {
       const auto now = graph->get<std::string>();

@@ -58,15 +58,32 @@ TEST(FuzzChanges, AreSealedSoThatTheReaderGoesOn) {
   EXPECT_EQ(open_all(sealed(parts)), Opened::kRan);
 }
 
+// A changed reference has the hash of what it now names, so that the reader reads it.
+TEST(FuzzChanges, ReferencesAreSealed) {
+  const std::string whole = seed_files().at("seed_beside.graft");
+  const auto refused = [&](const char* member, const Json& value) {
+    const auto change = [&](Json* manifest) {
+      (*manifest)["references"]["fc.weight"][member] = value;
+    };
+    return refusal(sealed(*parts_of(whole), change));
+  };
+  EXPECT_EQ(refused("hash", "00"), "");
+  EXPECT_NE(refused("file", "../weights.safetensors").find("own folder"), std::string::npos);
+  EXPECT_NE(refused("file", kCutFile).find(kCutFile + " is no readable file"), std::string::npos);
+  EXPECT_NE(refused("tensor", "half").find("float16[4, 8], expected float32[2, 3]"),
+            std::string::npos);
+}
+
 // Most changes still have right hashes, and many are still models.
 TEST(FuzzChanges, ReachTheModel) {
   const ChangeBytes bytes = [](std::string text) { return text + "x"; };
-  std::string file = seed_files().at("seed_small.graft");
+  const std::string files[] = {seed_files().at("seed_small.graft"),
+                               seed_files().at("seed_beside.graft")};
   int hashes = 0, ran = 0;
   constexpr int kChanges = 200;
   for (int seed = 1; seed <= kChanges; ++seed) {
     Draw draw(static_cast<uint32_t>(seed) * 7919);
-    const std::string changed = changed_artefact(file, &draw, bytes);
+    const std::string changed = changed_artefact(files[seed % 2], &draw, bytes);
     hashes += refusal(changed).find("hash") == std::string::npos;
     ran += open_all(changed) == Opened::kRan;
   }

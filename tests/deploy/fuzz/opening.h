@@ -14,24 +14,32 @@
 #include "deploy/model.h"
 #include "runtime/driver/error.h"
 #include "tests/deploy/fuzz/accepting_driver.h"
+#include "tests/deploy/fuzz/beside.h"
 
 namespace graft::deploy::test {
 
-// A file in memory, under a path of its own.
+// A file in memory that a link names, in the folder of the files beside it. One at a time.
 class BytesFile {
  public:
-  explicit BytesFile(std::string_view bytes) : file_(memfd_create("artefact", MFD_CLOEXEC)) {
-    if (file_ < 0 || write(file_, bytes.data(), bytes.size()) != ssize_t(bytes.size())) {
+  explicit BytesFile(std::string_view bytes)
+      : file_(memfd_create("artefact", MFD_CLOEXEC)), path_(beside_folder().file(kModelFile)) {
+    const std::string memory = "/proc/self/fd/" + std::to_string(file_);
+    if (file_ < 0 || write(file_, bytes.data(), bytes.size()) != ssize_t(bytes.size()) ||
+        symlink(memory.c_str(), path_.c_str()) != 0) {
       throw std::runtime_error("the bytes do not fit into memory");
     }
   }
-  ~BytesFile() { close(file_); }
+  ~BytesFile() {
+    unlink(path_.c_str());
+    close(file_);
+  }
   BytesFile(const BytesFile&) = delete;
   BytesFile& operator=(const BytesFile&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
+  const std::string& path() const { return path_; }
 
  private:
   int file_;
+  const std::string path_;
 };
 
 enum class Opened {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "codegen/cache/toolchain.h"
+#include "tests/deploy/fuzz/beside.h"
 
 namespace graft::deploy::test {
 
@@ -67,6 +68,23 @@ inline Json hashes_of(const Json& header, const std::string& elements) {
   return hashes;
 }
 
+// Makes the hashes of references right whose file and tensor there are. own: the artefact's.
+inline void seal_references(Json* manifest, const Json& own) {
+  static const Json beside = [] {
+    const Parts parts = *parts_of(weights_bytes());
+    return hashes_of(Json::parse(parts.header), parts.elements);
+  }();
+  const auto references = manifest->find("references");
+  if (references == manifest->end() || !references->is_object()) return;
+  for (Json& one : *references) {
+    if (!one.is_object() || !one.contains("file") || !one.contains("tensor")) continue;
+    const Json& hashes = one["file"] == kModelFile ? own : beside;
+    if (!one["tensor"].is_string()) continue;
+    const auto hash = hashes.find(one["tensor"].get<std::string>());
+    if (hash != hashes.end()) one["hash"] = *hash;
+  }
+}
+
 inline Json* manifest_text(Json* header) {
   if (!header->is_object()) return nullptr;
   const auto metadata = header->find("__metadata__");
@@ -85,7 +103,10 @@ std::string sealed(Parts parts, Change&& change) {
     Json manifest = Json::parse(text->get<std::string>(), nullptr, false);
     if (manifest.is_object()) {
       change(&manifest);
-      if (manifest.is_object()) manifest["hashes"] = hashes_of(header, parts.elements);
+      if (manifest.is_object()) {
+        manifest["hashes"] = hashes_of(header, parts.elements);
+        seal_references(&manifest, manifest["hashes"]);
+      }
       *text = text_of(manifest);
     }
     parts.header = text_of(header);

@@ -8,6 +8,7 @@
 
 #include "compiler/graph/text.h"
 #include "runtime/driver/dtype.h"
+#include "tests/deploy/fuzz/beside.h"
 #include "tests/deploy/small_model.h"
 
 namespace graft::deploy::test {
@@ -150,6 +151,7 @@ inline std::string bytes_of_seed(const Seed& seed) {
 inline std::map<std::string, std::string> seed_files() {
   std::map<std::string, std::string> files;
   files["seed_small.graft"] = written(small_manifest(), small_weights());
+  files["seed_beside.graft"] = written(beside_manifest(), std::vector{small_weights()[1]});
   for (const Seed& seed : kSeeds) files["seed_" + seed.name + ".graft"] = bytes_of_seed(seed);
   return files;
 }
