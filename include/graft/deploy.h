@@ -7,8 +7,8 @@
  *   graft_results_get(results, 0, &array);
  *
  * Link libgraft.so. Any thread may call any function; calls of one model take turns. Nothing throws
- * or aborts, and a failed call leaves its out_ parameters untouched. A model and its results are
- * given back exactly once; names live as long as their model, elements as long as their results.
+ * or aborts, and a failed call leaves its out_ parameters untouched. Each handle is given back
+ * exactly once; names live as long as their model, elements as long as their results.
  * Structs begin with struct_size, set by the caller to the size that it knows. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef GRAFT_DEPLOY_H_
@@ -25,6 +25,8 @@ extern "C" {
 
 typedef struct graft_model_s* graft_model;
 typedef struct graft_results_s* graft_results;
+typedef struct graft_queue_s* graft_queue;
+typedef struct graft_device_array_s* graft_device_array;
 
 /* A tensor in host memory. */
 typedef struct graft_array {
@@ -44,6 +46,12 @@ typedef struct graft_model_value {
   int64_t sizes[GRAFT_ARRAY_RANK]; /* -1: varies from call to call */
   const char* name;
 } graft_model_value;
+
+/* An input of a queued call: one of the two, the other is null. Does not grow. */
+typedef struct graft_queue_input {
+  const graft_array* host; /* in any strides, read during the call */
+  graft_device_array device;
+} graft_queue_input;
 
 /* The calling thread's last failure: what was given, what was expected, what to do. */
 GRAFT_DRIVER_EXPORT const char* graft_model_message(void);
@@ -92,7 +100,8 @@ GRAFT_DRIVER_EXPORT graft_status graft_model_write_state(graft_model model, uint
                                                          const graft_array* value);
 GRAFT_DRIVER_EXPORT graft_status graft_model_reset(graft_model model);
 
-/* A result, row-major; NOT_FOUND past the last one. */
+/* A result in host memory, row-major; NOT_FOUND past the last one. Of a queued call the first call
+ * for each waits, copies it, and returns what failed of the call. */
 GRAFT_DRIVER_EXPORT graft_status graft_results_get(graft_results results, uint32_t index,
                                                    graft_array* out_array);
 
@@ -101,6 +110,59 @@ GRAFT_DRIVER_EXPORT void graft_results_free(graft_results results);
 
 /* Random numbers of later runs are those of a generator with this seed; 0 at first. */
 GRAFT_DRIVER_EXPORT graft_status graft_model_seed(graft_model model, uint64_t seed);
+
+/* Calls that do not wait
+ *
+ * A queue is an order of commands on a device: copies, and calls of any of its models. Commands of
+ * two queues run in any order, unless one queue waits for the other. What fails after its function
+ * returned OK is reported once by the queue's next synchronize, query or read, with the model's
+ * name; of several failures the first. All calls of a model that may not be done then report it. */
+GRAFT_DRIVER_EXPORT graft_status graft_queue_create(uint32_t device, graft_queue* out_queue);
+
+/* Queues a call; may wait where sizes are new to the model. The results are on the device until
+ * the host asks for them. Inputs on the device are those of the queue's device, row-major, and may
+ * be freed at once; a queue that writes them waits for this one first. Fails as graft_model_run. */
+GRAFT_DRIVER_EXPORT graft_status graft_model_enqueue(graft_model model, graft_queue queue,
+                                                     const graft_queue_input* inputs,
+                                                     uint32_t count, graft_results* out_results);
+
+/* A result of a queued call on the device, which shares the memory of results and may outlive them;
+ * does not wait. NOT_FOUND past the last one, INVALID_ARGUMENT for results of graft_model_run. */
+GRAFT_DRIVER_EXPORT graft_status graft_results_on_device(graft_results results, uint32_t index,
+                                                         graft_device_array* out_array);
+
+/* Later commands of queue run after those that other has by now. Both are of one device. */
+GRAFT_DRIVER_EXPORT graft_status graft_queue_wait(graft_queue queue, graft_queue other);
+
+/* Waits for the commands so far, and for other calls that their models have by then. */
+GRAFT_DRIVER_EXPORT graft_status graft_queue_synchronize(graft_queue queue);
+
+/* BUSY while graft_queue_synchronize would wait, else what that returns. Does not wait. */
+GRAFT_DRIVER_EXPORT graft_status graft_queue_query(graft_queue queue);
+
+/* Waits for the commands. queue may be null. */
+GRAFT_DRIVER_EXPORT void graft_queue_destroy(graft_queue queue);
+
+/* Memory on the queue's device for later commands of the queue: an array of form's dtype and sizes,
+ * row-major. form's strides and data mean nothing; the elements are undefined. */
+GRAFT_DRIVER_EXPORT graft_status graft_device_array_create(graft_queue queue,
+                                                           const graft_array* form,
+                                                           graft_device_array* out_array);
+
+/* data: the address on the device, which only commands can use. */
+GRAFT_DRIVER_EXPORT graft_status graft_device_array_describe(graft_device_array array,
+                                                             graft_array* out_array);
+
+/* Queue a copy of host memory with the array's dtype and sizes. from: in any strides, read during
+ * the call. to: row-major, and in place until the command is done. */
+GRAFT_DRIVER_EXPORT graft_status graft_device_array_write(graft_device_array array,
+                                                          graft_queue queue,
+                                                          const graft_array* from);
+GRAFT_DRIVER_EXPORT graft_status graft_device_array_read(graft_device_array array,
+                                                         graft_queue queue, const graft_array* to);
+
+/* Does not wait; the memory goes back when commands are done with it. array may be null. */
+GRAFT_DRIVER_EXPORT void graft_device_array_free(graft_device_array array);
 
 #ifdef __cplusplus
 }

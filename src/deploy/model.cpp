@@ -7,11 +7,11 @@
 #include <cstring>
 
 #include "codegen/cache/carried_blobs.h"
-#include "compiler/analysis/effects.h"
 #include "compiler/analysis/verifier.h"
 #include "compiler/graph/text.h"
 #include "compiler/passes/lowering.h"
 #include "deploy/host_tensor.h"
+#include "kernels/move/copy.h"
 #include "kernels/tensor/axes.h"
 #include "runtime/driver/error.h"
 #include "runtime/driver/op_tag.h"
@@ -22,32 +22,6 @@ namespace {
 using compiler::ExecutionInput;
 using compiler::Graph;
 using compiler::GraphValue;
-using compiler::InputKind;
-
-[[noreturn]] void unsupported(const Graph& graph, const std::string& what) {
-  throw Error(GRAFT_UNSUPPORTED,
-              fmt::format("graph {}: {}, which a deployed model cannot have", graph.name, what));
-}
-
-[[noreturn]] void mismatched(const std::string& what) {
-  throw Error(GRAFT_INVALID_ARGUMENT,
-              fmt::format("the model's manifest {}: deploy the model again", what));
-}
-
-size_t place_of(const Manifest& manifest, const std::string& argument) {
-  const auto found = std::ranges::find(manifest.arguments, argument);
-  if (found == manifest.arguments.end()) mismatched(fmt::format("lacks argument {}", argument));
-  return static_cast<size_t>(found - manifest.arguments.begin());
-}
-
-Described described(const Graph& graph, const std::string& name, const compiler::TensorType& type) {
-  Described one{name, type.dtype, {}, {}};
-  for (const compiler::Size& size : type.sizes) {
-    one.sizes.push_back(size.is_constant() ? size.constant_part() : -1);
-    one.hints.push_back(graph.hint(size));
-  }
-  return one;
-}
 
 // A view of the type at an address. REQUIRES: no symbols.
 TensorView view_of(const compiler::TensorType& type, graft_address address) {
@@ -66,19 +40,6 @@ bool has_symbols(const compiler::TensorType& type) {
   return std::ranges::any_of(type.sizes, varies) || std::ranges::any_of(type.strides, varies);
 }
 
-void check_fits(const char* kind, size_t index, const Described& wanted, const TensorView& given) {
-  bool fits = given.dtype == wanted.dtype && given.rank == static_cast<int>(wanted.sizes.size());
-  for (int d = 0; fits && d < given.rank; ++d) {
-    fits = given.sizes[d] >= 0 && (wanted.sizes[d] < 0 || wanted.sizes[d] == given.sizes[d]);
-  }
-  if (fits && (given.address != 0 || given.count() == 0)) return;
-  throw Error(GRAFT_INVALID_ARGUMENT,
-              fmt::format("{} {} (\"{}\") is {}{}, the model takes {}", kind, index, wanted.name,
-                          told(given.dtype, given.sizes, static_cast<size_t>(given.rank)),
-                          fits ? " without data" : "",
-                          told(wanted.dtype, wanted.sizes.data(), wanted.sizes.size())));
-}
-
 std::vector<bool> used_values(const Graph& graph) {
   std::vector<bool> used(graph.values.size(), false);
   for (compiler::NodeId id : graph.order) {
@@ -92,6 +53,12 @@ std::vector<bool> used_values(const Graph& graph) {
   return used;
 }
 
+Graph parsed(const Artefact& artefact) {
+  Graph graph = compiler::parse(artefact.manifest().graph);
+  compiler::verify(graph);
+  return graph;
+}
+
 // Where the host can write memory that no earlier command uses any more; null: by copies alone.
 void* written_by_host(Stream& stream, const TensorView& view) {
   if (view.count() == 0 || !view.contiguous()) return nullptr;
@@ -103,69 +70,26 @@ void* written_by_host(Stream& stream, const TensorView& view) {
 }  // namespace
 
 Model::Model(const Artefact& artefact, Device& device)
+    : Model(artefact, parsed(artefact), device) {}
+
+Model::Model(const Artefact& artefact, Graph graph, Device& device)
     : device_(device),
       stream_(device.stream_from_pool(0)),
       result_(artefact.manifest().result),
-      integers_(artefact.manifest().integers),
+      form_(graph, artefact.manifest()),
+      order_(std::make_shared<CallOrder>(stream_, graph.name)),
       host_(device, constants_),
       staging_(stream_) {
   carry_blobs(artefact.blobs());
-  Graph graph = compiler::parse(artefact.manifest().graph);
-  compiler::verify(graph);
-  describe(graph, artefact.manifest());
   load(artefact, graph);
   prepare(std::move(graph));
 }
 
-Model::~Model() = default;
-
-void Model::describe(const Graph& graph, const Manifest& manifest) {
-  if (graph.inputs.size() != manifest.inputs.size() ||
-      graph.outputs.size() != manifest.outputs.size()) {
-    mismatched(fmt::format("has {} inputs and {} outputs, the graph {} and {}",
-                           manifest.inputs.size(), manifest.outputs.size(), graph.inputs.size(),
-                           graph.outputs.size()));
-  }
-  inputs_.resize(manifest.arguments.size());
-  numbers_.resize(manifest.arguments.size());
-  for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    const GraphValue& value = graph.values[graph.inputs[i]];
-    const Manifest::Input& input = manifest.inputs[i];
-    if (value.mutated && !input.weight) {
-      unsupported(graph, fmt::format("it writes its argument {}", input.name));
-    }
-    const bool number = value.kind == InputKind::kScalar;
-    if (input.weight && number)
-      mismatched(fmt::format("has a weight for a number, {}", input.name));
-    if (input.weight) continue;
-    if (!number && !value.type.row_major()) {
-      unsupported(graph, fmt::format("its input {} is not row-major", input.name));
-    }
-    const size_t place = place_of(manifest, input.name);
-    const Described now = described(graph, input.name, value.type);
-    const bool same = inputs_[place].dtype == now.dtype && inputs_[place].sizes == now.sizes;
-    if (!inputs_[place].name.empty() && (!same || numbers_[place] != number)) {
-      mismatched(fmt::format("has one argument {} for two kinds of inputs", input.name));
-    }
-    numbers_[place] = number;
-    inputs_[place] = now;
-  }
-  for (const Described& one : inputs_) {
-    if (one.name.empty()) mismatched("names an argument that the graph does not take");
-  }
-  const compiler::Effects effects(graph);
-  for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    const compiler::Output& output = graph.outputs[i];
-    const bool value = output.kind == compiler::Output::Kind::kValue;
-    if (!value || graph.values[effects.root[output.value]].kind == InputKind::kScalar) {
-      unsupported(graph, fmt::format("its output {} is no tensor", manifest.outputs[i]));
-    }
-    outputs_.push_back(described(graph, manifest.outputs[i], graph.values[output.value].type));
-  }
-  for (const Manifest::Integer& one : integers_) {
-    if (one.argument >= inputs_.size() || one.dim >= inputs_[one.argument].sizes.size()) {
-      mismatched("names a size that no argument has");
-    }
+Model::~Model() {
+  try {
+    const std::lock_guard lock(order_->turn());
+    order_->finish();
+  } catch (const std::exception&) {  // the calls keep what failed
   }
 }
 
@@ -262,16 +186,34 @@ void Model::prepare(Graph graph) {
   executor_ = std::make_unique<compiler::Executor>(main, host_, stream_);
 }
 
-void Model::check(std::span<const TensorView> inputs) const {
-  if (inputs.size() != inputs_.size()) {
+void Model::check(std::span<const CallInput> inputs) const {
+  std::vector<TensorView> views;
+  for (const CallInput& one : inputs) views.push_back(one.view());
+  form_.check(views);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].device == nullptr) continue;
+    const std::string& name = form_.inputs[i].name;
+    if (form_.numbers[i]) {
+      throw Error(GRAFT_INVALID_ARGUMENT,
+                  fmt::format("input {} (\"{}\") is in device memory, the model reads it as a "
+                              "number at the call: give an array in host memory",
+                              i, name));
+    }
+    if (&inputs[i].device->device() == &device_) continue;
     throw Error(GRAFT_INVALID_ARGUMENT,
-                fmt::format("the model takes {} inputs, got {}", inputs_.size(), inputs.size()));
+                fmt::format("input {} (\"{}\") is in memory of {}, the model is on {}: copy it by "
+                            "way of the host",
+                            i, name, inputs[i].device->device().label(), device_.label()));
   }
-  for (size_t i = 0; i < inputs.size(); ++i) check_fits("input", i, inputs_[i], inputs[i]);
 }
 
-ExecutionInput Model::staged(size_t argument, const TensorView& given) {
-  if (numbers_[argument]) {
+ExecutionInput Model::staged(size_t argument, const CallInput& input) {
+  if (input.device != nullptr) {
+    input.device->use_on(stream_);
+    return {input.device->view(), {}};
+  }
+  const TensorView& given = input.host;
+  if (form_.numbers[argument]) {
     Scalar number;
     number.dtype = given.dtype;
     std::memcpy(number.bits, reinterpret_cast<const void*>(given.address), size_of(given.dtype));
@@ -284,45 +226,91 @@ ExecutionInput Model::staged(size_t argument, const TensorView& given) {
   return {view, {}};
 }
 
+std::vector<TensorView> Model::queue_graph(std::span<const CallInput> inputs) {
+  std::vector<ExecutionInput> given;
+  std::vector<TensorView> views;
+  for (const CallInput& one : inputs) views.push_back(one.view());
+  for (const Source& one : sources_) {
+    given.push_back(one.argument ? staged(one.index, inputs[one.index])
+                                 : ExecutionInput{one.weight, {}});
+  }
+  std::vector<TensorView> results(form_.outputs.size());
+  order_->queue([&] { executor_->run(given, form_.integers_of(views), results); });
+  return results;
+}
+
+// What aliases memory of others, or is not row-major, is copied.
+std::vector<DeviceArray> Model::kept(std::span<const TensorView> results) {
+  std::vector<HeldBlock> blocks = host_.take_outputs();
+  std::vector<DeviceArray> arrays;
+  for (const TensorView& view : results) {
+    const auto own = std::ranges::find_if(blocks, [&](const HeldBlock& block) {
+      return block.address() != 0 && block.address() == view.address;
+    });
+    if (own != blocks.end() && view.contiguous()) {
+      arrays.emplace_back(device_, row_major(view), std::move(*own));
+      continue;
+    }
+    const DeviceArray& array = arrays.emplace_back(device_, stream_, row_major(view));
+    if (view.count() > 0) copy(stream_, array.view(), view);
+  }
+  return arrays;
+}
+
 void Model::forget() {
   arguments_.clear();
   host_.take_outputs();
 }
 
 template <class Work>
-auto Model::alone(Work&& work) -> decltype(work()) {
+auto Model::in_turn(Work&& work) -> decltype(work()) {
   struct Call {
     explicit Call(Model& of) : model(of) {}
     ~Call() { model.forget(); }
     Model& model;
   };
-  const std::lock_guard lock(mutex_);
   const OpScope named(tag_);
   const Call call(*this);
   try {
     return work();
   } catch (...) {
     staging_.release();
-    stream_.take_late();
+    order_->take_late();
     throw;
   }
 }
 
+template <class Work>
+auto Model::alone(Work&& work) -> decltype(work()) {
+  const std::lock_guard lock(order_->turn());
+  order_->finish();  // what fails from here on is of this call
+  return in_turn(work);
+}
+
 std::vector<HostResult> Model::run(std::span<const TensorView> inputs) {
+  form_.check(inputs);
+  std::vector<CallInput> given;
+  for (const TensorView& one : inputs) given.push_back({one});
+  return alone([&] { return staging_.download(queue_graph(given)); });
+}
+
+std::unique_ptr<QueuedResults> Model::enqueue(Queue& queue, std::span<const CallInput> inputs) {
   check(inputs);
-  return alone([&] {
-    std::vector<ExecutionInput> given;
-    for (const Source& one : sources_) {
-      given.push_back(one.argument ? staged(one.index, inputs[one.index])
-                                   : ExecutionInput{one.weight, {}});
-    }
-    std::vector<int64_t> integers;
-    for (const Manifest::Integer& one : integers_) {
-      integers.push_back(inputs[one.argument].sizes[one.dim]);
-    }
-    std::vector<TensorView> results(outputs_.size());
-    executor_->run(given, integers, results);
-    return staging_.download(results);
+  if (&queue.device() != &device_) {
+    throw Error(GRAFT_INVALID_ARGUMENT,
+                fmt::format("the queue is of {}, the model is on {}: make a queue of that device",
+                            queue.device().label(), device_.label()));
+  }
+  const std::lock_guard lock(order_->turn());
+  return in_turn([&] {
+    follow(stream_, queue.stream());
+    std::vector<DeviceArray> arrays = kept(queue_graph(inputs));
+    const auto call = std::make_shared<QueuedCall>(order_);
+    auto results = std::make_unique<QueuedResults>(call, std::move(arrays));
+    call->end(&staging_);
+    order_->add(call);
+    queue.add(call);
+    return results;
   });
 }
 
@@ -354,7 +342,7 @@ void Model::reset() {
 }
 
 void Model::seed(uint64_t seed) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(order_->turn());
   host_.seed(seed);
 }
 

@@ -4,26 +4,30 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "compiler/run/executor.h"
 #include "deploy/artefact.h"
+#include "deploy/calls/device_array.h"
+#include "deploy/calls/order.h"
+#include "deploy/calls/queue.h"
+#include "deploy/calls/results.h"
 #include "deploy/model_host.h"
+#include "deploy/call_form.h"
 #include "deploy/staging.h"
 #include "runtime/driver/export.h"
 #include "runtime/platform/device.h"
 
 namespace graft::deploy {
 
-// What the model takes or gives. A size below 0 varies from call to call.
-struct Described {
-  std::string name;
-  graft_dtype dtype = GRAFT_FLOAT32;
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> hints;  // typical sizes
+// An input of a call, in host memory with any strides, or on the model's device.
+struct CallInput {
+  TensorView host;
+  const DeviceArray* device = nullptr;  // borrowed for the call; host means nothing then
+
+  const TensorView& view() const { return device == nullptr ? host : device->view(); }
 };
 
 // Weights that calls write, a cache say, are the model's state: it begins as the file has it, and
@@ -39,14 +43,20 @@ class GRAFT_EXPORT Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  const std::vector<Described>& inputs() const { return inputs_; }
-  const std::vector<Described>& outputs() const { return outputs_; }
+  const std::vector<Described>& inputs() const { return form_.inputs; }
+  const std::vector<Described>& outputs() const { return form_.outputs; }
   const std::string& result() const { return result_; }  // Manifest::result
 
   // inputs: in host memory, any strides, unchanged during the call. Waits for the results. Throws
   // Error INVALID_ARGUMENT, naming input, what it is and what the model takes; what the device
   // throws. The model stays usable; its state may be that between two calls, or partly written.
   std::vector<HostResult> run(std::span<const TensorView> inputs);
+
+  // Queues a call behind what the queue has so far, and its end before what comes later. Inputs
+  // are read during the call if they are in host memory; those of the device may go back at once,
+  // and are not written before the call is done. Throws as run does, but for what fails later,
+  // which the queue and the results report. May wait where sizes are new.
+  std::unique_ptr<QueuedResults> enqueue(Queue& queue, std::span<const CallInput> inputs);
 
   // What the state is, and its values now. Throws what the device throws.
   const std::vector<Described>& state() const { return state_; }
@@ -63,14 +73,20 @@ class GRAFT_EXPORT Model {
   void seed(uint64_t seed);
 
  private:
-  void describe(const compiler::Graph& graph, const Manifest& manifest);
+  Model(const Artefact& artefact, compiler::Graph graph, Device& device);
   void load(const Artefact& artefact, const compiler::Graph& graph);
   void prepare(compiler::Graph graph);
-  void check(std::span<const TensorView> inputs) const;
-  compiler::ExecutionInput staged(size_t argument, const TensorView& given);
+  void check(std::span<const CallInput> inputs) const;
+  compiler::ExecutionInput staged(size_t argument, const CallInput& input);
+  std::vector<TensorView> queue_graph(std::span<const CallInput> inputs);
+  std::vector<DeviceArray> kept(std::span<const TensorView> results);
   void forget();
+  // If the work throws, what it queued is done and gone. REQUIRES: the turn is held.
   template <class Work>
-  auto alone(Work&& work) -> decltype(work());  // if it throws, what it queued is done and gone
+  auto in_turn(Work&& work) -> decltype(work());
+  // Takes the turn, behind all queued calls.
+  template <class Work>
+  auto alone(Work&& work) -> decltype(work());
 
   struct Placed {  // a tensor of the file on the device
     TensorView view;
@@ -88,17 +104,16 @@ class GRAFT_EXPORT Model {
   Device& device_;
   Stream& stream_;
   std::string result_;
-  std::vector<Described> inputs_, outputs_, state_;
-  std::vector<Manifest::Integer> integers_;
+  const CallForm form_;
+  std::vector<Described> state_;
   std::map<std::string, TensorView> constants_;
   std::map<std::string, HeldBlock> weights_;
   std::vector<HeldBlock> prepared_;
 
-  std::mutex mutex_;  // guards what follows
+  const std::shared_ptr<CallOrder> order_;  // whose turn guards what follows
   ModelHost host_;
   std::vector<Source> sources_;  // by input of the graph that runs
   uint32_t tag_ = 0;             // of late errors
-  std::vector<bool> numbers_;    // by argument: read at the call, in host memory
   std::unique_ptr<compiler::Executor> executor_;
   std::vector<Placed> states_;        // by state_; never moves
   std::vector<HeldBlock> arguments_;  // of a call

@@ -9,35 +9,10 @@
 #include <vector>
 
 #include "compiler/nodes/execution_host.h"
-#include "runtime/memory/allocator.h"
+#include "deploy/calls/held_block.h"
 #include "runtime/platform/device.h"
 
 namespace graft::deploy {
-
-// A block of device memory that goes back when it dies, in its stream's order.
-class HeldBlock {
- public:
-  HeldBlock() = default;
-  // bytes may be 0: no memory then. Throws what Allocator::allocate throws.
-  HeldBlock(Device& device, Stream& stream, uint64_t bytes)
-      : allocator_(&device.allocator()),
-        block_(bytes == 0 ? nullptr : allocator_->allocate(bytes, stream)) {}
-  HeldBlock(HeldBlock&& other) noexcept
-      : allocator_(other.allocator_), block_(std::exchange(other.block_, nullptr)) {}
-  HeldBlock& operator=(HeldBlock&& other) noexcept {
-    std::swap(allocator_, other.allocator_), std::swap(block_, other.block_);
-    return *this;
-  }
-  ~HeldBlock() {
-    if (block_ != nullptr) allocator_->free(block_);
-  }
-
-  graft_address address() const { return block_ == nullptr ? 0 : block_->address; }
-
- private:
-  Allocator* allocator_ = nullptr;
-  Block* block_ = nullptr;
-};
 
 // Not thread-safe. Nodes that only PyTorch computes are refused (deployable.h finds them before).
 class ModelHost final : public compiler::ExecutionHost {

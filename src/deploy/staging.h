@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/tensor/view.h"
@@ -34,11 +35,15 @@ class Staging {
   // Copies tensors of the device and waits.
   std::vector<HostResult> download(std::span<const TensorView> tensors);
 
+  using Memory = std::vector<std::shared_ptr<char[]>>;
+
+  // The memory of what is queued, which the caller keeps until the stream is done with it.
+  Memory take() { return std::exchange(memory_, {}); }
+
   void wait();              // for what is queued
   void release() noexcept;  // after a failure, too: does not wait for a device that is lost
 
  private:
-  using Memory = std::vector<std::shared_ptr<char[]>>;
   Stream& stream_;
   Memory memory_;
 };

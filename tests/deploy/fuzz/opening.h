@@ -65,6 +65,16 @@ inline void use_state(Model* model) {
   model->reset();
 }
 
+// A call that does not wait, whose results the host asks for.
+inline void enqueue(Model* model, const std::vector<TensorView>& inputs) {
+  Queue queue(accepting_device());
+  std::vector<CallInput> given;
+  for (const TensorView& one : inputs) given.push_back({one});
+  const auto results = model->enqueue(queue, given);
+  for (size_t i = 0; i < results->size(); ++i) results->on_host(i);
+  queue.synchronize();
+}
+
 // On zeros of typical sizes; false where these are more than a megabyte.
 inline bool run_on_zeros(Model* model) {
   std::vector<std::vector<char>> memory;
@@ -84,6 +94,7 @@ inline bool run_on_zeros(Model* model) {
     inputs.push_back(view);
   }
   model->run(inputs);
+  enqueue(model, inputs);
   return true;
 }
 

@@ -31,10 +31,15 @@ def graft_infer(*arguments: str, **environment: str) -> subprocess.CompletedProc
 
 def built(folder: Path, *compiler: str, source: str) -> Path:
     """A program of a copy of the source, with the package's headers and libraries alone."""
-    program, library = folder / "program", PACKAGE / "lib"
     copy = shutil.copy(ROOT / "tests/python/deployment" / source, folder)
+    return program_of(Path(copy), *compiler)
+
+
+def program_of(source: Path, *compiler: str) -> Path:
+    folder, library = source.parent, PACKAGE / "lib"
+    program = folder / "program"
     made = subprocess.run(
-        [*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{PACKAGE}/include", copy,
+        [*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{PACKAGE}/include", source,
          "-o", str(program), f"-L{library}", "-lgraft", f"-Wl,-rpath,{library}"],
         capture_output=True, text=True, cwd=folder,
     )  # fmt: skip
