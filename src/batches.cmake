@@ -15,7 +15,7 @@ set(core_batches
   "compiler run/kernel_launch passes/layout_choice grouping/library_call run/library_step analysis/liveness passes/lowering plan/memory_plan graph/operators graph/subgraph"
   "compiler graph/parser passes/pass graph/printer passes/product_joining passes/prologue analysis/reduction analysis/replacement analysis/rewriter analysis/op_row_binding passes/grouped_heads"
   "compiler grouping/scheduling graph/size run/sized_run plan/step_memory run/replay_segment plan/symbol_values run/ungrouping run/vendor_choice analysis/schedule_units nodes/indexing passes/region"
-  "compiler passes/value_numbering run/value_places analysis/verifier passes/view_sinking analysis/views nodes/moves kernels/group_loops passes/reinplacing"
+  "compiler passes/value_numbering run/value_places analysis/verifier passes/view_sinking analysis/views nodes/moves kernels/group_loops passes/reinplacing nodes/training"
   "deploy model safetensors model_host reference"
   "deploy artefact staging preparation host_tensor deployable"
   "deploy call_form api/entry api/models api/queues api/results calls/order calls/queue"

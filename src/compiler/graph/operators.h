@@ -103,7 +103,13 @@ enum class OpClass : uint8_t {
   X(kCat, kImage, "cat.default(tensors,dim)")                                                   \
   X(kMaxPool, kImage,                                                                           \
     "max_pool2d_with_indices.default(self,kernel_size,stride,padding,dilation,ceil_mode)")      \
+  X(kMaxPoolBackward, kOther,                                                                   \
+    "max_pool2d_with_indices_backward.default(grad_output,self,kernel_size,stride,padding,"     \
+    "dilation,ceil_mode,indices)")                                                              \
   X(kEmbedding, kOther, "embedding.default(weight,indices)")                                    \
+  X(kEmbeddingBackward, kOther,                                                                 \
+    "embedding_dense_backward.default(grad_output,indices,num_weights,padding_idx,"             \
+    "scale_grad_by_freq)")                                                                      \
   X(kGather, kOther, "gather.default(self,dim,index)")                                          \
   X(kIndex, kOther, "index.Tensor(self,indices)")                                               \
   X(kIndexSelect, kOther, "index_select.default(self,dim,index)")                               \
@@ -114,15 +120,33 @@ enum class OpClass : uint8_t {
   X(kScatter, kOther, "scatter.src(self,dim,index,src)")                                        \
   X(kTopK, kOther, "topk.default(self,k,dim,largest)")                                          \
   X(kCumsum, kOther, "cumsum.default(self,dim)")                                                \
+  X(kMeanOfAll, kOther, "mean.default(self)")                                                   \
   X(kFlip, kOther, "flip.default(self,dims)")                                                   \
   X(kSoftmax, kOther, "_softmax.default(self,dim,half_to_float)")                               \
   X(kSoftmaxBackward, kOther, "_softmax_backward_data.default(grad_output,output,dim)")         \
   X(kLogSoftmax, kOther, "_log_softmax.default(self,dim,half_to_float)")                        \
   X(kLogSoftmaxBackward, kOther, "_log_softmax_backward_data.default(grad_output,output,dim)")  \
   X(kLayerNorm, kOther, "native_layer_norm.default(input,normalized_shape,weight,bias,eps)")    \
+  X(kLayerNormBackward, kOther,                                                                 \
+    "native_layer_norm_backward.default(grad_out,input,normalized_shape,mean,rstd,weight,bias," \
+    "output_mask)")                                                                             \
+  X(kNllLoss, kOther, "nll_loss_forward.default(self,target,weight,reduction,ignore_index)")    \
+  X(kNllLoss2d, kOther,                                                                         \
+    "nll_loss2d_forward.default(self,target,weight,reduction,"                                  \
+    "ignore_index)")                                                                            \
+  X(kNllLossBackward, kOther,                                                                   \
+    "nll_loss_backward.default(grad_output,self,target,weight,reduction,"                       \
+    "ignore_index,total_weight)")                                                               \
+  X(kNllLoss2dBackward, kOther,                                                                 \
+    "nll_loss2d_backward.default(grad_output,self,target,weight,reduction,"                     \
+    "ignore_index,total_weight)")                                                               \
   X(kAttention, kOther,                                                                         \
     "_scaled_dot_product_fused_attention_overrideable.default(query,key,value,attn_bias,"       \
     "dropout_p=0,is_causal,return_debug_mask,scale)")                                           \
+  X(kAttentionBackward, kOther,                                                                 \
+    "_scaled_dot_product_fused_attention_overrideable_backward.default(grad_out,query,key,"     \
+    "value,attn_bias,grad_input_mask,out,logsumexp,cum_seq_q,cum_seq_k,max_q,max_k,dropout_p,"  \
+    "is_causal,philox_seed,philox_offset,scale)")                                               \
   X(kNativeDropout, kRandom, "native_dropout.default(input,p,train)")                           \
   X(kRand, kRandom, "rand.default")
 

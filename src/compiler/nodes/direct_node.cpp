@@ -7,6 +7,7 @@
 #include "compiler/nodes/images.h"
 #include "compiler/nodes/indexing.h"
 #include "compiler/nodes/moves.h"
+#include "compiler/nodes/training.h"
 #include "kernels/attention/attention.h"
 #include "kernels/move/fill.h"
 #include "kernels/random/random.h"
@@ -72,13 +73,26 @@ bool takes_attention(const Graph& graph, const Node& node) {
   return sums.row_major() && sums.dtype == GRAFT_FLOAT32;
 }
 
+// The call's scale: what the node says, or by the query's depth. False where that is no number.
+struct Scale {
+  bool given = false;
+  double number = 0;
+
+  double of(const TensorView& query) const {
+    return given ? number : 1 / std::sqrt(static_cast<double>(query.sizes[3]));
+  }
+};
+
+bool scale_of(const Node& node, Scale* scale) {
+  const Argument* const given = argument(node, "scale");
+  if (given == nullptr || given->kind == Argument::Kind::kNone) return true;
+  scale->given = true;
+  return number_of(*given, &scale->number);
+}
+
 DirectNode attention_node(const Graph& graph, const Node& node) {
-  if (!takes_attention(graph, node)) return {};
-  double scale = 0;
-  const Argument* given = argument(node, "scale");
-  if (given != nullptr && given->kind == Argument::Kind::kNone) given = nullptr;
-  const bool scaled = given != nullptr;
-  if (scaled && !number_of(*given, &scale)) return {};
+  Scale scale;
+  if (!takes_attention(graph, node) || !scale_of(node, &scale)) return {};
   const bool causal = is_true(node, "is_causal");
   std::vector<size_t> numbers;
   for (size_t i : {kSeed, kOffset}) {
@@ -92,7 +106,7 @@ DirectNode attention_node(const Graph& graph, const Node& node) {
     wanted.key = call.operands[1];
     wanted.value = call.operands[2];
     wanted.causal = causal;
-    wanted.scale = scaled ? scale : 1 / std::sqrt(static_cast<double>(wanted.query.sizes[3]));
+    wanted.scale = scale.of(wanted.query);
     TensorView bias;
     if (call.operands.size() > 3) {
       bias = spread(call.operands[3], wanted);
@@ -103,12 +117,53 @@ DirectNode attention_node(const Graph& graph, const Node& node) {
   };
 }
 
+bool takes_attention_gradient(const Graph& graph, const Node& node) {
+  double dropout = 1;
+  if (node.results.size() < 3 || !number_of(node, "dropout_p", &dropout) || dropout != 0) {
+    return false;
+  }
+  for (size_t i = 0; i < 3; ++i) {
+    if (node.results[i] == kNone) return false;
+  }
+  for (const char* name : {"grad_out", "query", "key", "value", "out", "logsumexp"}) {
+    const ValueId value = operand(node, name);
+    if (value == kNone || graph.values[value].type.dtype != GRAFT_FLOAT32) return false;
+  }
+  const ValueId bias = operand(node, "attn_bias");
+  if (bias != kNone && !is_floating(graph.values[bias].type.dtype)) return false;
+  return graph.values[operand(node, "logsumexp")].type.row_major();
+}
+
+DirectNode attention_gradient_node(const Graph& graph, const Node& node) {
+  Scale scale;
+  if (!takes_attention_gradient(graph, node) || !scale_of(node, &scale)) return {};
+  const bool causal = is_true(node, "is_causal");
+  const size_t biased = operand(node, "attn_bias") == kNone ? 0 : 1;
+  return [=, tag = op_tag(node.op->qualified())](const ExternalCall& call, ExecutionHost&,
+                                                 Stream& stream) {
+    const OpScope named(tag);
+    const std::span<const TensorView> given = call.operands;
+    Attention wanted;
+    wanted.query = given[1], wanted.key = given[2], wanted.value = given[3];
+    wanted.causal = causal;
+    wanted.scale = scale.of(wanted.query);
+    wanted.output = &given[4 + biased], wanted.logsumexp = &given[5 + biased];
+    TensorView bias;
+    if (biased == 1) {
+      bias = spread(given[4], wanted);
+      wanted.bias = &bias;
+    }
+    attention_backward(stream, call.results[0], call.results[1], call.results[2], given[0], wanted);
+  };
+}
+
 }  // namespace
 
 DirectNode direct_node(const Graph& graph, const Node& node) {
   if (node.is(OperatorId::kNativeDropout)) return dropout_node(graph, node);
   if (node.is(OperatorId::kAttention)) return attention_node(graph, node);
-  for (const auto make : {direct_image_node, indexing_node, move_node}) {
+  if (node.is(OperatorId::kAttentionBackward)) return attention_gradient_node(graph, node);
+  for (const auto make : {direct_image_node, indexing_node, move_node, training_node}) {
     if (DirectNode made = make(graph, node)) return made;
   }
   return {};

@@ -11,9 +11,9 @@ namespace graft::compiler {
 // between. Random nodes draw from the host's numbers.
 using DirectNode = std::function<void(const ExternalCall&, ExecutionHost&, Stream&)>;
 
-// Of dropout that trains, of attention in float32 without dropout and of what images.h, indexing.h
-// and moves.h name; empty for other nodes. What it throws is an Error: where that lacks_kernel(),
-// the host must run the node.
+// Of dropout that trains, of attention without dropout, of its gradients in float32, and of what
+// images.h, indexing.h, moves.h and training.h name; empty for other nodes. What it throws is an
+// Error: where that lacks_kernel(), the host must run the node.
 DirectNode direct_node(const Graph& graph, const Node& node);
 
 }  // namespace graft::compiler

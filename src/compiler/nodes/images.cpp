@@ -9,6 +9,7 @@
 #include "compiler/analysis/convolution_node.h"
 #include "compiler/analysis/image_layout.h"
 #include "kernels/convolution/convolution.h"
+#include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
 #include "kernels/norm/normalization.h"
@@ -133,6 +134,28 @@ DirectNode inference_norm_node(const Graph& graph, const Node& node) {
   };
 }
 
+bool same_dtype(const Graph& graph, std::initializer_list<ValueId> values) {
+  return std::ranges::all_of(values, [&](ValueId value) {
+    return value != kNone &&
+           graph.values[value].type.dtype == graph.values[*values.begin()].type.dtype;
+  });
+}
+
+// Room for a view's elements in another view's layout: the view itself where it has that.
+struct LaidOut {
+  LaidOut(Stream& stream, const TensorView& given, const TensorView& like)
+      : elsewhere(!std::equal(given.strides, given.strides + given.rank, like.strides)),
+        view(elsewhere ? like : given),
+        memory(stream,
+               elsewhere ? static_cast<uint64_t>(given.count()) * size_of(given.dtype) : 0) {
+    if (elsewhere) view.address = memory.address();
+  }
+
+  bool elsewhere;
+  TensorView view;
+  Workspace memory;
+};
+
 DirectNode norm_gradient_node(const Graph& graph, const Node& node) {
   double epsilon = 0;
   if (node.arguments.size() != 10 || node.results.size() != 3) return {};
@@ -142,24 +165,28 @@ DirectNode norm_gradient_node(const Graph& graph, const Node& node) {
              spread = index_of(node, train ? 6 : 4);
   if (!mean || !spread) return {};
   NormOperands operands(graph);
-  for (size_t i : {0, 1}) operands.image(operand(node, i));
-  operands.image(node.results[0]);
+  operands.image(operand(node, 1));
   operands.vectors({operand(node, 2), operand(node, train ? 5 : 3), operand(node, train ? 6 : 4),
                     node.results[1], node.results[2]});
-  if (!operands.fit()) return {};
+  if (!operands.fit() || !same_dtype(graph, {operand(node, 0), operand(node, 1)})) return {};
   return [=, tag = op_tag("aten::native_batch_norm_backward")](const ExternalCall& call,
                                                                ExecutionHost&, Stream& stream) {
     const OpScope named(tag);
     const std::span<const TensorView> given = call.operands;
-    const NormGradients gradients{wanted(call, 0), wanted(call, 1), wanted(call, 2)};
+    NormGradients gradients{wanted(call, 0), wanted(call, 1), wanted(call, 2)};
     if (given[1].count() == 0) {
       for (const TensorView* one : {gradients.weight, gradients.bias}) {
         if (one != nullptr) fill(stream, *one, Scalar::of(0.0));
       }
       return;
     }
-    batch_norm_backward(stream, gradients, given[0], given[1], at(given, weight), given[*mean],
+    const LaidOut gradient(stream, given[0], given[1]);
+    if (gradient.elsewhere) copy(stream, gradient.view, given[0]);
+    const LaidOut input(stream, gradients.input == nullptr ? given[1] : *gradients.input, given[1]);
+    if (gradients.input != nullptr) gradients.input = &input.view;
+    batch_norm_backward(stream, gradients, gradient.view, given[1], at(given, weight), given[*mean],
                         given[*spread], train, epsilon);
+    if (input.elsewhere) copy(stream, call.results[0], input.view);
   };
 }
 

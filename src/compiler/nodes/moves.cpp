@@ -92,21 +92,23 @@ DirectNode cumsum_node(const Graph& graph, const Node& node) {
 
 DirectNode reduction_node(const Graph& graph, const Node& node, Reduction kind) {
   const ValueId self = operand(node, 0);
-  if (self == kNone || argument(node, "dim") == nullptr) return {};
+  const Argument* const dims = argument(node, "dim");
+  if (self == kNone || (dims == nullptr && !node.is(OperatorId::kMeanOfAll))) return {};
   const graft_dtype from = type_of(graph, self).dtype;
   const graft_dtype to = type_of(graph, node.results[0]).dtype;
   const bool whole = kind == Reduction::kSum && is_integral(from, true) && to == GRAFT_INT64;
   if (is_complex(from) || (from != to && !whole)) return {};
   if (kind == Reduction::kMean && !is_floating(from)) return {};
   const size_t rank = type_of(graph, self).sizes.size();
-  std::vector<bool> reduced(rank, false);
-  for (const Argument& one : argument(node, "dim")->list) {
+  const std::span<const Argument> given =
+      dims == nullptr ? std::span<const Argument>() : std::span(dims->list);
+  std::vector<bool> reduced(rank, given.empty());
+  for (const Argument& one : given) {
     double dim = 0;
     if (!number_of(one, &dim)) return {};
     const auto at = static_cast<size_t>(dim < 0 ? dim + static_cast<double>(rank) : dim);
     if (at < rank) reduced[at] = true;
   }
-  if (argument(node, "dim")->list.empty()) reduced.assign(rank, true);
   const bool keep = is_true(node, "keepdim");
   return [=, tag = op_tag(node.op->qualified())](const ExternalCall& call, ExecutionHost&,
                                                  Stream& stream) {
@@ -124,27 +126,49 @@ DirectNode reduction_node(const Graph& graph, const Node& node, Reduction kind) 
   };
 }
 
-DirectNode max_pool_node(const Graph& graph, const Node& node) {
-  const ValueId self = operand(node, 0);
-  if (self == kNone || node.results.size() != 2 || node.results[1] == kNone) return {};
-  const TensorType& image = type_of(graph, self);
-  if (image.sizes.size() < 3 || image.dtype == GRAFT_BOOL || is_complex(image.dtype)) return {};
+std::optional<PoolWindow> window_of(const Node& node) {
   PoolWindow window;
   const auto pair = [&](std::string_view name, int64_t* to) {
     const Argument* const given = argument(node, name);
     return given == nullptr || integers_of(*given, 2, to);
   };
-  if (!pair("kernel_size", window.kernel)) return {};
+  if (!pair("kernel_size", window.kernel)) return std::nullopt;
   std::copy_n(window.kernel, 2, window.stride);
   const Argument* const stride = argument(node, "stride");
   const bool given = stride != nullptr && !stride->list.empty();
-  if (given && !pair("stride", window.stride)) return {};
-  if (!pair("padding", window.padding) || !pair("dilation", window.dilation)) return {};
-  return [window, tag = op_tag("aten::max_pool2d_with_indices")](const ExternalCall& call,
-                                                                 ExecutionHost&, Stream& stream) {
+  if (given && !pair("stride", window.stride)) return std::nullopt;
+  if (!pair("padding", window.padding) || !pair("dilation", window.dilation)) return std::nullopt;
+  return window;
+}
+
+DirectNode max_pool_node(const Graph& graph, const Node& node) {
+  const ValueId self = operand(node, 0);
+  if (self == kNone || node.results.size() != 2 || node.results[1] == kNone) return {};
+  const TensorType& image = type_of(graph, self);
+  if (image.sizes.size() < 3 || image.dtype == GRAFT_BOOL || is_complex(image.dtype)) return {};
+  const std::optional<PoolWindow> window = window_of(node);
+  if (!window) return {};
+  return [window = *window, tag = op_tag("aten::max_pool2d_with_indices")](
+             const ExternalCall& call, ExecutionHost&, Stream& stream) {
     if (call.results[0].count() == 0) return;
     const OpScope named(tag);
     max_pool2d(stream, call.results[0], call.results[1], call.operands[0], window);
+  };
+}
+
+DirectNode max_pool_gradient_node(const Graph& graph, const Node& node) {
+  const ValueId gradient = operand(node, "grad_output"), places = operand(node, "indices");
+  if (gradient == kNone || operand(node, "self") == kNone || places == kNone) return {};
+  const TensorType& image = type_of(graph, node.results[0]);
+  if (image.sizes.size() < 3 || !is_floating(image.dtype)) return {};
+  if (type_of(graph, gradient).dtype != image.dtype) return {};
+  const std::optional<PoolWindow> window = window_of(node);
+  if (!window) return {};
+  return [window = *window, tag = op_tag("aten::max_pool2d_with_indices_backward")](
+             const ExternalCall& call, ExecutionHost&, Stream& stream) {
+    if (call.results[0].count() == 0) return;
+    const OpScope named(tag);
+    max_pool2d_backward(stream, call.results[0], call.operands[0], call.operands[2], window);
   };
 }
 
@@ -217,8 +241,10 @@ DirectNode move_node(const Graph& graph, const Node& node) {
   if (node.is(OperatorId::kArange)) return range_node(graph, node);
   if (node.is(OperatorId::kCumsum)) return cumsum_node(graph, node);
   if (node.is(OperatorId::kSum)) return reduction_node(graph, node, Reduction::kSum);
-  if (node.is(OperatorId::kMean)) return reduction_node(graph, node, Reduction::kMean);
+  if (node.is(OperatorId::kMean, OperatorId::kMeanOfAll))
+    return reduction_node(graph, node, Reduction::kMean);
   if (node.is(OperatorId::kMaxPool)) return max_pool_node(graph, node);
+  if (node.is(OperatorId::kMaxPoolBackward)) return max_pool_gradient_node(graph, node);
   if (node.is(OperatorId::kCopyInto)) return copy_node(graph, node);
   if (node.is(OperatorId::kReshape)) return reshape_node(graph, node);
   if (node.is(OperatorId::kSoftmax)) return softmax_node(graph, node, false);

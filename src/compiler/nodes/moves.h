@@ -6,8 +6,8 @@
 namespace graft::compiler {
 
 // Of cat, copy_, reshape that copies, arange, cumsum, sums, means and softmax over dimensions that
-// no group takes, max_pool2d and topk; empty for other nodes, and for layouts or dtypes that the
-// kernels do not take. As direct_node().
+// no group takes, max_pool2d with its gradient, and topk; empty for other nodes, and for layouts or
+// dtypes that the kernels do not take. As direct_node().
 DirectNode move_node(const Graph& graph, const Node& node);
 
 }  // namespace graft::compiler

@@ -100,6 +100,25 @@ TEST(Moves, MaximaOfWindows) {
             (std::vector<Numbers>{{6, 5, 8, 9}, {3, 4, 7, 8}, {6, 5, 8, 9}}));
 }
 
+TEST(Moves, GradientsOfTheLargestOfWindows) {
+  EXPECT_EQ(results("input %x: float32[1, 1, 2, 4] activation\n"
+                    "input %g: float32[1, 1, 1, 2] activation\n"
+                    "node %y: float32[1, 1, 1, 2], %i: int64[1, 1, 1, 2] = "
+                    "aten.max_pool2d_with_indices.default(%x, [2, 2])\n"
+                    "node %z: float32[1, 1, 2, 4] = "
+                    "aten.max_pool2d_with_indices_backward.default(%g, %x, [2, 2], [2, 2], [0, 0], "
+                    "[1, 1], false, %i)\noutput %z\n",
+                    {{"x", {1, 2, 3, 6, 5, 4, 7, 0}}, {"g", {8, 9}}}),
+            (std::vector<Numbers>{{0, 0, 0, 0, 8, 0, 9, 0}}));
+}
+
+TEST(Moves, TheMeanOfAllElements) {
+  EXPECT_EQ(results("input %x: float32[2, 2] activation\n"
+                    "node %y: float32[] = aten.mean.default(%x)\noutput %y\n",
+                    {{"x", {1, 2, 3, 6}}}),
+            (std::vector<Numbers>{{3}}));
+}
+
 TEST(Moves, TheGreatestAndTheLeast) {
   EXPECT_EQ(results("input %x: float32[2, 3] activation\n"
                     "node %y: float32[2, 2], %i: int64[2, 2] = aten.topk.default(%x, 2)\n"
