@@ -74,9 +74,24 @@ def table(device: torch.device | None = None) -> dict[Any, Callable[..., Any]]:
     made = {operator: function for operator, function in inside.core_aten_decompositions().items()
             if str(operator) not in rows | KEPT.keys()}  # fmt: skip
     made[torch.ops.aten.clamp.Tensor] = _clamp_to_numbers
+    made[torch.ops.aten.pow.Scalar] = _power_of_number
+    made[torch.ops.aten.copy.default] = _copied
     for operator in users_among(made, device):
         del made[operator]
     return made
+
+
+def _copied(to: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    """What copy_() leaves in a tensor: fused where its parts are."""
+    if to.device != source.device:
+        return NotImplemented
+    return inside.to_copy(source.expand(to.shape), dtype=to.dtype)
+
+
+def _power_of_number(base: float, exponent: torch.Tensor) -> torch.Tensor:
+    """A row of the op table takes two tensors; the number goes into its kernel."""
+    dtype = torch.result_type(exponent, base)
+    return torch.pow(torch.full((), base, dtype=dtype, device=exponent.device), exponent)
 
 
 def _clamp_to_numbers(
