@@ -88,10 +88,11 @@ GRAFT_DRIVER_EXPORT graft_status graft_model_output(graft_model model, uint32_t 
 GRAFT_DRIVER_EXPORT graft_status graft_model_run(graft_model model, const graft_array* inputs,
                                                  uint32_t count, graft_results* out_results);
 
-/* The state: tensors of the file that calls write, a cache say. It begins as the file has it and
- * lasts as long as the model; a failed run may leave it partly written. By index: what it is, and
- * NOT_FOUND past the last one; its values now, as results by the same index; new values for one of
- * them, INVALID_ARGUMENT if they do not fit; and all of it as the file has it. */
+/* The state: tensors of the file that calls write, a cache say, and those that programs may set, a
+ * learning rate say. It begins as the file has it and lasts as long as the model; a failed run may
+ * leave it partly written. By index: what it is, and NOT_FOUND past the last one; its values now,
+ * as results by the same index; new values for one of them, INVALID_ARGUMENT if they do not fit;
+ * and all of it as the file has it. */
 GRAFT_DRIVER_EXPORT graft_status graft_model_state(graft_model model, uint32_t index,
                                                    graft_model_value* out_value);
 GRAFT_DRIVER_EXPORT graft_status graft_model_read_state(graft_model model,

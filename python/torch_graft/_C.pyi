@@ -215,6 +215,7 @@ class Manifest:
     constants: dict[str, str]
     @property
     def references(self) -> dict[str, str]: ...
+    settings: list[str]
     result: str
     made_by: str
     licence: str

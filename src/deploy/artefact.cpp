@@ -73,6 +73,7 @@ Json to_json(const Manifest& manifest, const std::map<std::string, std::string>&
                {"result", manifest.result},
                {"hashes", hashes}};
   if (!manifest.references.empty()) json["references"] = to_json(manifest.references);
+  if (!manifest.settings.empty()) json["settings"] = manifest.settings;
   return json;
 }
 
@@ -91,6 +92,7 @@ Manifest of_json(const Json& json) {
   }
   json.at("outputs").get_to(manifest.outputs);
   json.at("constants").get_to(manifest.constants);
+  if (json.contains("settings")) json.at("settings").get_to(manifest.settings);
   json.at("result").get_to(manifest.result);
   if (json.contains("references")) manifest.references = references_of(json.at("references"));
   return manifest;
@@ -134,11 +136,16 @@ std::vector<std::string> Manifest::state() const {
   std::vector<std::string> names;
   for (size_t i = 0; i < std::min(parsed.inputs.size(), inputs.size()); ++i) {
     const bool written = inputs[i].weight && parsed.values[parsed.inputs[i]].mutated;
-    if (written && std::ranges::find(names, inputs[i].name) == names.end()) {
+    if ((written || is_setting(inputs[i])) &&
+        std::ranges::find(names, inputs[i].name) == names.end()) {
       names.push_back(inputs[i].name);
     }
   }
   return names;
+}
+
+bool Manifest::is_setting(const Input& input) const {
+  return input.weight && std::ranges::find(settings, input.name) != settings.end();
 }
 
 Artefact::Artefact(const std::string& path) : file_(path) {

@@ -21,7 +21,7 @@ namespace graft::deploy {
 // may leave them out, or lacks a tensor without them and refuses the file for that. A file says the
 // smallest minor that has its members.
 struct Version {
-  int major = 1, minor = 1;  // 1.1: references
+  int major = 1, minor = 1;  // 1.1: references and settings
 };
 
 // What a model is besides its weights; docs/use/deploy/format.md has the form in the file.
@@ -43,6 +43,7 @@ struct Manifest {
   std::vector<std::string> outputs;              // names, in the graph's order
   std::map<std::string, std::string> constants;  // external ones: which tensor each is
   References references;                         // tensors that are in other files
+  std::vector<std::string> settings;             // weights that programs may set between calls
   std::string result;                            // how a caller puts the outputs together; opaque
   std::string made_by;                           // program and versions
   std::string licence;                           // of the model; may be empty
@@ -52,10 +53,13 @@ struct Manifest {
   GRAFT_EXPORT std::set<std::string> own_tensors() const;
 
   // 1.0 unless a member needs a newer one.
-  Version version() const { return {1, references.empty() ? 0 : 1}; }
+  Version version() const { return {1, references.empty() && settings.empty() ? 0 : 1}; }
 
-  // Names of the weights that the graph writes. Throws Error: what compiler::parse throws.
+  // Names of the weights that the graph writes, and of the settings that it takes. Throws Error:
+  // what compiler::parse throws.
   GRAFT_EXPORT std::vector<std::string> state() const;
+
+  bool is_setting(const Input& input) const;
 };
 
 // An artefact that is open for reading; all that is in it has been checked against its hashes but

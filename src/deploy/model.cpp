@@ -81,6 +81,11 @@ Model::Model(const Artefact& artefact, Graph graph, Device& device)
       host_(device, constants_),
       staging_(stream_) {
   carry_blobs(artefact.blobs());
+  // What a program may set is no weight that passes compute with beforehand.
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (!artefact.manifest().is_setting(artefact.manifest().inputs[i])) continue;
+    graph.values[graph.inputs[i]].kind = compiler::InputKind::kActivation;
+  }
   load(artefact, graph);
   prepare(std::move(graph));
 }
@@ -94,7 +99,7 @@ Model::~Model() {
 }
 
 Model::Placed Model::place(const Artefact& artefact, const std::string& name,
-                           const GraphValue& value, const Graph& graph) {
+                           const GraphValue& value, const Graph& graph, bool kept) {
   const StoredTensor& stored = artefact.weight(name);
   const bool fits = !has_symbols(value.type) && stored.dtype == value.type.dtype &&
                     stored.sizes == described(graph, name, value.type).sizes;
@@ -108,7 +113,7 @@ Model::Placed Model::place(const Artefact& artefact, const std::string& name,
   Placed placed{view_of(value.type, 0), {}};
   HeldBlock block(device_, stream_, placed.view.count() == 0 ? 0 : extent_bytes(placed.view));
   placed.view.address = block.address();
-  if (void* const memory = value.mutated ? nullptr : written_by_host(stream_, placed.view)) {
+  if (void* const memory = kept ? nullptr : written_by_host(stream_, placed.view)) {
     artefact.read(stored, memory);
   } else {
     placed.elements.reset(new char[std::max<uint64_t>(stored.bytes, 1)]);
@@ -131,9 +136,10 @@ void Model::load(const Artefact& artefact, const Graph& graph) {
     }
     const GraphValue& value = graph.values[graph.inputs[i]];
     if (!known.contains(input.name)) {
-      Placed placed = place(artefact, input.name, value, graph);
+      const bool kept = value.mutated || manifest.is_setting(input);
+      Placed placed = place(artefact, input.name, value, graph, kept);
       known[input.name] = placed.view;
-      if (value.mutated) {
+      if (kept) {
         state_.push_back(described(graph, input.name, value.type));
         states_.push_back(std::move(placed));
       }
@@ -144,7 +150,7 @@ void Model::load(const Artefact& artefact, const Graph& graph) {
     const GraphValue& value = graph.values[id];
     const auto found = manifest.constants.find(value.external);
     if (value.external.empty() || found == manifest.constants.end()) continue;
-    constants_[value.external] = place(artefact, found->second, value, graph).view;
+    constants_[value.external] = place(artefact, found->second, value, graph, false).view;
   }
 }
 
@@ -180,7 +186,11 @@ void Model::prepare(Graph graph) {
     const auto constant = [&](const auto& one) {
       return one.second.address == weight.second.address();
     };
-    return std::ranges::none_of(sources_, kept) && std::ranges::none_of(constants_, constant);
+    const auto state = [&](const Placed& one) {
+      return one.view.address == weight.second.address();
+    };
+    return std::ranges::none_of(sources_, kept) && std::ranges::none_of(constants_, constant) &&
+           std::ranges::none_of(states_, state);
   });
   tag_ = op_tag("deployed " + main.name);
   executor_ = std::make_unique<compiler::Executor>(main, host_, stream_);

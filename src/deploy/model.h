@@ -10,12 +10,12 @@
 
 #include "compiler/run/executor.h"
 #include "deploy/artefact.h"
+#include "deploy/call_form.h"
 #include "deploy/calls/device_array.h"
 #include "deploy/calls/order.h"
 #include "deploy/calls/queue.h"
 #include "deploy/calls/results.h"
 #include "deploy/model_host.h"
-#include "deploy/call_form.h"
 #include "deploy/staging.h"
 #include "runtime/driver/export.h"
 #include "runtime/platform/device.h"
@@ -30,8 +30,9 @@ struct CallInput {
   const TensorView& view() const { return device == nullptr ? host : device->view(); }
 };
 
-// Weights that calls write, a cache say, are the model's state: it begins as the file has it, and
-// lasts as long as the model, which keeps its first values in host memory. Thread-safe: calls take
+// Weights that calls write, a cache say, and those that the file lets programs set are the model's
+// state: it begins as the file has it, and lasts as long as the model, which keeps its first values
+// in host memory. Thread-safe: calls take
 // turns on a stream of the model's own.
 class GRAFT_EXPORT Model {
  public:
@@ -90,10 +91,10 @@ class GRAFT_EXPORT Model {
 
   struct Placed {  // a tensor of the file on the device
     TensorView view;
-    std::shared_ptr<char[]> elements;  // as the file has them; of what the model writes
+    std::shared_ptr<char[]> elements;  // as the file has them; of the state
   };
   Placed place(const Artefact& artefact, const std::string& name, const compiler::GraphValue& value,
-               const compiler::Graph& graph);
+               const compiler::Graph& graph, bool kept);
 
   struct Source {  // of an input of the graph
     bool argument = false;

@@ -89,6 +89,34 @@ TEST_F(StateTest, IsWrittenAndReset) {
   EXPECT_EQ(floats(model.run(std::vector{rows(kX)})[0]), plus(kTable, kX, 3));
 }
 
+// x times a weight that a pass would otherwise square beforehand.
+TEST_F(StateTest, SettingsAreSetByProgramsAlone) {
+  Manifest manifest;
+  manifest.graph =
+      "graft-graph 1\ngraph scaled\ninput %s: float32[2, 3] buffer\n"
+      "input %x: float32[2, 3] activation\n"
+      "node %q: float32[2, 3] = aten.mul.Tensor(%s, %s)\n"
+      "node %y: float32[2, 3] = aten.mul.Tensor(%x, %q)\noutput %y\nend\n";
+  manifest.arguments = {"x"};
+  manifest.inputs = {{"scale", true}, {"x", false}};
+  manifest.outputs = {"y"};
+  manifest.settings = {"scale"};
+  EXPECT_EQ(manifest.state(), (std::vector<std::string>{"scale"}));
+  const Floats twos(6, 2), threes(6, 3);
+  const std::vector<TensorBytes> scale = {{"scale", GRAFT_FLOAT32, {2, 3}, raw(twos)}};
+  const std::string path = folder_.file("scaled.graft");
+  write_artefact(path, manifest, scale, {});
+  Model model(Artefact(path), device());
+  ASSERT_EQ(model.state().size(), 1u);
+  const Floats none(6, 0);
+  EXPECT_EQ(floats(model.run(std::vector{rows(kX)})[0]), plus(none, kX, 4));
+  model.write_state(0, rows(threes));
+  EXPECT_EQ(floats(model.run(std::vector{rows(kX)})[0]), plus(none, kX, 9));
+  model.reset();
+  EXPECT_EQ(floats(model.read_state()[0]), twos);
+  EXPECT_EQ(floats(model.run(std::vector{rows(kX)})[0]), plus(none, kX, 4));
+}
+
 TEST_F(StateTest, IsEachModelsOwn) {
   Model one(Artefact(path_), device()), other(Artefact(path_), device());
   one.run(std::vector{rows(kX)});

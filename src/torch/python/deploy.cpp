@@ -119,6 +119,7 @@ void bind_deploy(py::module& module) {
       .def_readwrite("outputs", &deploy::Manifest::outputs)
       .def_readwrite("constants", &deploy::Manifest::constants)
       .def_property_readonly("references", &references_of, "By tensor: the file that has it.")
+      .def_readwrite("settings", &deploy::Manifest::settings)
       .def_readwrite("result", &deploy::Manifest::result)
       .def_readwrite("made_by", &deploy::Manifest::made_by)
       .def_readwrite("licence", &deploy::Manifest::licence);
