@@ -25,6 +25,10 @@ def __getattr__(name: str) -> Any:
         from torch_graft.deployment.writing import deploy
 
         return deploy
+    if name == "deploy_training_step":
+        from torch_graft.deployment.training import deploy_training_step
+
+        return deploy_training_step
     if name == "load":
         from torch_graft.deployment.loading import load as load_model
 

@@ -81,7 +81,7 @@ def trace(
         return forward(*given, **named)
 
     through_dynamo = torch.compile(call, backend=observe, fullgraph=True, dynamic=dynamic)
-    with patient(), _small_operators():
+    with patient(), small_operators():
         result = through_dynamo(*args, **kwargs)
     if len(runs) != 1 or len(graphs) != 1:
         raise NotDeployable(
@@ -101,7 +101,7 @@ def _written(graphs: list[Traced]) -> list[int]:
 
 
 @contextlib.contextmanager
-def _small_operators() -> Iterator[None]:
+def small_operators() -> Iterator[None]:
     """Layers of transformers as the operators that they consist of, not as one of PyTorch's."""
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -117,7 +117,7 @@ def _sorted(
 ) -> TracedCall:  # fmt: skip
     assert traced.written is not None
     _check_same_ends(model, traced, run)
-    weights = _tensors_of(model)
+    weights = tensors_of(model)
     names = {id(tensor): name for name, tensor in reversed(weights.items())}
     arguments = [one for one in inside.tree_leaves((args, dict(kwargs)))
                  if isinstance(one, torch.Tensor)]  # fmt: skip
@@ -160,7 +160,7 @@ def _check_same_ends(model: torch.nn.Module, traced: Traced, run: _Run) -> None:
         raise NotDeployable(f"a call of {name} computes a number, a deployed model gives tensors")
 
 
-def _tensors_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+def tensors_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     """Parameters, buffers and other tensors that modules have as attributes, by their path."""
     found: dict[str, torch.Tensor] = {}
     for path, module in model.named_modules(remove_duplicate=False):

@@ -42,7 +42,7 @@ def deploy(
     beside = _beside(os.fspath(path), weights)
     options = _options(model, dynamic)
     model = module_of(model)
-    args, kwargs = _arguments(model, example_inputs)
+    args, kwargs = arguments_of(model, (), example_inputs)
     forward = model._graft_class.forward if isinstance(model, Optimized) else type(model).forward
     if not on_device(model, args, kwargs):
         raise ValueError(
@@ -51,8 +51,8 @@ def deploy(
         )
     with surroundings(options):
         call = trace(model, forward.__get__(model), args, kwargs, options.dynamic)
-    _check_operators(model, call)
-    _write(call, _names(forward, args, kwargs), os.fspath(path), licence, beside)
+    check_operators(model, call)
+    write(call, names_of(forward, args, kwargs), os.fspath(path), licence, beside)
     prepare(os.fspath(path), carrier(call.written.device).index or 0)
 
 
@@ -85,14 +85,16 @@ def _options(model: Any, dynamic: bool | None) -> Options:
     if options.training or model.training:
         raise ValueError(
             f"deploy() got a {type(model).__name__} that trains: call .eval(), and optimize() "
-            'without mode="training"'
+            'without mode="training"; deploy_training_step() writes steps of training'
         )
     return options if dynamic is None else options._replace(dynamic=dynamic)
 
 
-def _arguments(
-    model: torch.nn.Module, given: Sequence[Any] | Mapping[str, Any]
+def arguments_of(
+    function: Any, first: tuple[Any, ...], given: Sequence[Any] | Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Example inputs as a call takes them, row-major: of a module, or of a function that takes
+    others first. Raises TypeError where they do not fit."""
     if isinstance(given, torch.Tensor) or not isinstance(given, Sequence | Mapping):
         raise TypeError(
             f"example_inputs must be a tuple or a dict of arguments, got a {type(given).__name__}: "
@@ -100,11 +102,13 @@ def _arguments(
         )
     plain = _row_major(dict(given) if isinstance(given, Mapping) else tuple(given))
     args, kwargs = ((), plain) if isinstance(given, Mapping) else (plain, {})
+    module = isinstance(function, torch.nn.Module)
+    called = function.forward if module else function
     try:
-        inspect.signature(model.forward).bind(*args, **kwargs)
+        inspect.signature(called).bind(*first, *args, **kwargs)
     except TypeError as error:
-        name = type(model).__name__
-        raise TypeError(f"the example inputs do not fit {name}.forward(): {error}") from None
+        name = f"{type(function).__name__}.forward" if module else _name_of(function)
+        raise TypeError(f"the example inputs do not fit {name}(): {error}") from None
     return args, kwargs
 
 
@@ -118,13 +122,20 @@ def _row_major(value: Any) -> Any:
     return value
 
 
-def _names(forward: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
-    parameters = list(inspect.signature(forward).parameters)[1:]
+def _name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def names_of(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
+    """A name for each tensor among the arguments, which follow the function's first one."""
+    called = function.forward if isinstance(function, torch.nn.Module) else function
+    parameters = list(inspect.signature(called).parameters)[1:]
     parameters += [f"argument{i}" for i in range(len(parameters), len(args))]
     return argument_names(args, kwargs, iter(parameters))
 
 
-def _check_operators(model: torch.nn.Module, call: TracedCall) -> None:
+def check_operators(model: torch.nn.Module, call: TracedCall) -> None:
+    """Raises NotDeployable for operators that only PyTorch computes on the device."""
     device = carrier(call.written.device)
     nodes = _C.needs_pytorch(call.written.text, device.index or 0)
     if nodes:
@@ -134,10 +145,16 @@ def _check_operators(model: torch.nn.Module, call: TracedCall) -> None:
         )
 
 
-def _write(
-    call: TracedCall, arguments: list[str], path: str, licence: str, beside: dict[str, str]
-) -> None:
+def write(
+    call: TracedCall, arguments: list[str], path: str, licence: str,
+    beside: Mapping[str, str] | None = None, *,
+    settings: Sequence[str] = (), renamed: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
+    """arguments: names of the call's. beside: files of weights that the model's file refers to.
+    settings: weights that programs may set. renamed: names of outputs instead of their paths in the
+    result."""
     form, outputs = form_of(call.result, call.outputs)
+    outputs = [(renamed or {}).get(name, name) for name in outputs]
     constants = {name: f"constant.{name}" for name in call.written.externals}
     tensors = call.weights | {constants[name]: one for name, one in call.written.externals.items()}
     order = sorted({place for place in call.inputs if isinstance(place, int)})
@@ -150,11 +167,13 @@ def _write(
     manifest.integers = [(order.index(argument), dim) for argument, dim in call.integers]
     manifest.outputs = outputs
     manifest.constants = constants
+    manifest.settings = list(settings)
     manifest.result = form
     manifest.made_by = f"torch-graft {_C.version()}, torch {torch.__version__}"
     manifest.licence = licence
     stored = {name: one.detach().cpu().contiguous() for name, one in tensors.items()}
-    for file in beside:
+    files = dict(beside or {})
+    for file in files:
         if not os.path.exists(file):
             _C.write_tensors(file, {name: stored[name] for name in call.weights})
-    _C.write_model(path, manifest, stored, list(beside.values()))
+    _C.write_model(path, manifest, stored, list(files.values()))
