@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 #include "codegen/cache/carried_blobs.h"
 #include "compiler/analysis/verifier.h"
@@ -59,6 +60,11 @@ Graph parsed(const Artefact& artefact) {
   return graph;
 }
 
+// In messages; every graph of deploy() has the same name.
+std::string named(const Artefact& artefact) {
+  return "deployed " + std::filesystem::path(artefact.path()).filename().string();
+}
+
 // Where the host can write memory that no earlier command uses any more; null: by copies alone.
 void* written_by_host(Stream& stream, const TensorView& view) {
   if (view.count() == 0 || !view.contiguous()) return nullptr;
@@ -77,7 +83,7 @@ Model::Model(const Artefact& artefact, Graph graph, Device& device)
       stream_(device.stream_from_pool(0)),
       result_(artefact.manifest().result),
       form_(graph, artefact.manifest()),
-      order_(std::make_shared<CallOrder>(stream_, graph.name)),
+      order_(std::make_shared<CallOrder>(stream_, named(artefact))),
       host_(device, constants_),
       staging_(stream_) {
   carry_blobs(artefact.blobs());
@@ -192,7 +198,7 @@ void Model::prepare(Graph graph) {
     return std::ranges::none_of(sources_, kept) && std::ranges::none_of(constants_, constant) &&
            std::ranges::none_of(states_, state);
   });
-  tag_ = op_tag("deployed " + main.name);
+  tag_ = op_tag(order_->model());
   executor_ = std::make_unique<compiler::Executor>(main, host_, stream_);
 }
 

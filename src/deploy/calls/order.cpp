@@ -49,7 +49,7 @@ bool CallOrder::try_finish() {
 void CallOrder::fail(const Error& error) {
   const std::string what = error.what();
   const bool named = what.find(model_) != std::string::npos;
-  const Error told(error.status(), named ? what : "deployed " + model_ + ": " + what);
+  const Error told(error.status(), named ? what : model_ + ": " + what);
   for (const std::shared_ptr<QueuedCall>& call : calls_) {
     call->fail(told);
   }

@@ -26,6 +26,7 @@ class CallOrder {
   CallOrder(Stream& stream, std::string model) : stream_(stream), model_(std::move(model)) {}
 
   Stream& stream() const { return stream_; }
+  const std::string& model() const { return model_; }  // as messages name it
 
   // Who gives the stream commands, or waits for it, holds this. All below REQUIRE it.
   std::mutex& turn() { return turn_; }

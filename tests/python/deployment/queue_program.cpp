@@ -1,6 +1,7 @@
 // tests/python/deployment/queue_program.cpp: runs a model of one float32 input [4, 3] on queues of
 // all devices and of four threads, and prints the elements of its first result. With the word
 // "fails" the device is expected to fail: prints what the queue reports, then the elements.
+#include <cmath>
 #include <cstdio>
 #include <graft/deploy.hpp>
 #include <string>
@@ -47,14 +48,33 @@ bool refused(const deployed::Model& model, const deployed::Queue& queue, const F
   return count == 4;
 }
 
+bool near(const Floats& a, const Floats& b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::abs(a[i] - b[i]) > 1e-4F) return false;
+  }
+  return a.size() == b.size();
+}
+
+// As the null driver's device does.
+bool lacks_kernels(const deployed::Model& model, const Floats& x) {
+  try {
+    model.run({{x.data(), {4, 3}}});
+    return false;
+  } catch (const deployed::Error& error) {
+    if (error.status() == GRAFT_UNSUPPORTED) return true;
+    throw;
+  }
+}
+
 // A device's memory is of that device alone.
 bool devices_apart(const char* path, const Floats& x, const Floats& wanted) {
   const deployed::Queue first(0);
   const deployed::DeviceArray there(first, {x.data(), {4, 3}});
   for (uint32_t device = 1; device < deployed::device_count(); ++device) {
     const deployed::Model model(path, device);
+    if (lacks_kernels(model, x)) continue;
     const deployed::Queue queue(device);
-    if (on_device(model, queue, x) != wanted) return false;
+    if (!near(on_device(model, queue, x), wanted)) return false;
     int refused = 0;
     try {
       model.enqueue(queue, {there});

@@ -68,7 +68,7 @@ def test_a_program_in_cpp(standard: str, model: Path, tmp_path: Path) -> None:
 def test_a_device_that_fails_later_is_reported_by_the_queue(model: Path, tmp_path: Path) -> None:
     program = built(tmp_path, "c++", "-std=c++17", "-pthread", source="queue_program.cpp")
     text, *numbers = ran(program, model, "fails", GRAFT_HOST_FAULTS="copy:1").splitlines()
-    assert text.startswith("deployed ")
+    assert text.startswith("deployed square.graft")
     assert "planted by GRAFT_HOST_FAULTS" in text
     found = torch.tensor([float(word) for word in numbers])
     torch.testing.assert_close(found.reshape(4, 3), wanted(model, X), rtol=0, atol=0)
