@@ -5,7 +5,9 @@
 #include <string_view>
 
 #include "kernels/index/embedding.h"
+#include "kernels/launch/workspace.h"
 #include "kernels/loss/loss.h"
+#include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
 #include "kernels/norm/normalization.h"
 #include "kernels/tensor/image_views.h"
@@ -23,6 +25,23 @@ const TensorType* given_type(const Graph& graph, const Node& node, std::string_v
 bool has_numbers(const TensorType* type, graft_dtype dtype) {
   return type != nullptr && type->dtype == dtype && type->row_major();
 }
+
+// A view's elements side by side: the view itself, or a copy.
+struct RowMajor {
+  RowMajor(Stream& stream, const TensorView& given)
+      : view(given),
+        memory(stream, given.contiguous()
+                           ? 0
+                           : static_cast<uint64_t>(given.count()) * size_of(given.dtype)) {
+    if (memory.address() == 0) return;
+    view.address = memory.address();
+    make_contiguous(view);
+    copy(stream, view, given);
+  }
+
+  TensorView view;
+  Workspace memory;
+};
 
 // What both nodes of the loss say of it.
 struct LossCall {
@@ -86,8 +105,9 @@ size_t normalized_dims(const Graph& graph, const Node& node) {
   const TensorType* const input = given_type(graph, node, "input");
   const Argument* const shape = argument(node, "normalized_shape");
   if (input == nullptr || shape == nullptr || !is_floating(input->dtype)) return 0;
-  if (!has_numbers(given_type(graph, node, "grad_out"), input->dtype)) return 0;
-  if (!input->row_major() || shape->list.size() > input->sizes.size()) return 0;
+  const TensorType* const gradient = given_type(graph, node, "grad_out");
+  if (gradient == nullptr || gradient->dtype != input->dtype) return 0;
+  if (shape->list.size() > input->sizes.size()) return 0;
   for (const char* name : {"mean", "rstd", "weight", "bias"}) {
     const TensorType* const vector = given_type(graph, node, name);
     if (vector != nullptr && !vector->row_major()) return 0;
@@ -117,7 +137,8 @@ DirectNode layer_norm_gradient_node(const Graph& graph, const Node& node) {
       }
       return;
     }
-    layer_norm_backward(stream, {wanted(0), wanted(1), wanted(2)}, call.operands[0], input,
+    const RowMajor gradient(stream, call.operands[0]), from(stream, input);
+    layer_norm_backward(stream, {wanted(0), wanted(1), wanted(2)}, gradient.view, from.view,
                         call.operands[2], call.operands[3], weighted ? &call.operands[4] : nullptr,
                         input.count() / n, n);
   };
@@ -137,8 +158,9 @@ DirectNode embedding_gradient_node(const Graph& graph, const Node& node) {
   double padding = 0;
   if (!is_floating(table.dtype) || !table.row_major() || !number_of(node, "padding_idx", &padding))
     return {};
-  if (!has_numbers(given_type(graph, node, "grad_output"), table.dtype)) return {};
-  if (!has_numbers(indices, GRAFT_INT64) && !has_numbers(indices, GRAFT_INT32)) return {};
+  const TensorType* const gradient = given_type(graph, node, "grad_output");
+  if (gradient == nullptr || gradient->dtype != table.dtype || indices == nullptr) return {};
+  if (indices->dtype != GRAFT_INT64 && indices->dtype != GRAFT_INT32) return {};
   const bool scaled = is_true(node, "scale_grad_by_freq");
   return [=, row = static_cast<int64_t>(padding), tag = op_tag(node.op->qualified())](
              const ExternalCall& call, ExecutionHost&, Stream& stream) {
@@ -147,9 +169,10 @@ DirectNode embedding_gradient_node(const Graph& graph, const Node& node) {
     if (to.count() == 0) return;
     const int64_t count = call.operands[1].count();
     if (count == 0) return fill(stream, to, Scalar::of(0.0));
-    TensorView line = call.operands[1];
+    const RowMajor gradient(stream, call.operands[0]), indices(stream, call.operands[1]);
+    TensorView line = indices.view;
     line.rank = 1, line.sizes[0] = count, line.strides[0] = 1;
-    embedding_dense_backward(stream, to, as_lines(call.operands[0], count), line, row, scaled);
+    embedding_dense_backward(stream, to, as_lines(gradient.view, count), line, row, scaled);
   };
 }
 

@@ -87,6 +87,17 @@ TEST(Training, GradientsOfAnEmbedding) {
             (std::vector<Numbers>{{0, 0, 0, 0, 0, 0, 6, 8}}));
 }
 
+// Every second of the indices, and gradients that lie in columns.
+TEST(Training, GradientsOfAnEmbeddingThatLieApart) {
+  EXPECT_EQ(trained("input %g: float32[2, 2] activation\ninput %i: int64[2, 2] activation\n"
+                    "node %h: float32[2, 2](1, 2) = aten.t.default(%g) views %g\n"
+                    "node %j: int64[2](2) = aten.select.int(%i, 1, 0) views %i\n"
+                    "node %y: float32[3, 2] = aten.embedding_dense_backward.default(%h, %j, 3, -1, "
+                    "false)\noutput %y\n",
+                    {{"g", {1, 2, 3, 4}}, {"i", {2, 0, 1, 0}}}),
+            (std::vector<Numbers>{{0, 0, 2, 4, 1, 3}}));
+}
+
 // Scores of one key are always 1: gradients go to the value alone.
 TEST(Training, GradientsOfAttention) {
   const std::string one = "float32[1, 1, 1, 2]";

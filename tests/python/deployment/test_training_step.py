@@ -320,7 +320,7 @@ def test_an_optimizer_of_the_users(device: str, tmp_path: Path) -> None:
     step = torch_graft.load(path)
     losses = stepped(step, data)
     torch.testing.assert_close(losses, trained(model, optimizer, data), rtol=2e-5, atol=2e-6)
-    assert step.get_buffer("optimizer.0.bias.count").item() == 4
+    assert step.get_buffer("optimizer.0.weight.count").item() == 4
 
 
 def test_the_digits_train_from_a_file(device: str, tmp_path: Path) -> None:

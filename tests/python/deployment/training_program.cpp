@@ -27,7 +27,7 @@ int main(int, char** words) {
       const float rate = 0.01F;
       if (batch == 3) step.write_state("optimizer.lr", Array(&rate, {}));
       const auto results = step.run({{x.data() + batch * 48, {8, 6}}, {y.data() + batch * 8, {8}}});
-      std::printf("%.9g\n", static_cast<double>(*results.at("loss").data<float>()));
+      std::printf("%.17g\n", static_cast<double>(*results.at("loss").data<float>()));
     }
     const auto state = step.read_state();
     std::ofstream(words[4], std::ios::binary)
