@@ -56,6 +56,12 @@ at::Tensor part_of(const c10::Storage& storage, const TensorView& view) {
   return tensor;
 }
 
+// What autograd saved of the one is known to be written when the other is.
+void count_together(const at::Tensor& result, const at::Tensor& input) {
+  if (result.is_inference() || input.is_inference()) return;
+  result.unsafeGetTensorImpl()->set_version_counter(input.unsafeGetTensorImpl()->version_counter());
+}
+
 std::string told(const at::Tensor& tensor) {
   std::ostringstream text;
   text << tensor.sizes() << " of " << tensor.scalar_type() << " on " << tensor.device();
@@ -142,9 +148,11 @@ void CompiledGraph::run_carried(std::span<const CallValue> inputs, std::vector<C
   ve::follow_backward();
   auto call = std::make_unique<ve::Call>(graph_.name.c_str());
   std::vector<CallValue> inner;
+  std::vector<at::Tensor> kept;
   for (const CallValue& one : inputs) {
     if (const auto* tensor = std::get_if<at::Tensor>(&one)) {
       inner.emplace_back(call->inner(*tensor, false));
+      if (given == nullptr) kept.push_back(*tensor);
     } else if (const auto* generator = std::get_if<at::Generator>(&one)) {
       inner.emplace_back(ve::inner_generator(*generator));
     } else {
@@ -156,8 +164,13 @@ void CompiledGraph::run_carried(std::span<const CallValue> inputs, std::vector<C
     call = std::make_unique<ve::Call>(graph_.name.c_str());
   }
   run(inner, given == nullptr ? nullptr : &inner, results);
-  for (CallValue& one : *results) {
-    if (auto* tensor = std::get_if<at::Tensor>(&one)) *tensor = call->outer(*tensor);
+  for (size_t i = 0; i < results->size(); ++i) {
+    auto* const tensor = std::get_if<at::Tensor>(&(*results)[i]);
+    if (tensor == nullptr) continue;
+    *tensor = call->outer(*tensor);
+    const compiler::ValueId value = graph_.outputs[i].value;
+    const size_t input = value == kNone ? SIZE_MAX : position_[root_[value]];
+    if (tensor->defined() && input < kept.size()) count_together(*tensor, kept[input]);
   }
 }
 
@@ -196,7 +209,9 @@ CallValue CompiledGraph::result(OnStream& own, size_t index, const TensorView& v
   if (position_[root] != SIZE_MAX) {
     const at::Tensor& source = given[position_[root]];
     if (source.device().is_cpu()) return source;
-    return part_of(source.storage(), view);
+    const at::Tensor part = part_of(source.storage(), view);
+    count_together(part, source);
+    return part;
   }
   for (size_t i = 0; i <= index; ++i) {
     const compiler::ValueId value = graph_.outputs[i].value;

@@ -8,34 +8,36 @@
 #include <algorithm>
 #include <utility>
 
+#include "torch/offload/autograd_ties.h"
 #include "torch/offload/transfer.h"
 
 namespace graft::binding {
 
-void DeviceCopies::Copy::look() {
-  watch.look();
-  version = tensor._version();
+namespace {
+
+bool shares_count(const at::Tensor& host, const CopyWatch& copy) {
+  return !copy.buffer() && !host.is_inference();
 }
 
-bool DeviceCopies::Copy::written() const {
-  if (watch.unchanged()) return false;
-  return watch.trusted() || buffer || tensor._version() != version;
-}
+}  // namespace
 
 void DeviceCopies::add(const at::Tensor& host, const at::Tensor& copy, bool buffer) {
   hosts_.add(host);
-  copies_.push_back({.tensor = copy, .watch = TensorWatch({copy}), .buffer = buffer});
+  copies_.push_back({.watch = CopyWatch(copy, buffer)});
 }
 
-void DeviceCopies::renew(const at::Tensor& host, Copy& copy) const {
-  at::Tensor& tensor = copy.tensor;
+void DeviceCopies::renew(const at::Tensor& host, const CopyWatch& copy) const {
+  at::Tensor tensor = copy.tensor();
   if (tensor.requires_grad()) tensor.detach_();  // a copy of values before must not go on
   if (tensor.scalar_type() != host.scalar_type() || tensor.sizes() != host.sizes() ||
       (host.is_non_overlapping_and_dense() && tensor.strides() != host.strides())) {
     tensor.set_data(at::empty_like(host, host.options().device(tensor.device())));
   }
+  const bool shares = shares_count(host, copy);
+  if (shares) count_apart(tensor);
   const at::AutoGradMode linked(gradients_ && host.requires_grad());
   tensor.copy_(host);
+  if (shares) share_count(tensor, host);
 }
 
 size_t DeviceCopies::refresh() {
@@ -46,10 +48,10 @@ size_t DeviceCopies::refresh() {
     Copy& copy = copies_[i];
     const at::Tensor& host = hosts_.tensor(i);
     const bool linked = gradients_ && host.requires_grad();
-    if (!copy.stale && linked == copy.tensor.requires_grad()) continue;
+    if (!copy.stale && linked == copy.watch.tensor().requires_grad()) continue;
     copy.stale = true;
-    renew(host, copy);
-    copy.look();
+    renew(host, copy.watch);
+    copy.watch.look();
     copy.stale = false;
     ++count;
   }
@@ -61,14 +63,17 @@ size_t DeviceCopies::write_back() {
   std::vector<size_t> places;
   std::vector<HostAndDevice> pairs;
   for (size_t i = 0; i < copies_.size(); ++i) {
-    if (copies_[i].stale || !copies_[i].written()) continue;
+    const auto& [watch, stale] = copies_[i];
+    if (stale || !watch.written()) continue;
     places.push_back(i);
-    pairs.push_back({hosts_.tensor(i), copies_[i].tensor});
+    pairs.push_back({.host = hosts_.tensor(i),
+                     .device = watch.tensor(),
+                     .counted = !shares_count(hosts_.tensor(i), watch)});
   }
   copy_to_hosts(pairs);
   for (const size_t place : places) {
     hosts_.look_at(place);
-    copies_[place].look();
+    copies_[place].watch.look();
   }
   return places.size();
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "torch/compiled/tensor_watch.h"
+#include "torch/offload/copy_watch.h"
 #include "torch/offload/host_watch.h"
 
 namespace graft::binding {
@@ -18,7 +18,9 @@ namespace graft::binding {
 class DeviceCopies {
  public:
   // gradients: copies of hosts that require gradients are functions of their hosts, so that a
-  // backward pass goes on to the hosts, with autograd's own copy of each gradient.
+  // backward pass goes on to the hosts, with autograd's own copy of each gradient. A copy that is
+  // no buffer shares its host's count of writes: PyTorch refuses a backward pass that saved it
+  // before a counted write to either, and refresh() adds nothing to the count.
   DeviceCopies(UncountedWrites uncounted, bool gradients)
       : hosts_(uncounted), gradients_(gradients) {}
 
@@ -33,8 +35,9 @@ class DeviceCopies {
   size_t refresh();
 
   // Makes each host equal to its copy where the device's commands wrote the copy since refresh(),
-  // and waits for that; the number of these. A host's count of writes goes up. Where memory may be
-  // written behind Graft's back, buffers are always taken for written.
+  // and waits for that; the number of these. A buffer's count of writes goes up; another host's did
+  // when the device wrote. Where memory may be written behind Graft's back, buffers are always
+  // taken for written.
   size_t write_back();
 
   // Drops the pairs whose host is none of these.
@@ -46,16 +49,11 @@ class DeviceCopies {
 
  private:
   struct Copy {
-    at::Tensor tensor;
-    TensorWatch watch;
-    int64_t version = 0;  // at the last look of the watch
-    bool buffer = false, stale = true;
-
-    void look();
-    bool written() const;
+    CopyWatch watch;
+    bool stale = true;
   };
 
-  void renew(const at::Tensor& host, Copy& copy) const;
+  void renew(const at::Tensor& host, const CopyWatch& copy) const;
 
   HostWatch hosts_;
   std::vector<Copy> copies_;  // at the places of hosts_

@@ -26,7 +26,7 @@ void Shipment::write_back() {
     if (at::GradMode::is_enabled() && copies_[i].requires_grad()) {
       hosts_[i].copy_(copies_[i]);
     } else {
-      written.push_back({hosts_[i], copies_[i]});
+      written.push_back({.host = hosts_[i], .device = copies_[i]});
     }
   }
   copy_to_hosts(written);

@@ -3,8 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "torch/offload/autograd_ties.h"
+#include "torch/offload/copy_watch.h"
 #include "torch/offload/device_copies.h"
 #include "torch/offload/shipment.h"
+#include "torch/offload/transfer.h"
 #include "torch/python/python.h"
 
 namespace graft::binding {
@@ -33,6 +36,15 @@ std::unique_ptr<Shipment> ship(const std::vector<at::Tensor>& hosts, c10::Device
 
 void bind_offload(py::module& module) {
   define(module, "check_host", &check_host);
+  define(module, "pinned_copy", &pinned_copy);
+  define(module, "resize_memory", &resize_memory);
+  define(module, "share_count", &share_count);
+  define(module, "count_apart", &count_apart);
+  define(module, "hurry_gradient", &hurry_gradient);
+  py::class_<CopyWatch>(module, "CopyWatch")
+      .def(py::init<const at::Tensor&, bool>(), py::arg("copy"), py::arg("buffer"))
+      .def("look", unlocked(&CopyWatch::look))
+      .def("written", &CopyWatch::written);
   py::class_<DeviceCopies>(module, "DeviceCopies")
       .def(py::init(torch::wrap_pybind_function(&copies_of)), py::arg("uncounted_writes"),
            py::arg("gradients"))
