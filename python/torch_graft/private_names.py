@@ -39,6 +39,7 @@ TORCH: dict[str, Place] = {
     "validated_location": "torch.serialization:_validate_device",
     # Tensors, storages, modules, operators.
     "autograd_version": "torch:Tensor()._version",
+    "saved_tensors_hooks_now": "torch._C._autograd:_top_saved_tensors_default_hooks",
     "coo_indices": "torch:Tensor._indices",
     "coo_values": "torch:Tensor._values",
     "tensor_accumulation_hooks": "torch:Tensor()._post_accumulate_grad_hooks",

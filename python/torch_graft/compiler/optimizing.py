@@ -85,6 +85,7 @@ def optimize(
     model: torch.nn.Module | torch.export.ExportedProgram, *example_inputs: Any, mode: str = "inference",
     dynamic: bool | None = None, dtype: torch.dtype | None = None,
     device: str | torch.device | None = None, uncounted_writes: str = "checksum",
+    resident: str | int = "auto",
 ) -> torch.nn.Module:  # fmt: skip
     """model, or the module of a program of torch.export, compiled: a module of the same attributes, so that whatever is done to one of them
     (train(), to(), a new weight) is done to both. Traced at its first call on a Graft device; on
@@ -94,8 +95,10 @@ def optimize(
     "inference" runs as under torch.no_grad(). dynamic: sizes of inputs are symbols; None: once they
     have changed. dtype: float16 or bfloat16, computes as under torch.autocast. device: a device of
     Graft's that computes the calls of a model that stays on the CPU; uncounted_writes: "checksum",
-    "copy" or "ignore", how it learns of weights written behind PyTorch's back. Raises TypeError and
-    ValueError for invalid arguments, RuntimeError for a device that does not exist.
+    "copy" or "ignore", how it learns of weights written behind PyTorch's back; resident: "all"
+    weights stay on the device, or so many bytes of them while the others stream through, or "auto":
+    all if the device has room. Raises TypeError and ValueError for invalid arguments, RuntimeError
+    for a device that does not exist.
     """
     model = module_of(model)
     _check(model, example_inputs, mode, dtype)
@@ -103,7 +106,7 @@ def optimize(
         from torch_graft.offloading.offloaded import offload
 
         options = Options(mode, dynamic, dtype)
-        return offload(model, example_inputs, options, device, uncounted_writes)
+        return offload(model, example_inputs, options, device, uncounted_writes, resident)
     optimized = rebuilt(type(model), Options(mode, dynamic, dtype))
     object.__setattr__(optimized, "__dict__", model.__dict__)
     if example_inputs and mode == "inference" and not model.training:

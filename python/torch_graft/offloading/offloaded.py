@@ -11,6 +11,7 @@ from torch_graft import _C
 from torch_graft.attaching import attached_name
 from torch_graft.compiler.optimizing import Options, class_of
 from torch_graft.compiler.placing import of_graft
+from torch_graft.offloading.residence import check_resident
 from torch_graft.offloading.running import Runner, check_weight
 from torch_graft.ve import NAME as SLOT
 
@@ -21,6 +22,7 @@ class Offloading(NamedTuple):
     options: Options
     device: torch.device
     uncounted_writes: str
+    resident: str | int
 
 
 class Offloaded:
@@ -54,13 +56,14 @@ def rebuilt(kind: type[torch.nn.Module], offloading: Offloading) -> torch.nn.Mod
 
 def offload(
     model: torch.nn.Module, example_inputs: tuple[Any, ...], options: Options,
-    device: str | torch.device, uncounted_writes: str,
+    device: str | torch.device, uncounted_writes: str, resident: str | int,
 ) -> torch.nn.Module:  # fmt: skip
     """optimize(device=...) after its checks. Raises ValueError, RuntimeError and TypeError."""
     chosen = _device(device)
+    check_resident(resident)
     for tensor in (*model.parameters(), *model.buffers()):
         check_weight(tensor)
-    offloaded = rebuilt(type(model), Offloading(options, chosen, uncounted_writes))
+    offloaded = rebuilt(type(model), Offloading(options, chosen, uncounted_writes, resident))
     object.__setattr__(offloaded, "__dict__", model.__dict__)
     if example_inputs and not options.training and not model.training:
         offloaded(*example_inputs)

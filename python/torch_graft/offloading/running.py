@@ -14,6 +14,8 @@ from torch.nn.utils.rnn import PackedSequence
 from torch_graft import _C
 from torch_graft import private_names as inside
 from torch_graft.compiler.optimizing import Options, optimize
+from torch_graft.offloading.residence import Residence, too_large
+from torch_graft.offloading.streaming import Streaming
 from torch_graft.offloading.twin import Twin
 
 
@@ -21,8 +23,11 @@ class Runner:
     """Runs an offloaded model's calls, one at a time. What it holds on the device is made by the
     first call, and again after an error in making it."""
 
-    def __init__(self, options: Options, device: torch.device, uncounted_writes: str) -> None:
+    def __init__(
+        self, options: Options, device: torch.device, uncounted_writes: str, resident: str | int
+    ) -> None:
         self.options, self.device, self.uncounted_writes = options, device, uncounted_writes
+        self.resident = resident
         self.lock = threading.RLock()
         self._forget()
 
@@ -35,6 +40,8 @@ class Runner:
         self.compiled: Any = None
         self.model_state: _C.ModelState | None = None
         self.twin_state: _C.ModelState | None = None
+        self.residence: Residence | None = None  # None: all weights stay
+        self.streaming: Streaming | None = None
 
     def __call__(
         self, model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -45,15 +52,16 @@ class Runner:
             arguments = _Arguments(leaves, self.device)  # on their way while weights are compared
             self.weights.refresh()
             given, named = inside.tree_unflatten(arguments.leaves, form)
-            result = self.compiled.forward(*given, **named)
-            arguments.shipment.write_back()
-            self.weights.write_back()
-            if not self.twin_state.holds(self.compiled):  # type: ignore[union-attr]
-                self.twin.bring_back()
-                self.model_state = None
-            found, form = _flat(result)
-            known = arguments.hosts
-            return inside.tree_unflatten([self._home(one, known) for one in found], form)
+            with self._streamed():
+                result = self.compiled.forward(*given, **named)
+                arguments.shipment.write_back()
+                self.weights.write_back()
+                if not self.twin_state.holds(self.compiled):  # type: ignore[union-attr]
+                    self.twin.bring_back()
+                    self.model_state = None
+                found, form = _flat(result)
+                known = arguments.hosts
+                return inside.tree_unflatten([self._home(one, known) for one in found], form)
 
     @contextlib.contextmanager
     def _surroundings(self) -> Iterator[None]:
@@ -67,11 +75,37 @@ class Runner:
                 stack.enter_context(torch.autocast(self.device.type, dtype=dtype))
             yield
 
+    @contextlib.contextmanager
+    def _streamed(self) -> Iterator[None]:
+        """Around the twin's call, if some weights stream through: it runs eagerly."""
+        with contextlib.ExitStack() as stack:
+            if self.streaming is not None:
+                if self.options.dtype is not None:
+                    stack.enter_context(torch.autocast(self.device.type, dtype=self.options.dtype))
+                stack.enter_context(self.streaming.call())
+            yield
+
     def _follow(self, model: torch.nn.Module) -> None:
         """Makes the twin what the model is now: its tensors, modules and attributes."""
         if self.model_state is not None and self.model_state.holds(model):
             return
         self.model_state = None
+        training = self.options.training
+        if self.compiled is None and too_large(model, self.device, self.resident, training):
+            self._stream(model)
+        try:
+            self._build(model)
+        except torch.OutOfMemoryError:
+            if self.streaming is not None or self.resident == "all":
+                raise
+            self._stream(model)
+            self._build(model)
+
+    def _stream(self, model: torch.nn.Module) -> None:
+        self.residence = Residence(model, self.device, self.resident)
+        self.streaming = Streaming(self.device)
+
+    def _build(self, model: torch.nn.Module) -> None:
         used, self.used = self.copies, {}
         try:
             state = _C.ModelState(model)
@@ -82,9 +116,14 @@ class Runner:
             raise
         self.copies = self.used
         if len(self.copies) != len(used):
-            self.weights.keep([host for host, _ in self.copies.values()])
+            hosts = [host for host, _ in self.copies.values()]
+            self.weights.keep(hosts)
+            if self.streaming is not None:
+                self.streaming.keep(hosts)
         self.hosts = {id(copy): host for host, copy in self.copies.values()}
-        if self.compiled is None:
+        if self.streaming is not None:
+            self.compiled = root
+        elif self.compiled is None:
             mode, dynamic, dtype = self.options
             self.compiled = optimize(root, mode=mode, dynamic=dynamic, dtype=dtype)
         self.twin_state = _C.ModelState(self.compiled)
@@ -105,7 +144,13 @@ class Runner:
             copy = torch.empty_like(host, device=self.device, requires_grad=False)
         if parameter:
             copy = torch.nn.Parameter(copy, requires_grad=False)
-        self.weights.add(host, copy, not parameter)
+        # Autograd may keep a buffer while the model writes it, so it stays where there are gradients.
+        stays = (
+            self.residence is None
+            or (not parameter and self.options.training)
+            or self.residence.stays(host)
+        )
+        (self.weights if stays else self.streaming).add(host, copy, not parameter)  # type: ignore[union-attr]
         return copy
 
     def _host_of(self, copy: torch.Tensor) -> torch.Tensor:

@@ -108,7 +108,7 @@ def test_memory_runs_out_for_the_weights_and_for_a_call() -> None:
         """
         import torch_graft
         model = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(4))).eval()
-        offloaded = torch_graft.optimize(model, device=D)
+        offloaded = torch_graft.optimize(model, device=D, resident="all")
         x, failed = torch.randn(2, 1024), []
 
         def fails(*arguments):
