@@ -17,7 +17,7 @@ set(core_batches
   "compiler grouping/scheduling graph/size run/sized_run plan/step_memory run/replay_segment plan/symbol_values run/ungrouping run/vendor_choice analysis/schedule_units nodes/indexing passes/region"
   "compiler passes/value_numbering run/value_places analysis/verifier passes/view_sinking analysis/views nodes/moves kernels/group_loops passes/reinplacing nodes/training"
   "deploy model safetensors model_host reference"
-  "deploy artefact staging preparation host_tensor deployable"
+  "deploy artefact staging preparation host_tensor deployable levels"
   "deploy call_form api/entry api/models api/queues api/results calls/order calls/queue"
   "kernels index/advanced_index launch/assertion attention/attention attention/kernel attention/mask attention/operands attention/plan attention/tile tensor/axes"
   "kernels norm/batch_norm norm/batch_norm_programs matmul/blocked_matmul linalg/cholesky sort/compaction matmul/complex_matmul matmul/complex_matmul_kernel convolution/convolution"

@@ -16,7 +16,7 @@ from source_scan import Finding, Source
 TABLE = "python/torch_graft/cli/settings.py"
 SHOWN = "python/torch_graft/cli/"
 PREFIX = "GRAFT_"
-CORE = ("src/runtime/", "src/codegen/", "src/kernels/", "src/compiler/")
+CORE = ("src/runtime/", "src/codegen/", "src/kernels/", "src/compiler/", "src/deploy/")
 BINDING = ("src/torch/", "python/torch_graft/")
 CHECKED = ("src/", "include/", "drivers/", "python/")  # others may set variables for their own use
 _NAMED = re.compile(r'\bgetenv\(\s*"(\w+)"')

@@ -124,6 +124,9 @@ graft_status DeviceSlots::device_open(uint32_t ordinal, graft_device* out_device
     return fail(GRAFT_NOT_FOUND,
                 "device_open: the device does not exist: raise GRAFT_HOST_DEVICES");
   if (!simulation().problem.empty()) return fail(GRAFT_INVALID_ARGUMENT, simulation().problem);
+  if (const std::string problem = level_problem(); !problem.empty()) {
+    return fail(GRAFT_INVALID_ARGUMENT, problem);
+  }
   Arena* arena = Arena::get();
   if (arena == nullptr) return GRAFT_OUT_OF_MEMORY;
   watch_detours();

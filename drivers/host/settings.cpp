@@ -67,6 +67,7 @@ Settings read() {
   s.library = number("GRAFT_HOST_LIBRARY", 1) != 0;
   s.share = number("GRAFT_HOST_SHARE", 1) != 0;
   s.isa = text("GRAFT_HOST_ISA", "");
+  s.target = text("GRAFT_HOST_TARGET", "");
   s.compiler = text("GRAFT_CC", "");
   s.zig = text("GRAFT_ZIG", "");
   s.patience = uint32_t(std::min<uint64_t>(number("GRAFT_CC_TIMEOUT", 120), 1u << 20));

@@ -14,6 +14,9 @@ enum class Mode {
   kInline,   // everything but callbacks, on an idle stream
 };
 
+// GRAFT_HOST_ISA of a device that has no kernel pack.
+inline constexpr char kNoPack[] = "none";
+
 // One variable of the environment each; docs/use/settings.md describes them.
 struct Settings {
   uint32_t devices;       // GRAFT_HOST_DEVICES
@@ -24,7 +27,8 @@ struct Settings {
   bool view;              // GRAFT_HOST_VIEW=0 leaves memory_host_view out
   bool library;           // GRAFT_HOST_LIBRARY=0 leaves oneDNN out
   bool share;             // GRAFT_HOST_SHARE=0 leaves memory_export and its like out
-  std::string isa;        // GRAFT_HOST_ISA
+  std::string isa;        // GRAFT_HOST_ISA: a level, or kNoPack
+  std::string target;     // GRAFT_HOST_TARGET: a level; launches then write nothing
   std::string compiler;   // GRAFT_CC; "" if it is not set
   std::string zig;        // GRAFT_ZIG: the path of a zig, which compiles C if there is no cc
   uint32_t patience;      // GRAFT_CC_TIMEOUT, in seconds

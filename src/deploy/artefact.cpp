@@ -202,7 +202,9 @@ std::vector<CarriedBlob> Artefact::blobs() const {
   for (const auto& [name, tensor] : file_.tensors()) {
     if (!name.starts_with(kBlobPrefix)) continue;
     CarriedBlob& blob = blobs.emplace_back();
-    blob.hash = name.substr(std::string_view(kBlobPrefix).size());
+    const std::string told = name.substr(std::string_view(kBlobPrefix).size());
+    blob.hash = told.substr(0, told.find('.'));
+    blob.processor = told.substr(std::min(blob.hash.size() + 1, told.size()));
     blob.bytes.resize(tensor.bytes);
     read(tensor, blob.bytes.data());
   }
@@ -227,8 +229,11 @@ void write_artefact(const std::string& path, const Manifest& manifest,
                             own.size(), given.size()));
   }
   for (const CarriedBlob& one : blobs) {
-    all.push_back(
-        {kBlobPrefix + one.hash, GRAFT_UINT8, {static_cast<int64_t>(one.bytes.size())}, one.bytes});
+    const std::string level = one.processor.empty() ? "" : "." + one.processor;
+    all.push_back({kBlobPrefix + one.hash + level,
+                   GRAFT_UINT8,
+                   {static_cast<int64_t>(one.bytes.size())},
+                   one.bytes});
   }
   std::map<std::string, std::string> hashes;
   for (const TensorBytes& one : all) {

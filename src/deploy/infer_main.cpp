@@ -1,7 +1,10 @@
 // src/deploy/infer_main.cpp: the program graft-infer: runs a deployed model on arrays.
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "deploy/levels.h"
 #include "deploy/npy.h"
 #include "graft/deploy.hpp"
 #include "runtime/driver/dtype.h"
@@ -26,7 +30,7 @@ using Inputs = std::vector<deployed::Array>;
 constexpr const char* kUsage =
     "usage: graft-infer model.graft [--input x.npy]... [--output prefix] [--device N]\n"
     "                   [--driver path]... [--state prefix] [--seed N] [--bench seconds]\n"
-    "                   [--prepare]\n"
+    "                   [--prepare [--processor LEVEL]...]\n"
     "\n"
     "Runs a model that torch_graft.deploy() wrote. Without --input it prints what the model takes\n"
     "and gives. --input: one for each input, in their order. --output: writes prefix<name>.npy "
@@ -37,11 +41,13 @@ constexpr const char* kUsage =
     "after\n"
     "it. --bench: runs for so long after a first run, and prints\n"
     "the time of a run, copies of inputs and results included. --prepare: compiles the\n"
-    "model's kernels for the device and keeps them in its file.\n";
+    "model's kernels for the device and keeps them in its file. --processor: for all processors of "
+    "a\n"
+    "level instead, x86-64-v2, x86-64-v3 or x86-64-v4; none is run.\n";
 
 struct Options {
   std::string model, output, state;
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs, drivers, processors;
   uint32_t device = 0;
   uint64_t seed = 0;
   double bench = 0;
@@ -63,13 +69,15 @@ Options parse(int count, char** words) {
     else if (word == "--device")
       options.device = static_cast<uint32_t>(std::stoul(next(&i)));
     else if (word == "--driver")
-      deployed::add_driver(next(&i));
+      options.drivers.push_back(next(&i));
     else if (word == "--state")
       options.state = next(&i);
     else if (word == "--seed")
       options.seed = std::stoull(next(&i));
     else if (word == "--prepare")
       options.prepare = true;
+    else if (word == "--processor")
+      options.processors.push_back(next(&i));
     else if (word == "--bench")
       options.bench = std::stod(next(&i));
     else if (options.model.empty() && !word.starts_with("--"))
@@ -78,6 +86,9 @@ Options parse(int count, char** words) {
       throw std::runtime_error(fmt::format("unknown argument {}\n{}", word, kUsage));
   }
   if (options.model.empty()) throw std::runtime_error(kUsage);
+  if (!options.processors.empty() && !options.prepare) {
+    throw std::runtime_error(fmt::format("--processor goes with --prepare\n{}", kUsage));
+  }
   return options;
 }
 
@@ -155,21 +166,63 @@ void run(const Model& model, const Options& options) {
   if (options.bench > 0) bench(model, inputs, options.bench);
 }
 
-int work(int count, char** words) {
-  const Options options = parse(count, words);
-  if (options.prepare) {
+// The exit status of what work does, whose exceptions are told.
+template <class Work>
+int reported(const Work& work) {
+  try {
+    work();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "graft-infer: %s\n", error.what());
+    return 1;
+  }
+}
+
+void add_drivers(const Options& options) {
+  for (const std::string& path : options.drivers) deployed::add_driver(path);
+}
+
+// Calls work in a process whose host driver compiles for other processors; its settings are read
+// once. REQUIRES: no driver is loaded.
+template <class Work>
+void in_child(const deploy::LevelStep& step, const std::string& path, const Work& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("GRAFT_HOST_ISA", step.device.c_str(), 1);
+    setenv("GRAFT_HOST_TARGET", step.code.c_str(), 1);
+    setenv("GRAFT_HOST_LIBRARY", step.library ? "1" : "0", 1);
+    std::exit(reported(work));
+  }
+  int status = 0;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (child < 0 || status != 0) {
+    throw std::runtime_error(
+        fmt::format("{} has no kernels for x86-64-{}: {}", path, step.code,
+                    child < 0 ? std::strerror(errno) : "the process that compiles them failed"));
+  }
+}
+
+void prepare(const Options& options) {
+  const auto here = [&] {
+    add_drivers(options);
     deployed::prepare(options.model, options.device);
-    return 0;
+  };
+  if (options.processors.empty()) return here();
+  for (const deploy::LevelStep& step : deploy::level_steps(options.processors)) {
+    in_child(step, options.model, here);
   }
+}
+
+void work(int count, char** words) {
+  const Options options = parse(count, words);
+  if (options.prepare) return prepare(options);
+  add_drivers(options);
   const Model model(options.model, options.device);
-  if (!options.inputs.empty()) {
-    run(model, options);
-    return 0;
-  }
+  if (!options.inputs.empty()) return run(model, options);
   describe("input ", model.inputs());
   describe("output", model.outputs());
   describe("state ", model.state());
-  return 0;
 }
 
 }  // namespace
@@ -180,10 +233,5 @@ int main(int count, char** words) {
   // other processes' access, and its pages may be huge: a model opens faster.
   setenv("GRAFT_HOST_PROTECT", "0", 0);
   setenv("GRAFT_HOST_SHARE", "0", 0);
-  try {
-    return graft::infer::work(count, words);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "graft-infer: %s\n", error.what());
-    return 1;
-  }
+  return graft::infer::reported([&] { graft::infer::work(count, words); });
 }

@@ -39,9 +39,10 @@ void ModelHost::run(const compiler::ExternalCall& call, Stream& stream) {
   throw Error(
       GRAFT_UNSUPPORTED,
       fmt::format("{} has no kernel for {} ({}), and a deployed model runs without PyTorch: "
-                  "deploy it for this device, or run it in Python",
+                  "deploy it for this device, or run it in Python{}{}",
                   stream.device().label(), call.node.op->name,
-                  call.node.source.empty() ? "line unknown" : call.node.source));
+                  call.node.source.empty() ? "line unknown" : call.node.source,
+                  lack_.empty() ? "" : ". ", lack_));
 }
 
 }  // namespace graft::deploy

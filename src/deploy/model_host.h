@@ -27,6 +27,8 @@ class ModelHost final : public compiler::ExecutionHost {
   TensorView constant(const compiler::GraphValue& value) override;
   Philox draw(const compiler::Node& node, uint64_t count) override;
   void run(const compiler::ExternalCall& call, Stream& stream) override;
+  void lacks_group(const Error& why) override { lack_ = why.what(); }
+  void lacks_node(const Error& why) override { lack_ = why.what(); }
 
   // The memory of the last run's outputs, which is the caller's now.
   std::vector<HeldBlock> take_outputs() { return std::exchange(outputs_, {}); }
@@ -40,6 +42,7 @@ class ModelHost final : public compiler::ExecutionHost {
   std::unordered_map<graft_address, HeldBlock> held_;
   std::vector<HeldBlock> outputs_;
   Philox numbers_;
+  std::string lack_;  // why a kernel of the device was missing last; may be empty
 };
 
 }  // namespace graft::deploy

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "codegen/cache/carried_blobs.h"
 #include "deploy/artefact.h"
 #include "deploy/host_tensor.h"
+#include "deploy/levels.h"
 #include "deploy/model.h"
 #include "runtime/driver/dtype.h"
 
@@ -30,18 +32,19 @@ void run_on_zeros(Model* model) {
 }
 
 std::vector<CarriedBlob> joined(const std::vector<CarriedBlob>& before) {
-  std::map<std::string, std::string> all;
-  for (const CarriedBlob& one : before) all[one.hash] = one.bytes;
-  for (const CarriedBlob& one : noted_blobs()) all[one.hash] = one.bytes;
+  std::map<std::pair<std::string, std::string>, CarriedBlob> all;
+  for (const auto& blobs : {before, noted_blobs()}) {
+    for (const CarriedBlob& one : blobs) all[{one.hash, one.processor}] = one;
+  }
   std::vector<CarriedBlob> list;
-  for (const auto& [hash, bytes] : all) list.push_back({hash, bytes});
+  for (auto& [key, blob] : all) list.push_back(std::move(blob));
   return list;
 }
 
 }  // namespace
 
 void prepare(const std::string& path, Device& device) {
-  begin_noting_blobs();
+  begin_noting_blobs(level_of_code(device));
   const Artefact artefact(path);
   {
     Model model(artefact, device);

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cmath>
@@ -55,6 +56,12 @@ Compiler zig_compiler() {
           true};
 }
 
+// zig spells levels x86_64_v3.
+std::string zig_name(std::string option) {
+  std::replace(option.begin() + 1, option.end(), '-', '_');
+  return option;
+}
+
 Compiler find_compiler() {
   const Settings& s = settings();
   if (!s.compiler.empty()) return {words_of(s.compiler), {"-lm"}};
@@ -91,6 +98,9 @@ int compile_in(const TemporaryFolder& folder, const std::string& input, std::str
                std::string* out_object, std::string* out_log) {
   const std::string object = folder.file("kernel.so");
   std::vector<std::string> words = target_options();
+  for (std::string& word : words) {
+    if (compiler().zig && word.rfind("-march=x86-64-", 0) == 0) word = zig_name(word);
+  }
   words.insert(words.end(), std::begin(kFlags), std::end(kFlags));
   for (std::string& word : words_of(options)) words.push_back(std::move(word));
   words.insert(words.end(), {"-o", object, input});

@@ -14,6 +14,7 @@
 #include "graft/driver_slot.h"
 #include "memory/arena.h"
 #include "process_end.h"
+#include "processor.h"
 #include "settings.h"
 #include "stream/stream.h"
 
@@ -61,7 +62,7 @@ struct Loaded {
       return;
     }
     table = entry();
-    table->start(settings().threads);
+    table->start(settings().threads, code_level().empty() ? "" : device_level().c_str());
   }
 };
 

@@ -24,8 +24,9 @@ struct LibraryExecution {
 // What graft_host_onednn.so offers. Its functions write a message of at most capacity bytes when
 // they fail, and throw nothing.
 struct LibraryTable {
-  // Fixes the number of threads; called once, first.
-  void (*start)(uint32_t threads);
+  // Fixes the number of threads, and the level of x86-64 whose instructions it keeps to; "": all
+  // that the processor has. Called once, first.
+  void (*start)(uint32_t threads, const char* level);
   // As run_parallel, in about `ranges` ranges.
   void (*parallel)(uint64_t count, uint64_t ranges, RangeFunction function, void* context);
   graft_status (*matmul_plan)(const graft_matmul* matmul, uint64_t* out_workspace,

@@ -15,8 +15,9 @@ namespace {
 
 graft_program load() {
   const std::string& forced = settings().isa;
+  if (forced == kNoPack || !settings().target.empty()) return nullptr;
   const std::vector<std::string> levels =
-      forced.empty() ? pack_levels() : std::vector<std::string>{forced};
+      forced.empty() ? levels_up_to(processor_level()) : std::vector<std::string>{forced};
   for (const std::string& level : levels) {
     std::string path = driver_folder() + "graft_pack_" + level + ".so";
     if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL)) {

@@ -7,7 +7,8 @@
 namespace graft::host {
 
 // graft_pack_v4.so, _v3 or _v2 beside the driver: the best one that this processor runs, or the
-// one that GRAFT_HOST_ISA names. NULL when it is not there. Thread-safe.
+// one that GRAFT_HOST_ISA names. NULL when it is not there, and where kernels are compiled for
+// other machines, whose packs nobody knows (GRAFT_HOST_TARGET). Thread-safe.
 graft_program kernel_pack();
 
 }  // namespace graft::host

@@ -5,28 +5,33 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler.h"
 #include "device.h"
 #include "graft/driver_blob.h"
 #include "graft/driver_slot.h"
 #include "pack.h"
+#include "processor.h"
 #include "settings.h"
 #include "stream/fault.h"
 
-graft_program_s::~graft_program_s() { dlclose(handle); }
+graft_program_s::~graft_program_s() {
+  if (handle != nullptr) dlclose(handle);
+}
 
 graft_kernel graft_program_s::find(const char* name) {
   std::lock_guard lock(mutex);
   auto& kernel = kernels[name];
   if (kernel == nullptr) {
-    void* symbol = dlsym(handle, name);
-    if (symbol == nullptr) {
+    void* symbol = handle != nullptr ? dlsym(handle, name) : nullptr;
+    if (symbol == nullptr && handle != nullptr) {
       kernels.erase(name);
       return nullptr;
     }
@@ -38,8 +43,6 @@ graft_kernel graft_program_s::find(const char* name) {
 
 namespace graft::host {
 namespace {
-
-constexpr char kMagic[] = "grafths3";
 
 // The dynamic linker takes a path that it has seen for the same library, and descriptors are used
 // again, so every path is spelled differently: bits of a counter as "/" or "/.".
@@ -62,16 +65,73 @@ bool write_all(int file, std::string_view bytes) {
   return true;
 }
 
-// What a blob needs where it is loaded, by whatever compiler it was made.
-const std::string& processor() {
-  static const std::string* text =
-      new std::string("host 1; " + processor_line("model name") + "; " +
-                      std::to_string(checksum(processor_line("flags"))));
-  return *text;
+// What a blob needs where it is loaded, by whatever compiler it was made. level: "" for this very
+// processor.
+struct Need {
+  explicit Need(const std::string& level) {
+    if (level.empty()) {
+      identity = "host 1; " + processor_line("model name") + "; " +
+                 std::to_string(checksum(processor_line("flags")));
+    } else {
+      std::memcpy(magic + sizeof magic - 1 - level.size(), level.data(), level.size());
+      identity = "host 1; " + full_name(level);
+    }
+  }
+
+  char magic[9] = "grafths3";  // "grafthv4" for that level
+  std::string identity;
+};
+
+// Of the blobs that program_compile makes.
+const Need& need_of_code() {
+  static const Need* need = new Need(code_level());
+  return *need;
+}
+
+// Whether a blob is for a level of x86-64, which its first bytes say.
+bool is_for(const Need& level, std::string_view blob) {
+  return blob.substr(0, sizeof level.magic - 1) == level.magic;
+}
+
+graft_status refuse_level(const std::string& level) {
+  const std::string own = device_level();
+  return fail(GRAFT_INVALID_ARGUMENT,
+              "program_load: the blob is for processors from " + full_name(level) +
+                  " on, and this " +
+                  (own.empty() ? "one is below " + full_name(levels_up_to("v4").back())
+                               : "device is of level " + full_name(own)));
+}
+
+// Finds the object in a blob that this device runs.
+graft_status read_object(std::string_view blob, std::string_view* out_object) {
+  const std::vector<std::string> own = levels_up_to(device_level());
+  for (const std::string& level : levels_up_to("v4")) {
+    const Need need(level);
+    if (!is_for(need, blob)) continue;
+    if (std::find(own.begin(), own.end(), level) == own.end()) return refuse_level(level);
+    return read_blob(need.magic, blob, need.identity, out_object);
+  }
+  return read_blob(need_of_code().magic, blob, need_of_code().identity, out_object);
+}
+
+// Loads a shared object of memory alone.
+graft_status open_object(std::string_view object, void** out_handle) {
+  int file = memfd_create("graft-program", MFD_CLOEXEC);
+  if (file < 0 || !write_all(file, object)) {
+    std::string reason = strerror(errno);
+    if (file >= 0) close(file);
+    return fail(GRAFT_IO, "program_load: " + reason);
+  }
+  *out_handle = dlopen(fresh_path(file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::string reason = *out_handle == nullptr ? dlerror() : "";
+  close(file);
+  return *out_handle != nullptr ? GRAFT_OK
+                                : fail(GRAFT_INVALID_ARGUMENT, "program_load: " + reason);
 }
 
 const std::string& fingerprint() {
-  static const std::string* text = new std::string(processor() + "; " + compiler_identity());
+  static const std::string* text =
+      new std::string(need_of_code().identity + "; " + compiler_identity());
   return *text;
 }
 
@@ -91,7 +151,7 @@ graft_status ProgramSlots::program_compile(graft_device device, const char* sour
   graft_status status =
       compile_c({source, source_bytes}, options != nullptr ? options : "", &object, &log);
   if (status != GRAFT_OK) return fail(status, log);
-  write_blob(kMagic, object, processor(), blob);
+  write_blob(need_of_code().magic, object, need_of_code().identity, blob);
   return GRAFT_OK;
 }
 
@@ -102,19 +162,11 @@ graft_status ProgramSlots::program_load(graft_device device, const void* blob, s
     return fail(GRAFT_INVALID_ARGUMENT, "program_load: no blob or no out pointer given");
   }
   std::string_view object;
-  graft_status status =
-      read_blob(kMagic, {static_cast<const char*>(blob), bytes}, processor(), &object);
+  graft_status status = read_object({static_cast<const char*>(blob), bytes}, &object);
+  void* handle = nullptr;
+  // A device that only compiles runs none of it.
+  if (status == GRAFT_OK && settings().target.empty()) status = open_object(object, &handle);
   if (status != GRAFT_OK) return status;
-  int file = memfd_create("graft-program", MFD_CLOEXEC);
-  if (file < 0 || !write_all(file, object)) {
-    std::string reason = strerror(errno);
-    if (file >= 0) close(file);
-    return fail(GRAFT_IO, "program_load: " + reason);
-  }
-  void* handle = dlopen(fresh_path(file).c_str(), RTLD_NOW | RTLD_LOCAL);
-  std::string reason = handle == nullptr ? dlerror() : "";
-  close(file);
-  if (handle == nullptr) return fail(GRAFT_INVALID_ARGUMENT, "program_load: " + reason);
   *out_program = new graft_program_s(handle);
   return GRAFT_OK;
 }

@@ -11,7 +11,8 @@
 #include "graft/driver.h"
 #include "kernel.h"
 
-// A loaded shared object; its kernels live as long as it does.
+// A loaded shared object; its kernels live as long as it does. handle: of dlopen; null for one that
+// is compiled but not loaded, which has a kernel of every name, without a function.
 struct graft_program_s {
   explicit graft_program_s(void* handle) : handle(handle) {}
   ~graft_program_s();
@@ -20,7 +21,7 @@ struct graft_program_s {
   graft_kernel find(const char* name);
 
  private:
-  void* handle;  // of dlopen
+  void* handle;
   std::mutex mutex;
   std::unordered_map<std::string, std::unique_ptr<graft_kernel_s>> kernels;  // guarded by mutex
 };

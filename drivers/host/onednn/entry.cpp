@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string_view>
 
 #include "convolution.h"
 #include "kernel/library.h"
@@ -43,12 +45,21 @@ graft_status execute(LibraryPlan* plan, const LibraryExecution* execution) {
 
 void destroy(LibraryPlan* plan) { delete plan; }
 
-const LibraryTable kTable = {start_threads,
-                             parallel,
-                             plan<plan_matmul, graft_matmul>,
-                             plan<plan_convolution, graft_convolution>,
-                             execute,
-                             destroy};
+void keep_to(std::string_view level) {
+  if (level.empty()) return;
+  dnnl::set_max_cpu_isa(level == "v4"   ? dnnl::cpu_isa::avx512_core
+                        : level == "v3" ? dnnl::cpu_isa::avx2
+                                        : dnnl::cpu_isa::sse41);
+}
+
+void start(uint32_t threads, const char* level) {
+  keep_to(level);
+  start_threads(threads);
+}
+
+const LibraryTable kTable = {
+    start,   parallel, plan<plan_matmul, graft_matmul>, plan<plan_convolution, graft_convolution>,
+    execute, destroy};
 
 }  // namespace
 }  // namespace graft::host

@@ -47,8 +47,9 @@ bool computes_half_as_float() {
   static const bool answer = [] {
     const auto native = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_fp16);
     const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+    const auto avx2 = static_cast<unsigned>(dnnl::cpu_isa::avx2);
     // clang has no name for F16C here; every processor with AVX2 has it.
-    return (isa & native) != native && __builtin_cpu_supports("avx2");
+    return (isa & native) != native && (isa & avx2) == avx2;
   }();
   return answer;
 }

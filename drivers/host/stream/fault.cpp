@@ -37,6 +37,7 @@ struct Plans {
   std::mt19937_64 random{20260101};  // guarded by mutex
 
   Plans() {
+    if (!settings().target.empty()) any = drop = true;
     std::istringstream list(settings().faults);
     for (std::string item; std::getline(list, item, ',');) plant(item);
   }

@@ -43,7 +43,8 @@ inline bool faults_are_planted() {
 // Whether this call of that kind fails. Thread-safe; costs one load where no fault is planted.
 inline bool strikes(Fault kind) { return faults_are_planted() && planted_strikes(kind); }
 
-// Whether launches and library calls report success and write nothing ("launch:drop").
+// Whether launches and library calls report success and write nothing: "launch:drop", and devices
+// that only compile (GRAFT_HOST_TARGET).
 inline bool launches_are_dropped() { return faults_are_planted() && planted_drop(); }
 
 // Sets the detours of mode, faults and simulation and watches for forks. Called at every

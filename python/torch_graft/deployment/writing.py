@@ -14,7 +14,7 @@ from torch_graft import _C
 from torch_graft.compiler.calling import on_device, surroundings
 from torch_graft.compiler.optimizing import Optimized, Options, module_of
 from torch_graft.compiler.placing import carrier
-from torch_graft.deployment.preparing import prepare
+from torch_graft.deployment.preparing import check_processors, prepare
 from torch_graft.deployment.result_form import argument_names, form_of
 from torch_graft.deployment.traced_call import NotDeployable, TracedCall, trace
 
@@ -25,7 +25,7 @@ def deploy(
     model: torch.nn.Module | torch.export.ExportedProgram,
     example_inputs: Sequence[Any] | Mapping[str, Any],
     path: str | os.PathLike[str], *, dynamic: bool | None = None, licence: str = "",
-    weights: _Path | Sequence[_Path] | None = None,
+    weights: _Path | Sequence[_Path] | None = None, processors: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Writes the model as one file, which runs without Python: include/graft/deploy.h, graft-infer,
     torch_graft.load(). Inference only.
@@ -35,9 +35,11 @@ def deploy(
     Inputs become row-major. dynamic: sizes of inputs are symbols. licence: of the model, kept in
     the file. weights: one or several files in the format safetensors, in the folder of path or below
     it; tensors that they have stay there, and the model's file refers to them. A single one that does
-    not exist is written, with all weights. Raises NotDeployable, a RuntimeError that names operators
-    and lines, for what needs PyTorch at each call; nothing is written then. Raises TypeError,
-    ValueError and FileNotFoundError for arguments, RuntimeError for files of other weights.
+    not exist is written, with all weights. processors: levels of x86-64, such as "x86-64-v3", whose
+    kernels the file has; none: those of this processor alone. Raises NotDeployable, a RuntimeError
+    that names operators and lines, for what needs PyTorch at each call; nothing is written then.
+    Raises TypeError, ValueError and FileNotFoundError for arguments, RuntimeError for files of other
+    weights, and where kernels for the processors do not compile; the file is without them then.
     """
     beside = _beside(os.fspath(path), weights)
     options = _options(model, dynamic)
@@ -52,8 +54,10 @@ def deploy(
     with surroundings(options):
         call = trace(model, forward.__get__(model), args, kwargs, options.dynamic)
     check_operators(model, call)
+    index = carrier(call.written.device).index or 0
+    check_processors(processors, index)
     write(call, names_of(forward, args, kwargs), os.fspath(path), licence, beside)
-    prepare(os.fspath(path), carrier(call.written.device).index or 0)
+    prepare(os.fspath(path), index, processors)
 
 
 def _beside(path: str, weights: _Path | Sequence[_Path] | None) -> dict[str, str]:

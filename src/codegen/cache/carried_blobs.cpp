@@ -2,6 +2,7 @@
 // disk.
 #include "codegen/cache/carried_blobs.h"
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -11,9 +12,11 @@ namespace {
 
 // Never destroyed: kernels may be asked for while the process ends.
 struct Blobs {
-  std::mutex mutex;
-  std::map<std::string, std::string> carried, noted;  // guarded by mutex, as is the next
+  std::mutex mutex;  // guards what follows
+  std::map<std::string, std::map<std::string, std::string, std::greater<>>> carried;
+  std::map<std::string, std::string> noted;
   bool notes = false;
+  std::string processor;  // of what is noted
 };
 
 Blobs& blobs() {
@@ -26,20 +29,40 @@ Blobs& blobs() {
 void carry_blobs(std::vector<CarriedBlob> given) {
   const std::lock_guard lock(blobs().mutex);
   for (CarriedBlob& one : given) {
-    blobs().carried.insert_or_assign(std::move(one.hash), std::move(one.bytes));
+    auto& of_hash = blobs().carried[std::move(one.hash)];
+    of_hash.insert_or_assign(std::move(one.processor), std::move(one.bytes));
   }
 }
 
-std::optional<std::string> carried_blob(const std::string& hash) {
+std::vector<CarriedBlob> carried_blobs(const std::string& hash) {
   const std::lock_guard lock(blobs().mutex);
-  const auto found = blobs().carried.find(hash);
-  if (found == blobs().carried.end()) return std::nullopt;
-  return found->second;
+  std::vector<CarriedBlob> found;
+  const auto carried = blobs().carried.find(hash);
+  if (carried == blobs().carried.end()) return found;
+  for (const auto& [processor, bytes] : carried->second) {
+    if (blobs().notes && processor != blobs().processor) continue;
+    found.insert(processor.empty() ? found.begin() : found.end(), {hash, bytes, processor});
+  }
+  return found;
 }
 
-void begin_noting_blobs() {
+std::vector<CarriedBlob> carried_levels() {
+  const std::lock_guard lock(blobs().mutex);
+  std::map<std::string, CarriedBlob> levels;
+  for (const auto& [hash, of_hash] : blobs().carried) {
+    for (const auto& [processor, bytes] : of_hash) {
+      if (!processor.empty()) levels.try_emplace(processor, CarriedBlob{hash, bytes, processor});
+    }
+  }
+  std::vector<CarriedBlob> found;
+  for (auto& [processor, blob] : levels) found.push_back(std::move(blob));
+  return found;
+}
+
+void begin_noting_blobs(const std::string& processor) {
   const std::lock_guard lock(blobs().mutex);
   blobs().notes = true;
+  blobs().processor = processor;
 }
 
 void note_blob(const std::string& hash, const std::string& bytes) {
@@ -50,7 +73,9 @@ void note_blob(const std::string& hash, const std::string& bytes) {
 std::vector<CarriedBlob> noted_blobs() {
   const std::lock_guard lock(blobs().mutex);
   std::vector<CarriedBlob> all;
-  for (const auto& [hash, bytes] : blobs().noted) all.push_back({hash, bytes});
+  for (const auto& [hash, bytes] : blobs().noted) {
+    all.push_back({hash, bytes, blobs().processor});
+  }
   return all;
 }
 

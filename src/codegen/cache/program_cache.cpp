@@ -41,6 +41,29 @@ ir::Kernel fit(ir::Kernel kernel, const OpenDevice& device, const std::string& k
   return *std::move(narrow);
 }
 
+// Where there is no compiler: that the files which are open lack kernels for this device's level of
+// processors; "" if they have some.
+std::string missing_level(OpenDevice& device) {
+  const graft_driver_table& table = device.driver().table();
+  std::string levels, refusal;
+  for (const CarriedBlob& one : carried_levels()) {
+    graft_program program = nullptr;
+    const graft_status status = Driver::call(table.program_load, device.handle(), one.bytes.data(),
+                                             one.bytes.size(), &program);
+    if (status == GRAFT_OK) {
+      if (table.program_unload != nullptr) Driver::call(table.program_unload, program);
+      return "";
+    }
+    if (levels.empty()) refusal = device.driver().message(status);
+    levels += (levels.empty() ? "" : ", ") + one.processor;
+  }
+  if (levels.empty()) return "";
+  return fmt::format(
+      ". The deployed model has kernels for {} ({}): deploy it with this device's level among its "
+      "processors",
+      levels, refusal);
+}
+
 class Entry {
  public:
   graft_kernel get(OpenDevice& device, const std::string& key,
@@ -85,8 +108,11 @@ class Entry {
     }
     // A carried blob is asked for first: the question to a compiler for its version takes longer.
     const std::string carried = hash_text(device.driver().name() + "\n" + program.source);
-    const bool has_blobs = table.toolchain_fingerprint != nullptr;
-    if (has_blobs && take(device, carried_blob(carried), carried, program.name)) return;
+    if (table.toolchain_fingerprint != nullptr) {
+      for (const CarriedBlob& one : carried_blobs(carried)) {
+        if (take(device, one.bytes, carried, program.name)) return;
+      }
+    }
     const std::string toolchain = toolchain_of(device);
     const std::string file = hash_text(toolchain + "\n" + program.source);
     const bool keeps = !toolchain.empty() && blob_store().keeps();
@@ -115,8 +141,10 @@ class Entry {
     try {
       device.check(status, "compiling " + program.name);
     } catch (const Error& error) {
+      const std::string told =
+          first_lines(error.what(), "GRAFT_DUMP_KERNELS=<folder> writes the source");
       throw Error(error.status(),
-                  first_lines(error.what(), "GRAFT_DUMP_KERNELS=<folder> writes the source"));
+                  status == GRAFT_UNSUPPORTED ? told + missing_level(device) : told);
     }
   }
 

@@ -62,6 +62,9 @@ class ExecutionHost {
   // A host of the same device for runs beside the graph's own, with outputs and nodes apart from
   // this one's. Null: there is none, and nothing is measured.
   virtual std::unique_ptr<ExecutionHost> beside() const { return nullptr; }
+
+  // The device has no kernel for a node that run() is asked for next. why: lacks_kernel() holds.
+  virtual void lacks_node(const Error&) {}
 };
 
 }  // namespace graft::compiler

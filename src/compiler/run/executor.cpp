@@ -381,8 +381,8 @@ void Executor::run(std::span<const ExecutionInput> inputs, std::span<const int64
     try {
       return frame_->run(inputs, integers, results);
     } catch (const LackingGroup& lacking) {
-      const Graph apart = without(frame_->graph(), lacking);
-      frame_ = std::make_unique<Frame>(apart, host_, stream_, vendor_);
+      host_.lacks_node(lacking.why);
+      frame_ = std::make_unique<Frame>(without(frame_->graph(), lacking), host_, stream_, vendor_);
     }
   }
 }

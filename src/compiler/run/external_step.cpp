@@ -50,6 +50,7 @@ void ExternalStep::run(ExecutionHost& host, Stream& stream, std::span<const Tens
   } catch (const Error& error) {
     if (!error.lacks_kernel()) throw;
     direct_ = {};
+    host.lacks_node(error);
   }
   host.run(call, stream);
 }

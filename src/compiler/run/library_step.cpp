@@ -117,6 +117,7 @@ void LibraryStep::run(ExecutionHost& host, Stream& stream, std::span<TensorView>
   } catch (const Error& error) {
     if (!error.lacks_kernel()) throw;
     own_ = false;
+    host.lacks_node(error);
   }
   if (!own_) outside_.run(host, stream, views, numbers);
   if (launch_) launch_->launch(stream, views, numbers);

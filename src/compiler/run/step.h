@@ -66,7 +66,7 @@ struct Step {
       library->prepare(graph, views, stream, size);
     } catch (const Error& error) {
       if (!error.lacks_kernel()) throw;
-      throw LackingGroup{nodes};
+      throw LackingGroup{nodes, error};
     }
   }
 

@@ -6,6 +6,7 @@
 #include "compiler/analysis/effects.h"
 #include "compiler/graph/graph.h"
 #include "compiler/nodes/execution_host.h"
+#include "runtime/driver/error.h"
 #include "runtime/stream/stream.h"
 
 namespace graft::compiler {
@@ -22,6 +23,7 @@ void take_apart_on(Stream& stream, const Effects& effects, Graph* graph, Executi
 // Thrown where a device turns out to lack what a group needs, before anything was queued.
 struct LackingGroup {
   std::vector<NodeId> nodes;
+  Error why;
 };
 
 // The graph without this group, whose nodes run outside then. REQUIRES: it has one of these nodes.

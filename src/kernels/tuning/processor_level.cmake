@@ -1,12 +1,12 @@
 # src/kernels/tuning/processor_level.cmake: graft_processor_level(<variable>) sets 2, 3 or 4: the level of x86-64 that this machine has,
-# by the features that the host driver asks for (drivers/host/kernel/pack.cpp).
+# by the features that the host driver asks for (drivers/host/kernel/processor.cpp).
 function(graft_processor_level result)
   set(flags "")
   if(EXISTS /proc/cpuinfo)
     file(STRINGS /proc/cpuinfo flags REGEX "^flags" LIMIT_COUNT 1)
   endif()
   string(REGEX MATCHALL "[a-z0-9_]+" flags "${flags}")
-  set(needed_3 avx2 fma bmi1 bmi2)
+  set(needed_3 avx2 fma bmi1 bmi2 movbe f16c abm)
   set(needed_4 ${needed_3} avx512f avx512bw avx512cd avx512dq avx512vl)
   set(best 2)
   foreach(level 3 4)

@@ -11,6 +11,7 @@
 #include "compiler/graph/text.h"
 #include "deploy/artefact.h"
 #include "deploy/deployable.h"
+#include "deploy/levels.h"
 #include "runtime/platform/platform.h"
 #include "torch/device/type.h"
 #include "torch/python/python.h"
@@ -126,6 +127,7 @@ void bind_deploy(py::module& module) {
   define(module, "needs_pytorch", &needs_pytorch);
   define(module, "name_beside", &deploy::name_beside);
   define(module, "write_tensors", &write_tensors);
+  define(module, "processor_levels", &deploy::processor_levels);
   define(module, "write_model", &write_model);
   define(module, "read_model", &read_model);
 }

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 import torch_graft
+from inference import graft_infer
 from torch_graft.deployment.traced_call import NotDeployable
 
 pytestmark = pytest.mark.any_driver
@@ -139,3 +140,23 @@ def test_damaged_files(named: tuple[nn.Module, Any, Path], tmp_path: Path) -> No
         path.write_bytes(damaged)
         with pytest.raises(RuntimeError, match=r"damaged\.graft"):
             torch_graft.load(path)
+
+
+def test_processors_are_those_of_host_devices(
+    named: tuple[nn.Module, dict[str, torch.Tensor], Path],
+) -> None:
+    model, inputs, path = named
+    levels = ("x86-64-v2", "x86-64-v3")
+    driver = torch_graft._C.device_properties(0).driver
+    if driver == "host":
+        torch_graft.deploy(model, inputs, path, processors=levels)
+        found = {name.partition(".x86")[2] for name in load_file(path) if "graft.blob." in name}
+        assert found == {"-64-v2", "-64-v3"}
+        return
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=f"host driver's devices.*'{driver}'"):
+        torch_graft.deploy(model, inputs, path, processors=levels)
+    ran = graft_infer(str(path), "--prepare", "--processor", levels[0])
+    assert ran.returncode == 1
+    assert "GRAFT_DEVICES=host" in ran.stderr
+    assert path.read_bytes() == before
