@@ -56,10 +56,13 @@ Compiler zig_compiler() {
           true};
 }
 
-// zig spells levels x86_64_v3.
-std::string zig_name(std::string option) {
-  std::replace(option.begin() + 1, option.end(), '-', '_');
-  return option;
+// zig spells levels x86_64_v3, and its -mtune names features.
+std::vector<std::string> options_for_zig(std::vector<std::string> options) {
+  std::erase_if(options, [](const std::string& one) { return one.starts_with("-mtune="); });
+  for (std::string& one : options) {
+    if (one.starts_with("-march=x86-64-")) std::replace(one.begin() + 1, one.end(), '-', '_');
+  }
+  return options;
 }
 
 Compiler find_compiler() {
@@ -98,9 +101,7 @@ int compile_in(const TemporaryFolder& folder, const std::string& input, std::str
                std::string* out_object, std::string* out_log) {
   const std::string object = folder.file("kernel.so");
   std::vector<std::string> words = target_options();
-  for (std::string& word : words) {
-    if (compiler().zig && word.rfind("-march=x86-64-", 0) == 0) word = zig_name(word);
-  }
+  if (compiler().zig) words = options_for_zig(std::move(words));
   words.insert(words.end(), std::begin(kFlags), std::end(kFlags));
   for (std::string& word : words_of(options)) words.push_back(std::move(word));
   words.insert(words.end(), {"-o", object, input});
