@@ -96,7 +96,7 @@ def _states_after_a_step(
     optimizer: torch.optim.Optimizer, parameters: list[torch.nn.Parameter], gradient: float
 ) -> dict[int, dict[str, Any]]:
     twins: dict[int, Any] = {}
-    twin = copy.deepcopy(optimizer, twins)
+    twin = copied(optimizer, twins)
     given: dict[Any, Any] = {twins[id(one)]: _First() for one in parameters}
     for one, state in twin.state.items():
         given.setdefault(one, state)
@@ -131,6 +131,16 @@ def _beginning(
         f"{type(optimizer).__name__} begins its {key} with the first gradient: call its step() once "
         "before you deploy it"
     )
+
+
+def copied(optimizer: torch.optim.Optimizer, memo: dict[int, Any]) -> torch.optim.Optimizer:
+    """As copy.deepcopy(), which leaves out attributes that PyTorch's own optimizers lack."""
+    twin = copy.deepcopy(optimizer, memo)
+    for name, value in vars(optimizer).items():
+        # A schedule puts a step() that is bound to the original into its attributes.
+        if name not in vars(twin) and not callable(value):
+            setattr(twin, name, copy.deepcopy(value, memo))
+    return twin
 
 
 def prepared(

@@ -18,15 +18,15 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, Stateles
 
 from torch_graft import private_names as inside
 from torch_graft.compiler.tracing import Traced, backend
-from torch_graft.deployment.optimizer_state import Kept, prepared
+from torch_graft.deployment.optimizer_state import Kept, copied, prepared
 from torch_graft.deployment.traced_call import NotDeployable, TracedCall, tensors_of
 
 _PLAIN = (int, float, str, bool, type(None))
 
 
 class Step(NamedTuple):
-    """What is traced. weights: tensors of the model and of the loss, by name, each once. call: the
-    loss of a model and its arguments, with what surrounds it."""
+    """What is traced. weights: tensors of the model and of the loss, by name, each once. args
+    and kwargs follow the model in a call of loss. surroundings: of each call of the model."""
 
     model: torch.nn.Module
     loss: Any
@@ -86,16 +86,23 @@ class _Run:
                 if isinstance(value, torch.Tensor) and isinstance(name, str):
                     twins[id(value)] = weights[name]
         try:
-            copies = copy.deepcopy((step.model, step.loss, step.optimizer), twins)
+            self.model, self.loss = copy.deepcopy((step.model, step.loss), twins)
+            self.optimizer = copied(step.optimizer, twins)
         except Exception as error:
             raise NotDeployable(
                 f"{type(step.model).__name__}, its loss or its optimizer cannot be copied "
                 f"(copy.deepcopy): {error}"
             ) from error
         del originals
-        self.model, self.loss, self.optimizer = copies
         prepared(self.optimizer, step.kept, weights, twins)
         self.twins = twins
+        forward = self.model.forward
+
+        def surrounded(*args: Any, **kwargs: Any) -> Any:
+            with step.surroundings():
+                return forward(*args, **kwargs)
+
+        self.model.forward = surrounded
         self.parameters = [one for group in self.optimizer.param_groups for one in group["params"]
                            if one.requires_grad]  # fmt: skip
         self.step, self.weights = step, weights
@@ -106,7 +113,7 @@ class _Run:
 
     def __call__(self, *_: torch.Tensor) -> list[torch.Tensor]:
         args, kwargs = self.arguments
-        with torch.enable_grad(), self.step.surroundings():
+        with torch.enable_grad():
             result = self.loss(self.model, *args, **kwargs)
             loss = loss_of(result)
         if not loss.requires_grad:

@@ -23,7 +23,7 @@ constexpr struct {
      "new_zeros.default(self,size,=0) ones.default(size,=1) ones_like.default(self,=1) "
      "new_ones.default(self,size,=1)"},
     {OpClass::kImage,
-     "max_pool2d_with_indices_backward.default avg_pool2d.default "
+     "avg_pool2d.default "
      "_adaptive_avg_pool2d.default constant_pad_nd.default upsample_nearest2d.vec "
      "upsample_bilinear2d.vec"},
     {OpClass::kRandom,

@@ -103,7 +103,7 @@ enum class OpClass : uint8_t {
   X(kCat, kImage, "cat.default(tensors,dim)")                                                   \
   X(kMaxPool, kImage,                                                                           \
     "max_pool2d_with_indices.default(self,kernel_size,stride,padding,dilation,ceil_mode)")      \
-  X(kMaxPoolBackward, kOther,                                                                   \
+  X(kMaxPoolBackward, kImage,                                                                   \
     "max_pool2d_with_indices_backward.default(grad_output,self,kernel_size,stride,padding,"     \
     "dilation,ceil_mode,indices)")                                                              \
   X(kEmbedding, kOther, "embedding.default(weight,indices)")                                    \
