@@ -80,7 +80,7 @@ def test_what_is_no_graph_is_refused(device: str, tmp_path: Path) -> None:
     assert "LBFGS computes the loss several times in a step" in told
     told = refusal(device, tmp_path, loss=branching)
     assert "a step of Sequential with SGD is not one graph" in told
-    assert f"(test_training_step.py:{branching.__code__.co_firstlineno + 1})" in told
+    assert f"(test_training_refusals.py:{branching.__code__.co_firstlineno + 1})" in told
     told = refusal(device, tmp_path, model=Checkpointed())
     assert "gradients draw random numbers" in told
     told = refusal(device, tmp_path, model=Counting())
@@ -88,7 +88,7 @@ def test_what_is_no_graph_is_refused(device: str, tmp_path: Path) -> None:
     told = refusal(device, tmp_path, model=Dropping())
     assert "needs PyTorch for" in told
     assert "attention_overrideable" in told
-    assert f"test_training_step.py:{Dropping.forward.__code__.co_firstlineno + 2}" in told
+    assert f"test_training_refusals.py:{Dropping.forward.__code__.co_firstlineno + 2}" in told
     sgd = torch.optim.SGD
     told = refusal(device, tmp_path, optimizer=lambda one: sgd(one, lr=1, momentum=1, dampening=1))
     assert "SGD begins its momentum_buffer with the first gradient" in told
