@@ -16,7 +16,7 @@ from torch_graft.compiler.calling import on_device, patient
 from torch_graft.compiler.optimizing import Optimized
 from torch_graft.compiler.placing import carrier
 from torch_graft.deployment.optimizer_state import PREFIX, check, kept
-from torch_graft.deployment.preparing import prepare
+from torch_graft.deployment.preparing import check_processors, prepare
 from torch_graft.deployment.traced_call import NotDeployable, small_operators, tensors_of
 from torch_graft.deployment.traced_step import Step, trace_step
 from torch_graft.deployment.writing import arguments_of, check_operators, names_of, write
@@ -27,7 +27,7 @@ Loss = Callable[..., Any]
 def deploy_training_step(
     model: torch.nn.Module, loss: Loss, optimizer: torch.optim.Optimizer,
     example_inputs: Sequence[Any] | Mapping[str, Any], path: str | os.PathLike[str], *,
-    dynamic: bool | None = None, licence: str = "",
+    dynamic: bool | None = None, licence: str = "", processors: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Writes a step of training as one file, which runs without Python as deploy()'s files do: a
     call computes the loss of its arguments, its gradients, and one step of the optimizer.
@@ -37,7 +37,8 @@ def deploy_training_step(
     with it, or a dict that has it as "loss", whose other tensors the call gives, too. optimizer: of
     the model's parameters, at its first or any later step. example_inputs: by position or by name;
     the step is traced with them, and not run. dynamic: their sizes are symbols. licence: of the
-    model, kept in the file. Model, optimizer and gradients stay as they are.
+    model, kept in the file. processors: levels of x86-64 whose kernels the file has, as for deploy().
+    Model, optimizer and gradients stay as they are.
 
     The file's state is what steps write, under its own names: parameters, buffers, and
     "optimizer.<parameter>.<key>"; and each learning rate, "optimizer.lr", which a program may set.
@@ -64,8 +65,10 @@ def deploy_training_step(
     settings = [name for name in step.kept.settings if name in call.weights]
     renamed = {} if isinstance(call.result, Mapping) else {"result": "loss", "0": "loss"}
     names_of_inputs = names_of(loss, args, kwargs)
+    index = carrier(call.written.device).index or 0
+    check_processors(processors, index)
     write(call, names_of_inputs, os.fspath(path), licence, settings=settings, renamed=renamed)
-    prepare(os.fspath(path), carrier(call.written.device).index or 0)
+    prepare(os.fspath(path), index, processors)
 
 
 def _check_types(model: Any, loss: Any, optimizer: Any) -> None:

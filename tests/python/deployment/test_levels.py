@@ -250,3 +250,24 @@ def test_wrong_words(device: str, tmp_path: Path) -> None:
         assert ran.returncode == 1
         assert text in ran.stderr
     assert path.read_bytes() == before
+
+
+def test_a_training_step_for_levels(device: str, tmp_path: Path) -> None:
+    model, x = Waves().to(device), torch.randn(32, 48)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    path, inputs = tmp_path / "step.graft", tmp_path / "x.npy"
+    torch_graft.deploy_training_step(
+        model, lambda net, x: net(x).square().mean(), optimizer, (x.to(device),), path,
+        processors=LEVELS[:2],
+    )  # fmt: skip
+    numpy.save(inputs, x.numpy())
+    with torch.no_grad():
+        wanted = model(x.to(device)).square().mean().cpu()
+    ran = graft_infer(
+        str(path), "--input", str(inputs), "--output", f"{tmp_path}/out_",
+        **bare(tmp_path, GRAFT_CACHE_DIR=str(tmp_path / "cache"), GRAFT_CACHE_LIMIT="0",
+               **as_level("x86-64-v2")),
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    found = torch.from_numpy(numpy.load(tmp_path / "out_loss.npy"))
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
