@@ -94,7 +94,7 @@ bool is_for(const Need& level, std::string_view blob) {
 }
 
 graft_status refuse_level(const std::string& level) {
-  const std::string own = device_level();
+  const std::string& own = device_level();
   return fail(GRAFT_INVALID_ARGUMENT,
               "program_load: the blob is for processors from " + full_name(level) +
                   " on, and this " +
