@@ -117,7 +117,7 @@ Model::Placed Model::place(const Artefact& artefact, const std::string& name,
                             told(stored.dtype, stored.sizes.data(), stored.sizes.size())));
   }
   Placed placed{view_of(value.type, 0), {}};
-  HeldBlock block(device_, stream_, placed.view.count() == 0 ? 0 : extent_bytes(placed.view));
+  HeldBlock block(device_, stream_, extent_bytes(placed.view));
   placed.view.address = block.address();
   if (void* const memory = kept ? nullptr : written_by_host(stream_, placed.view)) {
     artefact.read(stored, memory);

@@ -16,19 +16,17 @@ TensorView at(TensorView view, const std::shared_ptr<char[]>& memory) {
   return view;
 }
 
-uint64_t bytes_of(const TensorView& view) { return view.count() == 0 ? 0 : extent_bytes(view); }
-
 }  // namespace
 
 std::shared_ptr<char[]> packed(const TensorView& host) {
   const TensorView rows = row_major(host);
-  std::shared_ptr<char[]> memory(new char[std::max<uint64_t>(bytes_of(rows), 1)]);
+  std::shared_ptr<char[]> memory(new char[std::max<uint64_t>(extent_bytes(rows), 1)]);
   copy_elements(at(rows, memory), host);
   return memory;
 }
 
 void Staging::upload(const TensorView& to, std::shared_ptr<char[]> elements) {
-  const uint64_t bytes = bytes_of(to);
+  const uint64_t bytes = extent_bytes(to);
   if (bytes == 0) return;
   if (!to.contiguous()) {
     std::shared_ptr<char[]> placed(new char[bytes]());
@@ -42,7 +40,7 @@ void Staging::upload(const TensorView& to, std::shared_ptr<char[]> elements) {
 std::vector<HostResult> Staging::download(std::span<const TensorView> tensors) {
   std::vector<HostResult> all;
   for (const TensorView& view : tensors) {
-    const uint64_t bytes = bytes_of(view);
+    const uint64_t bytes = extent_bytes(view);
     HostResult& one = all.emplace_back();
     one.memory.reset(new char[std::max<uint64_t>(bytes, 1)]);
     one.view = at(view, one.memory);

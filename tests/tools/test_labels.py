@@ -30,20 +30,27 @@ TEST(Cache, Drops) {}
 pytestmark = pytest.mark.every_run
 
 
+def configured(tree: Path, lines: str) -> subprocess.CompletedProcess[str]:
+    """What CMake says of a project with these lines."""
+    (tree / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.25)\nproject(labels LANGUAGES NONE)\n"
+        f"include({LABELS})\n{lines}"
+    )
+    command = ["cmake", "-S", str(tree), "-B", str(tree / "build")]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
 def selected(tree: Path, label: str) -> subprocess.CompletedProcess[str]:
     """What CMake says of a project whose kernels have SOURCES as tests."""
     for name, text in SOURCES.items():
         file = tree / "tests" / "kernels" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    (tree / "CMakeLists.txt").write_text(
-        f"cmake_minimum_required(VERSION 3.25)\nproject(labels LANGUAGES NONE)\n"
-        f"include({LABELS})\ngraft_labelled(filter kernels {label})\n"
-        f"message(STATUS filter=${{filter}}.)\n"
-        f"graft_if_labelled(perhaps kernels {label})\nmessage(STATUS perhaps=${{perhaps}}.)\n"
+    return configured(
+        tree,
+        f"graft_labelled(filter kernels {label})\nmessage(STATUS filter=${{filter}}.)\n"
+        f"graft_if_labelled(perhaps kernels {label})\nmessage(STATUS perhaps=${{perhaps}}.)\n",
     )
-    command = ["cmake", "-S", str(tree), "-B", str(tree / "build")]
-    return subprocess.run(command, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +73,5 @@ def test_a_label_without_a_test_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_filter_that_may_be_empty(tmp_path: Path) -> None:
-    (tmp_path / "CMakeLists.txt").write_text(
-        f"cmake_minimum_required(VERSION 3.25)\nproject(labels LANGUAGES NONE)\n"
-        f"include({LABELS})\ngraft_if_labelled(perhaps kernels blob_store)\n"
-        f"message(STATUS perhaps=${{perhaps}}.)\n"
-    )
-    command = ["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build")]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    assert "perhaps=.\n" in ran.stdout
+    lines = "graft_if_labelled(perhaps kernels blob_store)\nmessage(STATUS perhaps=${perhaps}.)\n"
+    assert "perhaps=.\n" in configured(tmp_path, lines).stdout

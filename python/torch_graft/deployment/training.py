@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from torch_graft import private_names as inside
-from torch_graft.compiler.calling import on_device, patient
+from torch_graft.compiler.calling import on_device, patient, surroundings
 from torch_graft.compiler.optimizing import Optimized
 from torch_graft.compiler.placing import carrier
 from torch_graft.deployment.optimizer_state import PREFIX, check, kept
@@ -102,10 +102,7 @@ def _plain(
         return model, contextlib.nullcontext
     plain: torch.nn.Module = object.__new__(model._graft_class)
     object.__setattr__(plain, "__dict__", model.__dict__)
-    dtype = model._graft_options.dtype
-    if dtype is None:
-        return plain, contextlib.nullcontext
-    return plain, functools.partial(torch.autocast, inside.privateuse1_name(), dtype=dtype)
+    return plain, functools.partial(surroundings, model._graft_options)
 
 
 def _dynamic(model: Any, dynamic: bool | None) -> bool | None:

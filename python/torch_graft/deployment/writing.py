@@ -39,7 +39,7 @@ def deploy(
     kernels the file has; none: those of this processor alone. Raises NotDeployable, a RuntimeError
     that names operators and lines, for what needs PyTorch at each call; nothing is written then.
     Raises TypeError, ValueError and FileNotFoundError for arguments, RuntimeError for files of other
-    weights, and where kernels for the processors do not compile; the file is without them then.
+    weights, and where kernels for a processor do not compile; the file is without those then.
     """
     beside = _beside(os.fspath(path), weights)
     options = _options(model, dynamic)

@@ -5,10 +5,9 @@
 #include <string_view>
 
 #include "kernels/index/embedding.h"
-#include "kernels/launch/workspace.h"
 #include "kernels/loss/loss.h"
-#include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
+#include "kernels/move/staging.h"
 #include "kernels/norm/normalization.h"
 #include "kernels/tensor/image_views.h"
 #include "runtime/driver/dtype.h"
@@ -27,21 +26,9 @@ bool has_numbers(const TensorType* type, graft_dtype dtype) {
 }
 
 // A view's elements side by side: the view itself, or a copy.
-struct RowMajor {
-  RowMajor(Stream& stream, const TensorView& given)
-      : view(given),
-        memory(stream, given.contiguous()
-                           ? 0
-                           : static_cast<uint64_t>(given.count()) * size_of(given.dtype)) {
-    if (memory.address() == 0) return;
-    view.address = memory.address();
-    make_contiguous(view);
-    copy(stream, view, given);
-  }
-
-  TensorView view;
-  Workspace memory;
-};
+StagedInput row_major(Stream& stream, const TensorView& view) {
+  return {stream, view, !view.contiguous()};
+}
 
 // What both nodes of the loss say of it.
 struct LossCall {
@@ -137,8 +124,9 @@ DirectNode layer_norm_gradient_node(const Graph& graph, const Node& node) {
       }
       return;
     }
-    const RowMajor gradient(stream, call.operands[0]), from(stream, input);
-    layer_norm_backward(stream, {wanted(0), wanted(1), wanted(2)}, gradient.view, from.view,
+    const StagedInput gradient = row_major(stream, call.operands[0]);
+    const StagedInput from = row_major(stream, input);
+    layer_norm_backward(stream, {wanted(0), wanted(1), wanted(2)}, gradient.view(), from.view(),
                         call.operands[2], call.operands[3], weighted ? &call.operands[4] : nullptr,
                         input.count() / n, n);
   };
@@ -169,10 +157,11 @@ DirectNode embedding_gradient_node(const Graph& graph, const Node& node) {
     if (to.count() == 0) return;
     const int64_t count = call.operands[1].count();
     if (count == 0) return fill(stream, to, Scalar::of(0.0));
-    const RowMajor gradient(stream, call.operands[0]), indices(stream, call.operands[1]);
-    TensorView line = indices.view;
+    const StagedInput gradient = row_major(stream, call.operands[0]);
+    const StagedInput indices = row_major(stream, call.operands[1]);
+    TensorView line = indices.view();
     line.rank = 1, line.sizes[0] = count, line.strides[0] = 1;
-    embedding_dense_backward(stream, to, as_lines(gradient.view, count), line, row, scaled);
+    embedding_dense_backward(stream, to, as_lines(gradient.view(), count), line, row, scaled);
   };
 }
 

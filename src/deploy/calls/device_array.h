@@ -17,7 +17,7 @@ class DeviceArray {
   // Memory for the view's dtype and sizes, in the order of the stream. Throws what
   // Allocator::allocate throws. REQUIRES: the view is row-major.
   DeviceArray(Device& device, Stream& stream, const TensorView& view)
-      : DeviceArray(device, view, HeldBlock(device, stream, bytes_of(view))) {}
+      : DeviceArray(device, view, HeldBlock(device, stream, extent_bytes(view))) {}
   // The elements are at the block's begin.
   DeviceArray(Device& device, const TensorView& view, HeldBlock block)
       : device_(&device),
@@ -28,16 +28,12 @@ class DeviceArray {
 
   Device& device() const { return *device_; }
   const TensorView& view() const { return view_; }
-  uint64_t bytes() const { return bytes_of(view_); }
+  uint64_t bytes() const { return extent_bytes(view_); }
 
   // The stream's commands use the memory from now on.
   void use_on(Stream& stream) const { memory_->use_on(stream); }
 
  private:
-  static uint64_t bytes_of(const TensorView& view) {
-    return view.count() == 0 ? 0 : extent_bytes(view);
-  }
-
   Device* device_;
   TensorView view_;
   std::shared_ptr<const HeldBlock> memory_;

@@ -14,6 +14,7 @@
 #include "compiler/analysis/effects.h"
 #include "runtime/driver/error.h"
 #include "runtime/driver/op_tag.h"
+#include "torch/compiled/write_count.h"
 #include "torch/device/scope.h"
 #include "torch/tensor/lazy_clone.h"
 #include "torch/tensor/memory.h"
@@ -54,12 +55,6 @@ at::Tensor part_of(const c10::Storage& storage, const TensorView& view) {
                                                       at::IntArrayRef(view.strides, rank),
                                                       static_cast<int64_t>(offset));
   return tensor;
-}
-
-// What autograd saved of the one is known to be written when the other is.
-void count_together(const at::Tensor& result, const at::Tensor& input) {
-  if (result.is_inference() || input.is_inference()) return;
-  result.unsafeGetTensorImpl()->set_version_counter(input.unsafeGetTensorImpl()->version_counter());
 }
 
 std::string told(const at::Tensor& tensor) {
@@ -170,7 +165,7 @@ void CompiledGraph::run_carried(std::span<const CallValue> inputs, std::vector<C
     *tensor = call->outer(*tensor);
     const compiler::ValueId value = graph_.outputs[i].value;
     const size_t input = value == kNone ? SIZE_MAX : position_[root_[value]];
-    if (tensor->defined() && input < kept.size()) count_together(*tensor, kept[input]);
+    if (tensor->defined() && input < kept.size()) share_count(*tensor, kept[input]);
   }
 }
 
@@ -210,7 +205,7 @@ CallValue CompiledGraph::result(OnStream& own, size_t index, const TensorView& v
     const at::Tensor& source = given[position_[root]];
     if (source.device().is_cpu()) return source;
     const at::Tensor part = part_of(source.storage(), view);
-    count_together(part, source);
+    share_count(part, source);
     return part;
   }
   for (size_t i = 0; i <= index; ++i) {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "torch/offload/autograd_ties.h"
+#include "torch/compiled/write_count.h"
 #include "torch/offload/transfer.h"
 
 namespace graft::binding {

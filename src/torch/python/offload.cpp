@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "torch/offload/autograd_ties.h"
+#include "torch/compiled/write_count.h"
 #include "torch/offload/copy_watch.h"
 #include "torch/offload/device_copies.h"
+#include "torch/offload/gradient_order.h"
 #include "torch/offload/shipment.h"
 #include "torch/offload/transfer.h"
 #include "torch/python/python.h"
