@@ -30,9 +30,8 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
   }
 
   std::string open_kernel(const Kernel& kernel) const override {
-    std::string text(rounds_through_f32(kernel) ? kKeepsRounding : "");
-    text +=
-        "void " + kernel.name + "(const graft_kernel_argument* arguments, u64 begin, u64 end) {\n";
+    std::string text(rounds_through_f32(kernel) ? kKeepsRounding : ""), name = kernel.name;
+    text += "void " + name + "(const graft_kernel_argument* arguments, u64 begin, u64 end) {\n";
     for (size_t i = 0; i < kernel.parameters.size(); ++i) {
       const Parameter& parameter = kernel.parameters[i];
       const std::string p = "p" + std::to_string(i), from = "arguments[" + std::to_string(i) + "].";
@@ -67,6 +66,7 @@ typedef union { void* address; u64 bits; } graft_kernel_argument;
     return prefix + name + (type == Type::kF32 ? "f" : "");
   }
 
+  std::string_view prefetch() const override { return "__builtin_prefetch"; }
   std::string_view invariant_division() const override { return kInvariantDivision; }
   std::string_view tile_functions(graft_dtype dtype) const override {
     return dtype == GRAFT_FLOAT16 ? kFloat16Tiles : "";

@@ -40,6 +40,10 @@ Value Address::load_vector(Type type, Value element) const {
   return builder->append({Opcode::kLoad, type, index, {element.id(), picked, kNoId}});
 }
 
+void Address::prefetch(Value element) const {
+  builder->append({Opcode::kPrefetch, compute_type(dtype), index, {element.id(), picked, kNoId}});
+}
+
 void Address::store(Value element, Value value) const {
   const Value converted = is_vector(value.type()) ? value : cast(compute_type(dtype), value);
   builder->append({Opcode::kStore, Type::kVoid, index, {element.id(), converted.id(), picked}});

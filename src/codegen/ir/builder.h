@@ -44,6 +44,10 @@ struct Address {
   // Consecutive elements from there on, of any alignment. REQUIRES: dtype is float32 or
   // int32, as the vector's elements.
   Value load_vector(Type type, Value element) const;
+
+  // Starts to bring the element's cache line, where the language can. The element may be past the
+  // end of the memory.
+  void prefetch(Value element) const;
 };
 
 // The address at position which (i64, in range) of several that were declared one after another

@@ -137,6 +137,7 @@ int arity_of(Math function);
   OPCODE(kPick, 1, "pick")         /* one of bits parameters, the first index; a: which, an i64 */ \
   OPCODE(kLoad, 1, "load")         /* index: parameter; a: element; b: a kPick in its place */     \
   OPCODE(kStore, 2, "store")       /* index: parameter; a: element, b: value; c: a kPick */        \
+  OPCODE(kPrefetch, 1, "prefetch") /* as kLoad, but no value: a is soon read, or past the end */   \
   OPCODE(kVariable, 1, "variable") /* a: first value */                                            \
   OPCODE(kGet, 1, "get")           /* a: variable */                                               \
   OPCODE(kSet, 2, "set")           /* a: variable, b: value */                                     \

@@ -68,6 +68,7 @@ constexpr Legal kLegal[] = {
     {Opcode::kPick, Rule::kPicks, kAny},
     {Opcode::kLoad, Rule::kIndexes, kAny | kVectors},
     {Opcode::kStore, Rule::kIndexes, kAny | kVectors},
+    {Opcode::kPrefetch, Rule::kIndexes, kAny},
     {Opcode::kVariable, Rule::kSame, kAny | kVectors},
     {Opcode::kGet, Rule::kNames, kAny | kVectors},
     {Opcode::kSet, Rule::kNames, kAny | kVectors},
@@ -195,7 +196,7 @@ class Verifier {
   void memory(const Instruction& it, Type type) const {
     require(it.index < kernel_.parameters.size(), "the parameter does not exist");
     const Parameter& parameter = kernel_.parameters[it.index];
-    const uint32_t access = it.opcode == Opcode::kLoad ? GRAFT_ACCESS_READ : GRAFT_ACCESS_WRITE;
+    const uint32_t access = it.opcode == Opcode::kStore ? GRAFT_ACCESS_WRITE : GRAFT_ACCESS_READ;
     require(parameter.is_address && (parameter.access & access) != 0,
             "the parameter was not declared for this access");
     require(compute_type(parameter.dtype) == element_of(type),

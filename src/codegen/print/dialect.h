@@ -70,6 +70,10 @@ class Dialect {
     return "";
   }
 
+  // The function that asks for the cache line at a pointer, which may be past the end of what it
+  // points into; empty where there is none.
+  virtual std::string_view prefetch() const { return ""; }
+
   // A union of C99 unless overridden.
   virtual std::string bitcast(Type to, Type from, const std::string& value) const;
 

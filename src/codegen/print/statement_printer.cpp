@@ -155,7 +155,10 @@ class Body {
   // What comes before a bounded function, with its argument's magnitude.
   void scan(Id id, const std::string& largest) {
     const Instruction& it = kernel_.body[id];
-    if (it.opcode == Opcode::kStore || it.opcode == Opcode::kLaneStore) return;
+    if (it.opcode == Opcode::kStore || it.opcode == Opcode::kLaneStore ||
+        it.opcode == Opcode::kPrefetch) {
+      return;
+    }
     if (!own_function(it).empty()) {
       const std::string bits = dialect_.bitcast(Type::kI32, Type::kF32, v(it.operands[0]));
       line(fmt::format("const i32 m{} = {} & 0x7fffffff;", id, bits));
@@ -222,6 +225,8 @@ class Body {
         if (is_vector(type_of(b))) return line(vector_store(type_of(b), memory(it, c), v(a), v(b)));
         return line(fmt::format("{}[{}] = {};", memory(it, c), v(a),
                                 stored(kernel_.parameters[it.index].dtype, v(b))));
+      case Opcode::kPrefetch:
+        return prefetch(it);
       case Opcode::kPick:
         return line(pick(id, it));
       case Opcode::kBarrier:
@@ -238,6 +243,12 @@ class Body {
       default:
         return line(fmt::format("const {} {} = {};", name_of(it.type), v(id), expression(it)));
     }
+  }
+
+  void prefetch(const Instruction& it) {
+    if (dialect_.prefetch().empty()) return;
+    const std::string pointer = memory(it, it.operands[1]);
+    line(fmt::format("{}({} + {});", dialect_.prefetch(), pointer, v(it.operands[0])));
   }
 
   void block(Id id, const Instruction& it) {

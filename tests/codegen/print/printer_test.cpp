@@ -204,6 +204,31 @@ TEST(Printer, AddsProductsOfPairs) {
   }
 }
 
+TEST(Printer, PrefetchesWhereTheLanguageCan) {
+  Builder b("ahead");
+  const Address out = b.write(GRAFT_FLOAT32), in = b.read(GRAFT_BFLOAT16);
+  b.loop(b.i64(0), b.i64(4), [&](Value i) {
+    in.prefetch(i + 1000000);  // no memory
+    out.store(i, in.load(i));
+  });
+  const Kernel kernel = b.finish();
+  EXPECT_NE(print(kernel, *find_dialect("c")).find("__builtin_prefetch(p1 + "), std::string::npos);
+  EXPECT_EQ(print(kernel, *find_dialect("opencl-c")).find("prefetch("), std::string::npos);
+  const uint16_t given[] = {0x3f80, 0x4000, 0x4040, 0x4080};
+  float found[4];
+  graft_kernel_argument arguments[2];
+  arguments[0].address = found;
+  arguments[1].address = const_cast<uint16_t*>(given);
+  Compiled(kernel, "")(arguments);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(found[i], static_cast<float>(i + 1));
+}
+
+TEST(Verifier, PrefetchesOnlyWhatIsRead) {
+  Builder b("wrong");
+  b.write(GRAFT_FLOAT32).prefetch(b.i64(0));
+  EXPECT_THROW(b.finish(), std::logic_error);
+}
+
 TEST(Verifier, KeepsVectorsToWhatIsDefined) {
   const auto refused = [](auto build) {
     Builder b("wrong");
