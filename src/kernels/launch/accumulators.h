@@ -38,9 +38,14 @@ inline ir::Value sum_of_lanes(ir::Builder& builder, const ir::Lanes& lanes) {
   return parts[0];
 }
 
+// A number, or its 32 bits, in each of eight int32.
+inline ir::Value in_all(ir::Builder& builder, int64_t number) {
+  return splat(ir::Type::kI32x8, builder.constant(ir::Type::kI32, static_cast<int32_t>(number)));
+}
+
 // count sums of eight int32 each, for pair_dot(), which are 0 at first.
 inline std::vector<ir::Variable> zero_pairs(ir::Builder& builder, int64_t count) {
-  const ir::Value zero = splat(ir::Type::kI32x8, builder.constant(ir::Type::kI32, 0));
+  const ir::Value zero = in_all(builder, 0);
   std::vector<ir::Variable> made;
   for (int64_t i = 0; i < count; ++i) made.emplace_back(zero);
   return made;

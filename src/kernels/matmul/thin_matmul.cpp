@@ -8,6 +8,7 @@
 #include "kernels/launch/accumulators.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/lanes.h"
+#include "kernels/launch/read_ahead.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/matmul/kernel.h"
 #include "kernels/move/staging.h"
@@ -26,6 +27,7 @@ using ir::Values;
 constexpr int64_t kThin = 7;       // rows that are summed side by side
 constexpr int64_t kDepth = 32;     // below it there is too little to sum
 constexpr int64_t kLineWords = 8;  // of two bfloat16 each, that a step takes at once
+constexpr int64_t kWordBytes = 4;
 
 struct ThinKernel {
   graft_dtype output, left, right;
@@ -113,8 +115,15 @@ class ThinWriter {
         zero_lanes(b_, kernel_.rows * static_cast<int64_t>(starts.size()), kLineWords);
     const Value whole = depth_ / kLineWords * kLineWords;
     const Value none = b_.i64(0), all = b_.i64(kLineWords);
+    const int64_t columns = kernel_.columns(), by = kBytesAhead / kWordBytes / columns;
     b_.loop(
-        none, whole, [&](Value at) { add_words(parts, x + at, starts, at, all); }, all);
+        none, whole,
+        [&](Value at) {
+          const Value later = soon(at, by, depth_, column_ * columns);
+          for (const Value start : starts) right_.prefetch(start + later);
+          add_words(parts, x + at, starts, at, all);
+        },
+        all);
     add_words(parts, x + whole, starts, whole, depth_ - whole);
     Values sums;
     for (const Lanes& part : parts) sums.push_back(sum_of_lanes(b_, part));

@@ -6,6 +6,7 @@
 #include "kernels/launch/accumulators.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/group_fold.h"
+#include "kernels/launch/read_ahead.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/weight_only/decoding_factor.h"
 #include "runtime/driver/dtype.h"
@@ -148,9 +149,7 @@ class LineWriter {
   }
 
   void add_pairs(const std::vector<Variable>& sums, const ir::Values& starts, Value block) {
-    const auto all = [&](uint32_t number) {
-      return splat(Type::kI32x8, b_.constant(Type::kI32, static_cast<int32_t>(number)));
-    };
+    const auto all = [&](uint32_t number) { return in_all(b_, number); };
     ir::Values factors;
     for (int64_t r = 0; r < kernel_.rows; ++r) {
       for (int64_t j = 0; j < 2; ++j) {
@@ -160,6 +159,7 @@ class LineWriter {
     }
     for (int64_t l = 0; l < kernel_.lines(); ++l) {
       const Value start = starts[static_cast<size_t>(l)] + block * kWords;
+      words_.prefetch(start + kBytesAhead / kBytesOfWord);
       const Value bits = words_.load_vector(Type::kI32x8, start) ^ all(0x80808080u);
       const Value even = bits & all(0x00ff00ff), odd = (bits >> all(8)) & all(0x00ff00ff);
       for (int64_t r = 0; r < kernel_.rows; ++r) {

@@ -33,8 +33,8 @@ class IntegerActivation {
   Workspace workspace_;
 };
 
-// The elements of a group whose sums hold in int32: 4096 products of nibbles, two a pair, 2048 of
-// bytes without sign, by 32767.
-constexpr int64_t most_integers(WordKind kind) { return kind == WordKind::kNibbles ? 4096 : 2048; }
+// The elements of a group whose sums hold in int32: half of 512 products of nibbles 2^4 too large,
+// 2048 of bytes without sign, by 32767.
+constexpr int64_t most_integers(WordKind kind) { return kind == WordKind::kNibbles ? 512 : 2048; }
 
 }  // namespace graft

@@ -106,6 +106,21 @@ TEST(WeightOnlyInt4, FactorsOfAnyMagnitude) {
   for (const double x : computed(of, from, Lie::kApart)) EXPECT_EQ(x, 0);
 }
 
+// The second group is too long for integers, whose sums would not hold.
+TEST(WeightOnlyInt4, TheLargestIntegersDoNotOverflow) {
+  for (const int64_t group : {512, 1024}) {
+    for (const double x : {-2.0, 2.0}) {
+      const WeightCase of{2,    8,           1024, group, false, GRAFT_BFLOAT16, GRAFT_FLOAT32,
+                          true, group == 512};
+      WeightNumbers from(of, 0, 15, true);
+      from.a.assign(from.a.size(), x);
+      from.integers.assign(from.integers.size(), 15);
+      EXPECT_TRUE(within(of, computed(of, from, Lie::kApart), product_of(of, from)))
+          << group << " " << x;
+    }
+  }
+}
+
 // Of an infinite element kernels may give the infinite sum, or NaN.
 TEST(WeightOnlyInt4, WhatIsNotFiniteStaysSo) {
   for (const graft_dtype dtype : {GRAFT_BFLOAT16, GRAFT_FLOAT32}) {
