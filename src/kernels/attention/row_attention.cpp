@@ -29,14 +29,16 @@ using ir::Values;
 // columns sums has to stay in 16 vector registers: kColumns keys, or kLanesAtOnce of a value.
 constexpr int64_t kWidth = 16, kColumns = 4, kLanesAtOnce = 4;
 constexpr int64_t kWidest = 256;  // a value's elements
+constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
 Value plus(Value x, Value y) { return x + y; }
 
 class RowWriter {
  public:
-  RowWriter(const std::string& key, const TiledAttention& kernel, int64_t width)
+  RowWriter(const std::string& key, const TiledAttention& kernel, int64_t width, bool dense_bias)
       : b_(key),
         lanes_(width / kWidth),
+        dense_bias_(dense_bias),
         to_(b_.write(kernel.dtype)),
         logsumexp_(b_.write(GRAFT_FLOAT32)),
         // Of a line: its scores, which become weights, then its query.
@@ -52,31 +54,62 @@ class RowWriter {
   }
 
  private:
+  struct Span {
+    Value begin, end;
+  };
+
+  // The bias of a row's column.
+  Value bias(const AttentionOperands::Head& head, Value row, Value column) {
+    const AttentionOperands::Tensor& from = *in_.bias;
+    const Value at = from.head(head.batch, head.query) + row * from.strides[2];
+    const Value step = dense_bias_ ? column : column * from.strides[3];
+    return cast(Type::kF32, from.address.load(at + step));
+  }
+
+  // From the first column that the row sees to the last one: a cache has room behind its tokens.
+  Span seen(const AttentionOperands::Head& head, Value row) {
+    const Value none = b_.i64(0), end = in_.seen(row);
+    if (!in_.bias) return {none, end};
+    const auto place = [&](Value column, int64_t add, Value other) {
+      const Value sees = bias(head, row, column) != kLowest;
+      return select(sees, cast(Type::kI32, column + add), other);
+    };
+    const Value zero = cast(Type::kI32, none), far = cast(Type::kI32, end);
+    const Value first = ir::reduce(
+        far, none, end, [&](Value i) { return place(i, 0, far); },
+        [](Value x, Value y) { return ir::minimum(x, y); });
+    const Value last = ir::reduce(
+        zero, none, end, [&](Value i) { return place(i, 1, zero); },
+        [](Value x, Value y) { return ir::maximum(x, y); });
+    return {cast(Type::kI64, first), cast(Type::kI64, last)};
+  }
+
   void compute(Value line) {
     const AttentionOperands::Head head = in_.head(line / in_.rows);
-    const Value row = line % in_.rows, end = in_.seen(row), none = b_.i64(0);
+    const Value row = line % in_.rows, none = b_.i64(0);
+    const Span span = seen(head, row);
     const Value scores = line * (in_.columns + in_.depth), query = scores + in_.columns;
     const Value from = in_.query.head(head.batch, head.query) + row * in_.query.strides[2];
     b_.vector_loop(none, in_.depth, [&](Value i) {
       const Value element = in_.query.address.load(from + i * in_.query.strides[3]);
       memory_.store(query + i, cast(Type::kF32, element));
     });
-    const Value keys = in_.key.head(head.batch, head.key);
+    const Value keys = in_.key.head(head.batch, head.key), last = span.end - 1;
     b_.loop(
-        none, end,
+        span.begin, span.end,
         [&](Value first) {
-          const Values sums = products(query, keys, first, end - 1);
+          const Values sums = products(query, keys, first, last);
           for (int64_t j = 0; j < kColumns; ++j) {
-            const Value column = first + j;
-            b_.if_(column < end, [&] {
-              const Value sum = sums[static_cast<size_t>(j)];
-              memory_.store(scores + column, in_.score(head, sum, row, column));
-            });
+            memory_.store(scores + ir::minimum(first + j, last), sums[static_cast<size_t>(j)]);
           }
         },
         b_.i64(kColumns));
-    const Value factor = weigh(line, scores, end);
-    add_values(in_.value.head(head.batch, head.key), scores, end, factor,
+    b_.vector_loop(span.begin, span.end, [&](Value i) {
+      const Value score = memory_.load(scores + i) * in_.scale;
+      memory_.store(scores + i, in_.bias ? score + bias(head, row, i) : score);
+    });
+    const Value factor = weigh(line, scores, span);
+    add_values(in_.value.head(head.batch, head.key), scores, span, factor,
                to_strides_.head(head.batch, head.query) + row * to_strides_.strides[2]);
   }
 
@@ -105,23 +138,24 @@ class RowWriter {
   }
 
   // Scores become weights; gives what their sum has to be multiplied by.
-  Value weigh(Value line, Value scores, Value end) {
-    const Value none = b_.i64(0), lowest = b_.f32(-std::numeric_limits<double>::infinity());
+  Value weigh(Value line, Value scores, const Span& span) {
+    const auto [begin, end] = span;
+    const Value lowest = b_.f32(kLowest);
     const auto score = [&](Value i) { return memory_.load(scores + i); };
     const Value largest =
-        ir::reduce(lowest, none, end, score, [](Value x, Value y) { return ir::maximum(x, y); });
+        ir::reduce(lowest, begin, end, score, [](Value x, Value y) { return ir::maximum(x, y); });
     const Value base = select(largest == lowest, 0, largest);
-    b_.vector_loop(none, end, [&](Value i) { memory_.store(scores + i, exp(score(i) - base)); });
-    const Value sum = ir::reduce(b_.f32(0), none, end, score, plus);
+    b_.vector_loop(begin, end, [&](Value i) { memory_.store(scores + i, exp(score(i) - base)); });
+    const Value sum = ir::reduce(b_.f32(0), begin, end, score, plus);
     logsumexp_.store(line, base + log(sum));
     return select(sum == 0, 0, 1 / sum);
   }
 
-  void add_values(Value values, Value weights, Value end, Value factor, Value to) {
+  void add_values(Value values, Value weights, const Span& span, Value factor, Value to) {
     for (int64_t from = 0; from < lanes_; from += kLanesAtOnce) {
       const int64_t count = std::min(kLanesAtOnce, lanes_ - from);
       const std::vector<Lanes> sums = zero_lanes(b_, count, kWidth);
-      b_.loop(b_.i64(0), end, [&](Value column) {
+      b_.loop(span.begin, span.end, [&](Value column) {
         const Value weight = memory_.load(weights + column);
         const Value value = values + column * in_.value.strides[2];
         for (int64_t i = 0; i < count; ++i) {
@@ -149,6 +183,7 @@ class RowWriter {
 
   Builder b_;
   const int64_t lanes_;
+  const bool dense_bias_;  // biases of a row's columns are side by side
   Address to_, logsumexp_, memory_;
   AttentionOperands in_;
   AttentionOperands::Tensor to_strides_;
@@ -182,10 +217,12 @@ bool row_attention(Stream& stream, const TensorView& output, const TensorView& l
   AttentionOperands::append_tensor(arguments, output);
   const WorkSplit split = split_work(lines, columns * (depth + width));
   arguments.index(split.lines).index(split.per_item);
+  const bool dense_bias = call.bias != nullptr && call.bias->strides[3] == 1;
   const std::string key = "attention_rows_" + std::to_string(width) + "_" + name_of(q.dtype) +
-                          (kernel.bias ? std::string("_") + name_of(*kernel.bias) : "");
+                          (kernel.bias ? std::string("_") + name_of(*kernel.bias) : "") +
+                          (dense_bias ? "_dense" : "");
   launch_kernel(stream, key, split.grid, arguments,
-                [&] { return RowWriter(key, kernel, width).write(); });
+                [&] { return RowWriter(key, kernel, width, dense_bias).write(); });
   return true;
 }
 

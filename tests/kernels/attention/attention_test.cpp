@@ -100,6 +100,42 @@ TEST(Attention, FewRowsOfHalves) {
   }
 }
 
+TEST(Attention, FewRowsReadNoKeysOutsideOfTheirMask) {
+  const int64_t columns = 40, depth = 16, begin = 9, end = 30;
+  DeviceTensor q({1, 4, 1, depth}, GRAFT_BFLOAT16), k({1, 2, columns, depth}, GRAFT_BFLOAT16),
+      v({1, 2, columns, depth}, GRAFT_BFLOAT16), o({1, 4, 1, depth}, GRAFT_BFLOAT16),
+      sums({1, 4, 1}, GRAFT_FLOAT32), bias({columns}, GRAFT_FLOAT32),
+      apart({columns}, {2}, GRAFT_FLOAT32);
+  AttentionReference reference{{1, 4, 2, 1, columns, depth, depth},
+                               numbers(q.view().count(), 1, -2, 2, GRAFT_BFLOAT16),
+                               numbers(k.view().count(), 2, -2, 2, GRAFT_BFLOAT16),
+                               numbers(v.view().count(), 3, -2, 2, GRAFT_BFLOAT16),
+                               Numbers(static_cast<size_t>(columns), -INFINITY),
+                               false,
+                               0.3,
+                               {}};
+  for (const int64_t seen : {begin, int64_t{20}, end - 1}) {
+    reference.bias[static_cast<size_t>(seen)] = 0.5;
+  }
+  Numbers keys = reference.k, values = reference.v;
+  for (int64_t i = 0; i < 2 * columns * depth; ++i) {
+    const int64_t column = i / depth % columns;
+    if (column >= begin && column < end) continue;
+    keys[static_cast<size_t>(i)] = values[static_cast<size_t>(i)] = NAN;
+  }
+  q.set(reference.q), k.set(keys), v.set(values);
+  bias.set(reference.bias), apart.set(reference.bias);
+  Attention call;
+  call.query = q, call.key = k, call.value = v, call.scale = 0.3;
+  for (const TensorView& spread :
+       {bias.as({1, 4, 1, columns}, {0, 0, 0, 1}), apart.as({1, 4, 1, columns}, {0, 0, 0, 2})}) {
+    call.bias = &spread;
+    attention(stream(), o, sums, call);
+    EXPECT_TRUE(near(o.get(), reference.forward(), 1e-2, 1e-2));
+    EXPECT_TRUE(near(sums.get(), reference.logarithms(), 1e-4, 1e-5));
+  }
+}
+
 TEST(Attention, LongRowsComeInSeveralBlocks) {
   check({1, 2, 1, 600, 520, 4, 4}, GRAFT_FLOAT32, true, true, false);
 }
