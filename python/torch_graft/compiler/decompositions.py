@@ -82,10 +82,14 @@ def table(device: torch.device | None = None) -> dict[Any, Callable[..., Any]]:
 
 
 def _copied(to: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    """What copy_() leaves in a tensor: fused where its parts are."""
+    """What copy_() leaves in a tensor, in that tensor's strides: fused where its parts are."""
     if to.device != source.device:
         return NotImplemented
-    return inside.to_copy(source.expand(to.shape), dtype=to.dtype)
+    spread = source.expand(to.shape)
+    if to.is_contiguous():
+        return inside.to_copy(spread, dtype=to.dtype, memory_format=torch.contiguous_format)
+    copied = inside.to_copy(spread, dtype=to.dtype)
+    return copied if copied.stride() == to.stride() else NotImplemented
 
 
 def _power_of_number(base: float, exponent: torch.Tensor) -> torch.Tensor:

@@ -116,6 +116,31 @@ def _written() -> list[str]:
     return rows + re.findall(r"\w+\.\w+\([^\s()]+\)", " ".join(re.findall(r'"([^"]*)"', joined)))
 
 
+@pytest.mark.parametrize("of_target", [(0, 1, 2), (0, 2, 1), (2, 0, 1)])
+@pytest.mark.parametrize("of_source", [(0, 1, 2), (0, 2, 1)])
+@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 4, 5)])
+def test_a_copy_has_the_strides_of_its_target(
+    of_target: tuple[int, ...],
+    of_source: tuple[int, ...],
+    shape: tuple[int, ...],
+    device: str,
+    fresh: None,
+) -> None:
+    def copied(source: torch.Tensor) -> torch.Tensor:
+        sizes = [0, 0, 0]
+        for place, dim in enumerate(of_target):
+            sizes[dim] = (3, 4, 5)[place]
+        target = source.new_zeros(sizes, dtype=torch.float32).permute(of_target)
+        return target.copy_(source)
+
+    dense = torch.randn([shape[dim] for dim in of_source], dtype=torch.bfloat16, device=device)
+    source = dense.permute(of_source)
+    assert source.shape == shape
+    expected, got = copied(source), torch.compile(copied, fullgraph=True)(source)
+    assert got.stride() == expected.stride()
+    assert torch.equal(got, expected)
+
+
 @pytest.mark.every_run
 def test_arguments_have_atens_names_places_and_defaults() -> None:
     checked = 0
