@@ -22,8 +22,7 @@ class CallRules {
   const char* broken() const {
     if (node_.op->id == kUnnamed) return nullptr;
     if (node_.results.empty()) return "it has no result";
-    const bool gradients = node_.is(kConvolutionBackward, kBatchNormBackward);
-    if (!gradients && node_.results[0] == kNone) return "its first result is none";
+    if (node_.results[0] == kNone && !has_wanted_results()) return "its first result is none";
     if (node_.op->cls != OpClass::kPointwise && !has_tensors()) return "an operand is no tensor";
     if (node_.op->cls == OpClass::kMatmul) return of_product();
     if (node_.op->cls == OpClass::kReduction) {
@@ -43,6 +42,13 @@ class CallRules {
  private:
   const std::vector<Size>& sizes(ValueId value) const { return graph_.values[value].type.sizes; }
   const std::vector<Size>& result() const { return sizes(node_.results[0]); }
+
+  // Whether an argument says which results are wanted, as that of a gradient's operator does.
+  bool has_wanted_results() const {
+    return std::ranges::any_of(node_.op->parameters, [](const SchemaArgument& one) {
+      return one.name == "output_mask" || one.name == "grad_input_mask";
+    });
+  }
 
   bool has_tensors() const {
     return std::ranges::all_of(node_.op->parameters, [&](const SchemaArgument& one) {

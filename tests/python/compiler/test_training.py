@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from eager_comparison import close, launches_of
+from torch_graft.compiler import reports, reset_reports
 
 pytestmark = pytest.mark.one_mode
 
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.one_mode
 @pytest.fixture(autouse=True)
 def _fresh() -> Any:
     torch._dynamo.reset()
+    reset_reports()
     yield
     torch._dynamo.reset()
 
@@ -116,6 +118,54 @@ def test_images_of_any_size_train(device: str) -> None:
         grads = [torch.autograd.grad(one.square().sum(), list(net.parameters()))
                  for one, net in ((result, other), (wanted, model))]  # fmt: skip
         close(list(grads[0]), list(grads[1]), str(size))
+
+
+def check_compiled() -> None:
+    refused = [one for one in reports() if one.counts() is None]
+    assert not refused, refused
+
+
+# Operators whose gradient's operator has a mask of what is wanted: the layer, and the input's sizes.
+MASKED: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
+    "convolution": (lambda: nn.Conv2d(3, 4, 3), (2, 3, 6, 5)),
+    "batch norm": (lambda: nn.BatchNorm2d(3), (2, 3, 6, 5)),
+    "layer norm": (lambda: nn.LayerNorm(5), (2, 3, 5)),
+    "group norm": (lambda: nn.GroupNorm(2, 4), (2, 4, 5)),
+    "attention": (lambda: nn.MultiheadAttention(4, 2, batch_first=True), (2, 3, 4)),
+}
+
+
+@pytest.mark.parametrize("wanted", ["input", "weight", "bias", "input weight", "weight bias"])
+@pytest.mark.parametrize("name", MASKED)
+def test_gradients_are_those_that_are_wanted(name: str, wanted: str, device: str) -> None:
+    torch.manual_seed(0)
+    make, sizes = MASKED[name]
+    model, x = make().to(device), torch.randn(sizes).to(device)
+    for parameter, one in model.named_parameters():
+        one.requires_grad_(any(word in parameter for word in wanted.split()))
+    x.requires_grad_("input" in wanted)
+    given = (x, x, x) if name == "attention" else (x,)
+    into = [one for one in (x, *model.parameters()) if one.requires_grad]
+    found = []
+    for call in (torch.compile(model, fullgraph=True), model):
+        result = call(*given)
+        result = result[0] if name == "attention" else result
+        found.append([result, *torch.autograd.grad(result.square().sum(), into)])
+    close(found[0], found[1], name)
+    check_compiled()
+
+
+@pytest.mark.parametrize("of", ["query", "key", "value"])
+def test_attention_gives_one_gradient(of: str, device: str) -> None:
+    torch.manual_seed(0)
+    given = {one: torch.randn(2, 2, 4, 8).to(device) for one in ("query", "key", "value")}
+    given[of].requires_grad_()
+    function = torch.nn.functional.scaled_dot_product_attention
+    found = []
+    for call in (torch.compile(function), function):
+        found.append(torch.autograd.grad(call(**given).square().sum(), [given[of]])[0])
+    close([found[0]], [found[1]], of)
+    check_compiled()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
