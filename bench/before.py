@@ -12,8 +12,9 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,12 @@ import torch  # noqa: E402
 import cases  # noqa: E402
 import compile_cases  # noqa: E402
 import compile_worker  # noqa: E402
+import distributed_rows  # noqa: E402
 import kernel_cases  # noqa: E402
+import loading  # noqa: E402
 import opencl_cases  # noqa: E402
 import opencl_rows  # noqa: E402
+import rank  # noqa: E402
 import worker  # noqa: E402
 from other_tree import OtherTree  # noqa: E402
 from pairs import Row, Sampler, interleave, ratio_row  # noqa: E402
@@ -36,29 +40,48 @@ from record import Side, default_device  # noqa: E402
 # Pairs of new processes for a row that looks slower: the fewest that give an interval of 95 %.
 ROUNDS = 6
 LOOKS = 2  # in new processes
-Prepare = Callable[[Side], object]
+# Makes a row ready in a tree's processes, and gives what samples it.
+Prepare = Callable[[Any], Sampler]
+StartSide = Callable[[str, dict[str, str] | None], Side]
 Samples = tuple[list[float], list[float]]
+
+
+def one_side(
+    device: str, start: StartSide, environment: dict[str, str] | None = None
+) -> AbstractContextManager[Any]:
+    return start(device, environment)
+
+
+def ranks(device: str, start: StartSide) -> AbstractContextManager[Any]:
+    return distributed_rows.Ranks(device, 1, start)
 
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a table of the bench: how a side prepares each, and what it then samples."""
+    """The rows of a table of the bench, and the processes of a tree that measure them."""
 
     prepare: dict[str, Prepare]
-    sample: Callable[[str], float]
-    environment: dict[str, str] | None = None
+    opened: Callable[[str, StartSide], AbstractContextManager[Any]] = one_side
 
 
-def calling(function: Callable[..., Any], *arguments: Any) -> Prepare:
-    return lambda side: side.call(function, *arguments)
+def calling(sample: Callable[[str], float], function: Callable[..., Any], *more: Any) -> Prepare:
+    def prepare(side: Side) -> Sampler:
+        side.call(function, *more)
+        return lambda: float(side.call(sample))
+
+    return prepare
 
 
-def sampling(side: Side, function: Callable[[str], float]) -> Sampler:
-    return lambda: float(side.call(function))
+def in_ranks(name: str) -> Prepare:
+    def prepare(group: distributed_rows.Ranks) -> Sampler:
+        group.call(rank.prepare, name, group.device)
+        return lambda: group.sample(name, group.device)
+
+    return prepare
 
 
 def eager(chosen: Iterable[str], threads: int) -> dict[str, Prepare]:
-    return {name: calling(worker.prepare, name, threads) for name in chosen}
+    return {name: calling(worker.sample, worker.prepare, name, threads) for name in chosen}
 
 
 def compiled(threads: int) -> dict[str, Prepare]:
@@ -66,19 +89,20 @@ def compiled(threads: int) -> dict[str, Prepare]:
         name: "graft compile" if case.training else "optimize"
         for name, case in compile_cases.CASES.items()
     }
-    return {
-        name: calling(compile_worker.prepare, kind, name, threads) for name, kind in kinds.items()
-    }
+    prepare = partial(calling, compile_worker.sample, compile_worker.prepare)
+    return {name: prepare(kind, name, threads) for name, kind in kinds.items()}
 
 
 def tables(threads: int) -> dict[str, Table]:
     tiny = [f"tiny {name}" for name in cases.TINY]
+    opencl = partial(one_side, environment=opencl_rows.DEVICES)
     return {
-        "eager": Table(eager(cases.CASES, threads), worker.sample),
-        "kernels": Table(eager(kernel_cases.KERNELS, threads), worker.sample),
-        "opencl": Table(eager([*opencl_cases.OPENCL, *tiny], threads), worker.sample, opencl_rows.DEVICES),
-        "compile": Table(compiled(threads), compile_worker.sample),
-    }  # fmt: skip
+        "eager": Table(eager([*cases.CASES, *loading.LOADING], threads)),
+        "kernels": Table(eager(kernel_cases.KERNELS, threads)),
+        "opencl": Table(eager([*opencl_cases.OPENCL, *tiny], threads), opencl),
+        "compile": Table(compiled(threads)),
+        "distributed": Table({name: in_ranks(name) for name in rank.CASES}, ranks),
+    }
 
 
 class Lacking(Exception):
@@ -91,18 +115,18 @@ class Trees:
     def __init__(self, other: Path, device: str, table: Table, pairs: int) -> None:
         self.other, self.device, self.table, self.pairs = other, device, table, pairs
 
-    def samples(self, name: str, sides: tuple[Side, Side]) -> Samples:
+    def samples(self, name: str, sides: tuple[Any, Any]) -> Samples:
         here, there = sides
-        self.table.prepare[name](here)
+        ours = self.table.prepare[name](here)
         try:
-            self.table.prepare[name](there)
+            theirs = self.table.prepare[name](there)
         except NotImplementedError as error:
             raise Lacking(name) from error
-        return interleave(self.pairs, *(sampling(side, self.table.sample) for side in sides))
+        return interleave(self.pairs, ours, theirs)
 
-    def opened(self, stack: ExitStack) -> tuple[Side, Side]:
-        here = Side(self.device, self.table.environment)
-        there = OtherTree(self.other, self.device, self.table.environment)
+    def opened(self, stack: ExitStack) -> tuple[Any, Any]:
+        here = self.table.opened(self.device, Side)
+        there = self.table.opened(self.device, partial(OtherTree, self.other))
         return stack.enter_context(here), stack.enter_context(there)
 
     def again(self, names: list[str]) -> dict[str, list[float]]:

@@ -20,11 +20,11 @@ LEAST = 1e-6  # seconds that communication takes at least: a ratio needs a denom
 
 
 class Ranks:
-    """Processes of one group, each with a thread and a device of its own."""
+    """Processes of one group, each with a thread and a device of its own; side starts one."""
 
-    def __init__(self, device: str, pairs: int) -> None:
+    def __init__(self, device: str, pairs: int, side: Callable[..., Side] = Side) -> None:
         self.device, self.pairs = device, pairs
-        self._sides = [Side(device, {"OMP_NUM_THREADS": "1"}) for _ in range(SIZE)]
+        self._sides = [side(device, {"OMP_NUM_THREADS": "1"}) for _ in range(SIZE)]
 
     def __enter__(self) -> Ranks:
         with socket.create_server(("127.0.0.1", 0)) as probe:

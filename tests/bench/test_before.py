@@ -1,6 +1,7 @@
 """This tree beside another one: the other's process, and when a row counts as slower."""
 
 import os
+from contextlib import ExitStack
 from importlib.util import find_spec
 
 import pytest
@@ -25,6 +26,15 @@ def test_the_other_trees_process_computes_and_raises():
         side.device = 3
         with pytest.raises(ChildProcessError, match="ended with"):
             side.call(os._exit)
+
+
+def test_ranks_of_two_trees_are_measured_in_pairs():
+    table = before.tables(1)["distributed"]
+    trees = before.Trees(ROOT, "cpu", table, 1)
+    with ExitStack() as stack:
+        ours, theirs = trees.samples("all_reduce of 4 kB", trees.opened(stack))
+    assert len(ours) == len(theirs) == 1
+    assert min(ours + theirs) > 0
 
 
 def test_a_tree_that_is_not_built_is_named(tmp_path):
@@ -86,6 +96,6 @@ def test_an_operator_that_the_other_tree_lacks_is_no_error():
         if side == "there":
             raise NotImplementedError
 
-    trees = before.Trees(None, "graft", before.Table({"x": prepare}, None), 1)
+    trees = before.Trees(None, "graft", before.Table({"x": prepare}), 1)
     with pytest.raises(before.Lacking):
         trees.samples("x", ("here", "there"))
