@@ -38,7 +38,10 @@ CachedSegments::~CachedSegments() {
 
 uint64_t CachedSegments::segment_bytes(uint64_t capacity) {
   if (capacity <= kSmallBlock) return std::max(kSmallSegment, capacity);
-  if (capacity < kLargeSegment / 2) return kLargeSegment;
+  if (capacity < kLargeSegment / 2) {
+    const uint64_t rest = kLargeSegment % capacity;
+    return rest <= kSmallBlock ? kLargeSegment - rest : kLargeSegment;
+  }
   return round_up(capacity, kLargeRounding);
 }
 

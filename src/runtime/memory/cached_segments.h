@@ -17,12 +17,14 @@ class OpenDevice;
 
 // The segments of a CachingAllocator, their blocks, the pools of the free blocks, and the figures
 // of all of them. Owns the blocks; all sizes are bytes. A block goes from free to held to pending
-// and back to free. Blocks up to 1 MiB come from segments of 2 MiB, larger ones from segments of at
-// least 20 MiB. Each stream has pools of its own. A private pool (chosen_pool.h) has parts for each
-// stream, and one part for all streams that record into it: the commands of a recording run one
-// after another. Where mapping is wished (address_range.h) and possible, the blocks of the other
-// pools come from one address range for each stream and kind, whose free pieces give their memory
-// to its end. REQUIRES of each call: the owner's lock is held.
+// and back to free. Blocks up to 1 MiB come from segments of 2 MiB, larger ones from segments of
+// 20 MiB or more. Where blocks of the size that a segment of 20 MiB is added for would leave at
+// most 1 MiB of it, which nobody could use, it is smaller by that. Each stream has pools of its
+// own. A private pool (chosen_pool.h) has parts for each stream, and one part for all streams that
+// record into it: the commands of a recording run one after another. Where mapping is wished
+// (address_range.h) and possible, the blocks of the other pools come from one address range for
+// each stream and kind, whose free pieces give their memory to its end. REQUIRES of each call: the
+// owner's lock is held.
 class CachedSegments {
  public:
   // Capacities are multiples of the device's alignment, and of 512. REQUIRES: device and source

@@ -119,6 +119,17 @@ TEST_F(CachingAllocatorTest, LargeBlocksComeFromLargeSegments) {
   EXPECT_EQ(controls().used, 0u);
 }
 
+TEST_F(CachingAllocatorTest, EqualBlocksLeaveNothingOfTheirSegments) {
+  constexpr uint64_t kBytes = 19 * kMiB / 8;
+  std::vector<Block*> blocks;
+  for (int i = 0; i < 16; ++i) blocks.push_back(allocate(kBytes));
+  const MemoryStatistics now = memory().statistics();
+  EXPECT_EQ(now.segment.all().current, 2);
+  EXPECT_EQ(now.reserved_bytes.all().current, int64_t(16 * kBytes));
+  EXPECT_EQ(now.allocated_bytes.all().current, int64_t(16 * kBytes));
+  for (Block* block : blocks) memory().free(block);
+}
+
 TEST_F(CachingAllocatorTest, LargeSegmentsMakeRoomForLargerOnes) {
   Block* kept = allocate(24 * kMiB);
   Block* small = allocate(15 * kMiB);
