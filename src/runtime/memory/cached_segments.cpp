@@ -128,10 +128,8 @@ void CachedSegments::hold(CachedBlock* block, uint64_t bytes, uint64_t capacity)
 }
 
 void CachedSegments::carve(CachedBlock* block, uint64_t capacity) {
-  const uint64_t rest = block->capacity - capacity;
-  // A rest under 1 MiB in the large pool fits no request of its own.
-  const bool split = block->segment->large ? rest > kSmallBlock : rest >= granularity_;
-  CachedBlock* tail = split ? blocks_.make() : nullptr;
+  // What is too little for a request still joins the neighbour behind it when that becomes free.
+  CachedBlock* tail = block->capacity == capacity ? nullptr : blocks_.make();
   remove_free(block);
   if (tail == nullptr) return;
   BlockList::cut(block, capacity, tail);

@@ -57,7 +57,7 @@ class CachedSegments {
   CachedBlock* add(uint64_t capacity, Stream& stream, Block* taken);
 
   // Gives a free block to a holder who asked for bytes. What the block has beyond capacity becomes
-  // a free block, if it is large enough to be useful.
+  // a free block.
   void hold(CachedBlock* block, uint64_t bytes, uint64_t capacity);
 
   // Makes a held block pending: its holder gave it back.

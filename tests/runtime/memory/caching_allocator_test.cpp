@@ -130,6 +130,21 @@ TEST_F(CachingAllocatorTest, EqualBlocksLeaveNothingOfTheirSegments) {
   for (Block* block : blocks) memory().free(block);
 }
 
+TEST_F(CachingAllocatorTest, WhatALargeBlockLeavesJoinsItsNeighbour) {
+  Block* const first = allocate(3 * kMiB);
+  Block* const second = allocate(3 * kMiB);
+  Block* const third = allocate(3 * kMiB);
+  memory().free(first);
+  Block* const smaller = allocate(2 * kMiB + 512 * 1024);
+  EXPECT_EQ(smaller->address, first->address);
+  EXPECT_EQ(memory().statistics().allocated_bytes.all().current, int64_t(17 * kMiB / 2));
+  memory().free(second);
+  Block* const larger = allocate(3 * kMiB + 512 * 1024);
+  EXPECT_EQ(larger->address, smaller->address + smaller->capacity);
+  for (Block* block : {smaller, larger, third}) memory().free(block);
+  EXPECT_EQ(controls().allocations, 1);
+}
+
 TEST_F(CachingAllocatorTest, LargeSegmentsMakeRoomForLargerOnes) {
   Block* kept = allocate(24 * kMiB);
   Block* small = allocate(15 * kMiB);
