@@ -28,161 +28,57 @@ void backward(Resizing::Filter filter, const at::Tensor& grad_output, bool align
 
 }  // namespace
 
-void GRAFT_STRUCTURED(upsample_nearest1d_out)(const at::Tensor& self, at::IntArrayRef, Scale first,
-                                              const at::Tensor& out) {
-  forward(Resizing::kNearest, self, false, {first}, out);
-}
-void GRAFT_STRUCTURED(upsample_nearest1d_backward_grad_input)(const at::Tensor& grad_output,
-                                                              at::IntArrayRef, at::IntArrayRef,
-                                                              Scale first,
-                                                              const at::Tensor& grad_input) {
-  backward(Resizing::kNearest, grad_output, false, {first}, grad_input);
-}
+// Defines an operator and its gradient by their names: parameters stand between the sizes and the
+// result, and what follows here is align_corners and the scale of each dimension that changes.
+#define GRAFT_LISTED(...) __VA_ARGS__
+#define GRAFT_RESIZES(into, gradient, filter, parameters, ...)                   \
+  void into(const at::Tensor& self, at::IntArrayRef, GRAFT_LISTED parameters,    \
+            const at::Tensor& out) {                                             \
+    forward(Resizing::filter, self, __VA_ARGS__, out);                           \
+  }                                                                              \
+  void gradient(const at::Tensor& grad_output, at::IntArrayRef, at::IntArrayRef, \
+                GRAFT_LISTED parameters, const at::Tensor& grad_input) {         \
+    backward(Resizing::filter, grad_output, __VA_ARGS__, grad_input);            \
+  }
 
-void GRAFT_STRUCTURED(upsample_nearest2d_out)(const at::Tensor& self, at::IntArrayRef, Scale first,
-                                              Scale second, const at::Tensor& out) {
-  forward(Resizing::kNearest, self, false, {first, second}, out);
-}
-void GRAFT_STRUCTURED(upsample_nearest2d_backward_grad_input)(const at::Tensor& grad_output,
-                                                              at::IntArrayRef, at::IntArrayRef,
-                                                              Scale first, Scale second,
-                                                              const at::Tensor& grad_input) {
-  backward(Resizing::kNearest, grad_output, false, {first, second}, grad_input);
-}
-
-void GRAFT_STRUCTURED(upsample_nearest3d_out)(const at::Tensor& self, at::IntArrayRef, Scale first,
-                                              Scale second, Scale third, const at::Tensor& out) {
-  forward(Resizing::kNearest, self, false, {first, second, third}, out);
-}
-void GRAFT_STRUCTURED(upsample_nearest3d_backward_grad_input)(const at::Tensor& grad_output,
-                                                              at::IntArrayRef, at::IntArrayRef,
-                                                              Scale first, Scale second,
-                                                              Scale third,
-                                                              const at::Tensor& grad_input) {
-  backward(Resizing::kNearest, grad_output, false, {first, second, third}, grad_input);
-}
-
-void GRAFT_STRUCTURED(_upsample_nearest_exact1d_out)(const at::Tensor& self, at::IntArrayRef,
-                                                     Scale first, const at::Tensor& out) {
-  forward(Resizing::kNearestExact, self, false, {first}, out);
-}
-void GRAFT_STRUCTURED(_upsample_nearest_exact1d_backward_grad_input)(const at::Tensor& grad_output,
-                                                                     at::IntArrayRef,
-                                                                     at::IntArrayRef, Scale first,
-                                                                     const at::Tensor& grad_input) {
-  backward(Resizing::kNearestExact, grad_output, false, {first}, grad_input);
-}
-
-void GRAFT_STRUCTURED(_upsample_nearest_exact2d_out)(const at::Tensor& self, at::IntArrayRef,
-                                                     Scale first, Scale second,
-                                                     const at::Tensor& out) {
-  forward(Resizing::kNearestExact, self, false, {first, second}, out);
-}
-void GRAFT_STRUCTURED(_upsample_nearest_exact2d_backward_grad_input)(const at::Tensor& grad_output,
-                                                                     at::IntArrayRef,
-                                                                     at::IntArrayRef, Scale first,
-                                                                     Scale second,
-                                                                     const at::Tensor& grad_input) {
-  backward(Resizing::kNearestExact, grad_output, false, {first, second}, grad_input);
-}
-
-void GRAFT_STRUCTURED(_upsample_nearest_exact3d_out)(const at::Tensor& self, at::IntArrayRef,
-                                                     Scale first, Scale second, Scale third,
-                                                     const at::Tensor& out) {
-  forward(Resizing::kNearestExact, self, false, {first, second, third}, out);
-}
-void GRAFT_STRUCTURED(_upsample_nearest_exact3d_backward_grad_input)(const at::Tensor& grad_output,
-                                                                     at::IntArrayRef,
-                                                                     at::IntArrayRef, Scale first,
-                                                                     Scale second, Scale third,
-                                                                     const at::Tensor& grad_input) {
-  backward(Resizing::kNearestExact, grad_output, false, {first, second, third}, grad_input);
-}
-
-void GRAFT_STRUCTURED(upsample_linear1d_out)(const at::Tensor& self, at::IntArrayRef, bool align,
-                                             Scale first, const at::Tensor& out) {
-  forward(Resizing::kLinear, self, align, {first}, out);
-}
-void GRAFT_STRUCTURED(upsample_linear1d_backward_grad_input)(const at::Tensor& grad_output,
-                                                             at::IntArrayRef, at::IntArrayRef,
-                                                             bool align, Scale first,
-                                                             const at::Tensor& grad_input) {
-  backward(Resizing::kLinear, grad_output, align, {first}, grad_input);
-}
-
-void GRAFT_STRUCTURED(upsample_bilinear2d_out)(const at::Tensor& self, at::IntArrayRef, bool align,
-                                               Scale first, Scale second, const at::Tensor& out) {
-  forward(Resizing::kLinear, self, align, {first, second}, out);
-}
-void GRAFT_STRUCTURED(upsample_bilinear2d_backward_grad_input)(const at::Tensor& grad_output,
-                                                               at::IntArrayRef, at::IntArrayRef,
-                                                               bool align, Scale first,
-                                                               Scale second,
-                                                               const at::Tensor& grad_input) {
-  backward(Resizing::kLinear, grad_output, align, {first, second}, grad_input);
-}
-
-void GRAFT_STRUCTURED(upsample_trilinear3d_out)(const at::Tensor& self, at::IntArrayRef, bool align,
-                                                Scale first, Scale second, Scale third,
-                                                const at::Tensor& out) {
-  forward(Resizing::kLinear, self, align, {first, second, third}, out);
-}
-void GRAFT_STRUCTURED(upsample_trilinear3d_backward_grad_input)(const at::Tensor& grad_output,
-                                                                at::IntArrayRef, at::IntArrayRef,
-                                                                bool align, Scale first,
-                                                                Scale second, Scale third,
-                                                                const at::Tensor& grad_input) {
-  backward(Resizing::kLinear, grad_output, align, {first, second, third}, grad_input);
-}
-
-void GRAFT_STRUCTURED(upsample_bicubic2d_out)(const at::Tensor& self, at::IntArrayRef, bool align,
-                                              Scale first, Scale second, const at::Tensor& out) {
-  forward(Resizing::kCubic, self, align, {first, second}, out);
-}
-void GRAFT_STRUCTURED(upsample_bicubic2d_backward_grad_input)(const at::Tensor& grad_output,
-                                                              at::IntArrayRef, at::IntArrayRef,
-                                                              bool align, Scale first, Scale second,
-                                                              const at::Tensor& grad_input) {
-  backward(Resizing::kCubic, grad_output, align, {first, second}, grad_input);
-}
-
-void GRAFT_STRUCTURED(_upsample_bilinear2d_aa_out)(const at::Tensor& self, at::IntArrayRef,
-                                                   bool align, Scale first, Scale second,
-                                                   const at::Tensor& out) {
-  forward(Resizing::kLinearAntialias, self, align, {first, second}, out);
-}
-void GRAFT_STRUCTURED(_upsample_bilinear2d_aa_backward_grad_input)(const at::Tensor& grad_output,
-                                                                   at::IntArrayRef, at::IntArrayRef,
-                                                                   bool align, Scale first,
-                                                                   Scale second,
-                                                                   const at::Tensor& grad_input) {
-  backward(Resizing::kLinearAntialias, grad_output, align, {first, second}, grad_input);
-}
-
-void GRAFT_STRUCTURED(_upsample_bicubic2d_aa_out)(const at::Tensor& self, at::IntArrayRef,
-                                                  bool align, Scale first, Scale second,
-                                                  const at::Tensor& out) {
-  forward(Resizing::kCubicAntialias, self, align, {first, second}, out);
-}
-void GRAFT_STRUCTURED(_upsample_bicubic2d_aa_backward_grad_input)(const at::Tensor& grad_output,
-                                                                  at::IntArrayRef, at::IntArrayRef,
-                                                                  bool align, Scale first,
-                                                                  Scale second,
-                                                                  const at::Tensor& grad_input) {
-  backward(Resizing::kCubicAntialias, grad_output, align, {first, second}, grad_input);
-}
-
-void GRAFT_STRUCTURED(_upsample_lanczos2d_aa_out)(const at::Tensor& self, at::IntArrayRef,
-                                                  bool align, Scale first, Scale second,
-                                                  const at::Tensor& out) {
-  forward(Resizing::kLanczosAntialias, self, align, {first, second}, out);
-}
-void GRAFT_STRUCTURED(_upsample_lanczos2d_aa_backward_grad_input)(const at::Tensor& grad_output,
-                                                                  at::IntArrayRef, at::IntArrayRef,
-                                                                  bool align, Scale first,
-                                                                  Scale second,
-                                                                  const at::Tensor& grad_input) {
-  backward(Resizing::kLanczosAntialias, grad_output, align, {first, second}, grad_input);
-}
+GRAFT_RESIZES(GRAFT_STRUCTURED(upsample_nearest1d_out),
+              GRAFT_STRUCTURED(upsample_nearest1d_backward_grad_input), kNearest, (Scale x), false,
+              {x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(upsample_nearest2d_out),
+              GRAFT_STRUCTURED(upsample_nearest2d_backward_grad_input), kNearest,
+              (Scale y, Scale x), false, {y, x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(upsample_nearest3d_out),
+              GRAFT_STRUCTURED(upsample_nearest3d_backward_grad_input), kNearest,
+              (Scale z, Scale y, Scale x), false, {z, y, x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(_upsample_nearest_exact1d_out),
+              GRAFT_STRUCTURED(_upsample_nearest_exact1d_backward_grad_input), kNearestExact,
+              (Scale x), false, {x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(_upsample_nearest_exact2d_out),
+              GRAFT_STRUCTURED(_upsample_nearest_exact2d_backward_grad_input), kNearestExact,
+              (Scale y, Scale x), false, {y, x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(_upsample_nearest_exact3d_out),
+              GRAFT_STRUCTURED(_upsample_nearest_exact3d_backward_grad_input), kNearestExact,
+              (Scale z, Scale y, Scale x), false, {z, y, x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(upsample_linear1d_out),
+              GRAFT_STRUCTURED(upsample_linear1d_backward_grad_input), kLinear,
+              (bool align, Scale x), align, {x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(upsample_bilinear2d_out),
+              GRAFT_STRUCTURED(upsample_bilinear2d_backward_grad_input), kLinear,
+              (bool align, Scale y, Scale x), align, {y, x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(upsample_trilinear3d_out),
+              GRAFT_STRUCTURED(upsample_trilinear3d_backward_grad_input), kLinear,
+              (bool align, Scale z, Scale y, Scale x), align, {z, y, x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(upsample_bicubic2d_out),
+              GRAFT_STRUCTURED(upsample_bicubic2d_backward_grad_input), kCubic,
+              (bool align, Scale y, Scale x), align, {y, x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(_upsample_bilinear2d_aa_out),
+              GRAFT_STRUCTURED(_upsample_bilinear2d_aa_backward_grad_input), kLinearAntialias,
+              (bool align, Scale y, Scale x), align, {y, x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(_upsample_bicubic2d_aa_out),
+              GRAFT_STRUCTURED(_upsample_bicubic2d_aa_backward_grad_input), kCubicAntialias,
+              (bool align, Scale y, Scale x), align, {y, x})
+GRAFT_RESIZES(GRAFT_STRUCTURED(_upsample_lanczos2d_aa_out),
+              GRAFT_STRUCTURED(_upsample_lanczos2d_aa_backward_grad_input), kLanczosAntialias,
+              (bool align, Scale y, Scale x), align, {y, x})
 
 }  // namespace graft::binding
