@@ -111,26 +111,33 @@ at::Tensor whole_gradient(const at::Tensor& grad_output, const at::Tensor& self,
 
 }  // namespace
 
-void GRAFT_STRUCTURED(reflection_pad1d_out)(const at::Tensor& self, at::IntArrayRef padding,
-                                            const at::Tensor& out) {
-  forward(Padding::kReflect, self, padding, out);
-}
-void GRAFT_STRUCTURED(reflection_pad3d_out)(const at::Tensor& self, at::IntArrayRef padding,
-                                            const at::Tensor& out) {
-  forward(Padding::kReflect, self, padding, out);
-}
-void GRAFT_STRUCTURED(replication_pad1d_out)(const at::Tensor& self, at::IntArrayRef padding,
-                                             const at::Tensor& out) {
-  forward(Padding::kReplicate, self, padding, out);
-}
-void GRAFT_STRUCTURED(replication_pad2d_out)(const at::Tensor& self, at::IntArrayRef padding,
-                                             const at::Tensor& out) {
-  forward(Padding::kReplicate, self, padding, out);
-}
-void GRAFT_STRUCTURED(replication_pad3d_out)(const at::Tensor& self, at::IntArrayRef padding,
-                                             const at::Tensor& out) {
-  forward(Padding::kReplicate, self, padding, out);
-}
+// Operators of all modes and ranks by their names.
+#define GRAFT_PADS(into, mode)                                                        \
+  void into(const at::Tensor& self, at::IntArrayRef padding, const at::Tensor& out) { \
+    forward(Padding::mode, self, padding, out);                                       \
+  }
+#define GRAFT_PAD_GRADIENT(into, gradient, mode, planes)                                           \
+  at::Tensor& into(const at::Tensor& grad_output, const at::Tensor& self, at::IntArrayRef padding, \
+                   at::Tensor& grad_input) {                                                       \
+    return gradient_into(Padding::mode, planes, grad_output, self, padding, grad_input);           \
+  }                                                                                                \
+  at::Tensor gradient(const at::Tensor& grad_output, const at::Tensor& self,                       \
+                      at::IntArrayRef padding) {                                                   \
+    at::Tensor grad_input = gradient_like(self);                                                   \
+    return into(grad_output, self, padding, grad_input);                                           \
+  }
+
+GRAFT_PADS(GRAFT_STRUCTURED(reflection_pad1d_out), kReflect)
+GRAFT_PADS(GRAFT_STRUCTURED(reflection_pad3d_out), kReflect)
+GRAFT_PADS(GRAFT_STRUCTURED(replication_pad1d_out), kReplicate)
+GRAFT_PADS(GRAFT_STRUCTURED(replication_pad2d_out), kReplicate)
+GRAFT_PADS(GRAFT_STRUCTURED(replication_pad3d_out), kReplicate)
+GRAFT_PAD_GRADIENT(GRAFT_OPERATOR(reflection_pad2d_backward_grad_input),
+                   GRAFT_OPERATOR(reflection_pad2d_backward), kReflect, 2)
+GRAFT_PAD_GRADIENT(GRAFT_OPERATOR(replication_pad2d_backward_grad_input),
+                   GRAFT_OPERATOR(replication_pad2d_backward), kReplicate, 2)
+GRAFT_PAD_GRADIENT(GRAFT_OPERATOR(replication_pad3d_backward_grad_input),
+                   GRAFT_OPERATOR(replication_pad3d_backward), kReplicate, 3)
 
 at::Tensor& GRAFT_OPERATOR(reflection_pad2d_out)(const at::Tensor& self, at::IntArrayRef padding,
                                                  at::Tensor& out) {
@@ -157,47 +164,6 @@ at::Tensor& GRAFT_OPERATOR(reflection_pad2d_out)(const at::Tensor& self, at::Int
 at::Tensor GRAFT_OPERATOR(reflection_pad2d)(const at::Tensor& self, at::IntArrayRef padding) {
   at::Tensor out = at::empty({0}, self.options());
   return GRAFT_OPERATOR(reflection_pad2d_out)(self, padding, out);
-}
-
-at::Tensor& GRAFT_OPERATOR(reflection_pad2d_backward_grad_input)(const at::Tensor& grad_output,
-                                                                 const at::Tensor& self,
-                                                                 at::IntArrayRef padding,
-                                                                 at::Tensor& grad_input) {
-  return gradient_into(Padding::kReflect, 2, grad_output, self, padding, grad_input);
-}
-at::Tensor& GRAFT_OPERATOR(replication_pad2d_backward_grad_input)(const at::Tensor& grad_output,
-                                                                  const at::Tensor& self,
-                                                                  at::IntArrayRef padding,
-                                                                  at::Tensor& grad_input) {
-  return gradient_into(Padding::kReplicate, 2, grad_output, self, padding, grad_input);
-}
-at::Tensor& GRAFT_OPERATOR(replication_pad3d_backward_grad_input)(const at::Tensor& grad_output,
-                                                                  const at::Tensor& self,
-                                                                  at::IntArrayRef padding,
-                                                                  at::Tensor& grad_input) {
-  return gradient_into(Padding::kReplicate, 3, grad_output, self, padding, grad_input);
-}
-
-at::Tensor GRAFT_OPERATOR(reflection_pad2d_backward)(const at::Tensor& grad_output,
-                                                     const at::Tensor& self,
-                                                     at::IntArrayRef padding) {
-  at::Tensor grad_input = gradient_like(self);
-  return GRAFT_OPERATOR(reflection_pad2d_backward_grad_input)(grad_output, self, padding,
-                                                              grad_input);
-}
-at::Tensor GRAFT_OPERATOR(replication_pad2d_backward)(const at::Tensor& grad_output,
-                                                      const at::Tensor& self,
-                                                      at::IntArrayRef padding) {
-  at::Tensor grad_input = gradient_like(self);
-  return GRAFT_OPERATOR(replication_pad2d_backward_grad_input)(grad_output, self, padding,
-                                                               grad_input);
-}
-at::Tensor GRAFT_OPERATOR(replication_pad3d_backward)(const at::Tensor& grad_output,
-                                                      const at::Tensor& self,
-                                                      at::IntArrayRef padding) {
-  at::Tensor grad_input = gradient_like(self);
-  return GRAFT_OPERATOR(replication_pad3d_backward_grad_input)(grad_output, self, padding,
-                                                               grad_input);
 }
 
 // Whole, since upstream's shape functions of these three read paddings that are not there.
