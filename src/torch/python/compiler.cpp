@@ -72,13 +72,11 @@ uint64_t loaded_libraries() {
 }  // namespace
 
 void bind_compiler(pybind11::module& module) {
-  define(
-      module, "compiler_canonical",
-      +[](const std::string& text) { return compiler::print(verified(text)); });
-  define(
-      module, "compiler_is_view", +[](const std::string& name) {
-        return compiler::find_operator(name)->cls == compiler::OpClass::kView;
-      });
+  define(module, "compiler_canonical",
+         [](const std::string& text) { return compiler::print(verified(text)); });
+  define(module, "compiler_is_view", [](const std::string& name) {
+    return compiler::find_operator(name)->cls == compiler::OpClass::kView;
+  });
   pybind11::class_<UserKernel>(module, "UserKernel", "A kernel that a user registered.")
       .def_readonly("place", &UserKernel::place)
       .def_readonly("slots", &UserKernel::slots);
@@ -88,12 +86,10 @@ void bind_compiler(pybind11::module& module) {
   define(module, "loaded_libraries", &loaded_libraries);
   define(module, "compiler_passes", &names_of);
   define(module, "compiler_optimize", &optimize);
-  define(
-      module, "compiler_arena_bytes",
-      +[](const std::string& text) { return arena_bytes(verified(text), kArenaAlignment); });
-  define(
-      module, "compiler_draw",
-      +[](const std::string& text) { return compiler::draw(verified(text)); });
+  define(module, "compiler_arena_bytes",
+         [](const std::string& text) { return arena_bytes(verified(text), kArenaAlignment); });
+  define(module, "compiler_draw",
+         [](const std::string& text) { return compiler::draw(verified(text)); });
 }
 
 }  // namespace graft::binding

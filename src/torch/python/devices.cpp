@@ -255,22 +255,20 @@ void tune(int64_t index, size_t candidates, const py::function& progress) {
 }
 
 void bind_sensors(py::module& module) {
-  define(
-      module, "sensor", +[](int64_t index, int64_t which) {
-        return device_at(index).sensor(static_cast<graft_sensor>(which));
-      });
+  define(module, "sensor", [](int64_t index, int64_t which) {
+    return device_at(index).sensor(static_cast<graft_sensor>(which));
+  });
 #define GRAFT_BIND(name, value, unit) module.attr("SENSOR_" #name) = value;
   GRAFT_SENSORS(GRAFT_BIND)
 #undef GRAFT_BIND
 }
 
 void bind_streams(py::module& module) {
-  define(
-      module, "default_stream_id",
-      +[](int64_t index) { return device_at(index).default_stream().id(); });
-  define(
-      module, "wrap_stream",
-      +[](int64_t index, uint64_t native) { return device_at(index).streams().wrap(native).id(); });
+  define(module, "default_stream_id",
+         [](int64_t index) { return device_at(index).default_stream().id(); });
+  define(module, "wrap_stream", [](int64_t index, uint64_t native) {
+    return device_at(index).streams().wrap(native).id();
+  });
 }
 
 }  // namespace
@@ -279,30 +277,22 @@ void bind_devices(py::module& module) {
   bind_properties(module);
   bind_sensors(module);
   bind_streams(module);
-  define(
-      module, "device_count", +[] { return device_count(); });
-  define(
-      module, "current_device", +[]() -> int { return current_device(); });
-  define(
-      module, "set_device", +[](int64_t index) {
-        if (index >= 0) check_index(index);
-        set_current_device(static_cast<c10::DeviceIndex>(index));
-      });
-  define(
-      module, "exchange_device", +[](int64_t index) -> int {
-        const int before = current_device();
-        if (index >= 0) check_index(index);
-        set_current_device(static_cast<c10::DeviceIndex>(index));
-        return before;
-      });
-  define(
-      module, "init", +[] { current_stream(usable_device()); });
-  define(
-      module, "is_initialized", +[] { return platform().any_device_open() && !forked_child(); });
-  define(
-      module, "is_in_bad_fork", +[] { return forked_child(); });
-  define(
-      module, "synchronize", +[](int64_t index) { device_at(index).synchronize(); });
+  define(module, "device_count", [] { return device_count(); });
+  define(module, "current_device", []() -> int { return current_device(); });
+  define(module, "set_device", [](int64_t index) {
+    if (index >= 0) check_index(index);
+    set_current_device(static_cast<c10::DeviceIndex>(index));
+  });
+  define(module, "exchange_device", [](int64_t index) -> int {
+    const int before = current_device();
+    if (index >= 0) check_index(index);
+    set_current_device(static_cast<c10::DeviceIndex>(index));
+    return before;
+  });
+  define(module, "init", [] { current_stream(usable_device()); });
+  define(module, "is_initialized", [] { return platform().any_device_open() && !forked_child(); });
+  define(module, "is_in_bad_fork", [] { return forked_child(); });
+  define(module, "synchronize", [](int64_t index) { device_at(index).synchronize(); });
   define(module, "device_properties", &properties_of);
   define(module, "device_link", &link_between);
   define(module, "reset_device", &reset_device);
@@ -311,29 +301,23 @@ void bind_devices(py::module& module) {
     translate([&] { tune(index, candidates, progress); });
   };
   module.def("tune", torch::wrap_pybind_function(tuning));
-  define(
-      module, "sync_debug_mode", +[] { return static_cast<int>(sync_debug_mode()); });
-  define(
-      module, "set_sync_debug_mode",
-      +[](int mode) { set_sync_debug_mode(static_cast<SyncDebugMode>(mode)); });
-  define(
-      module, "add_driver_path",
-      +[](const std::string& path) { platform().add_driver_path(path); });
-  define(
-      module, "load_driver", +[](const std::string& path) { load_driver(path); });
+  define(module, "sync_debug_mode", [] { return static_cast<int>(sync_debug_mode()); });
+  define(module, "set_sync_debug_mode",
+         [](int mode) { set_sync_debug_mode(static_cast<SyncDebugMode>(mode)); });
+  define(module, "add_driver_path",
+         [](const std::string& path) { platform().add_driver_path(path); });
+  define(module, "load_driver", [](const std::string& path) { load_driver(path); });
   define(module, "drivers", &driver_names);
   define(module, "early_drivers", &early_drivers);
   define(module, "refusals", &refused_drivers);
   define(module, "absences", &absences);
   define(module, "found_devices", &found_devices);
   module.attr("FIRST_CARRIED") = kFirstCarriedIndex;
-  define(
-      module, "seed_all", +[](uint64_t seed) { seed_all(seed); });
-  define(
-      module, "default_generator", +[](int64_t index) -> at::Generator {
-        check_index(index);
-        return default_generator(static_cast<c10::DeviceIndex>(index));
-      });
+  define(module, "seed_all", [](uint64_t seed) { seed_all(seed); });
+  define(module, "default_generator", [](int64_t index) -> at::Generator {
+    check_index(index);
+    return default_generator(static_cast<c10::DeviceIndex>(index));
+  });
 }
 
 }  // namespace graft::binding

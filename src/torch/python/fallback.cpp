@@ -20,11 +20,9 @@ void bind_fallback(pybind11::module& module) {
       });
   define(module, "fallback_counts", &fallback_counts);
   define(module, "reset_fallback_counts", &reset_fallback_counts);
-  define(
-      module, "fallback_policy", +[] { return policy_name(fallback_policy()); });
-  define(
-      module, "set_fallback_policy",
-      +[](const std::string& name) { set_fallback_policy(policy_named(name)); });
+  define(module, "fallback_policy", [] { return policy_name(fallback_policy()); });
+  define(module, "set_fallback_policy",
+         [](const std::string& name) { set_fallback_policy(policy_named(name)); });
 }
 
 }  // namespace graft::binding

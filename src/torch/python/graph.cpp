@@ -110,11 +110,9 @@ void attach_graphs() {
 }
 
 void bind_graphs(py::module& module) {
-  define(
-      module, "is_capturing",
-      +[]() -> bool { return current_stream(current_device()).recording() != nullptr; });
-  define(
-      module, "new_pool", +[]() -> std::tuple<uint64_t, uint64_t> { return new_pool(); });
+  define(module, "is_capturing",
+         []() -> bool { return current_stream(current_device()).recording() != nullptr; });
+  define(module, "new_pool", []() -> std::tuple<uint64_t, uint64_t> { return new_pool(); });
 }
 
 }  // namespace graft::binding

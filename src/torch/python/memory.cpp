@@ -261,20 +261,16 @@ void bind_memory(py::module& module) {
   define(module, "record_memory_history", &record_history);
   module.def("memory_snapshot", torch::wrap_pybind_function(&snapshot));
   module.def("observe_out_of_memory", torch::wrap_pybind_function(&observe));
-  define(
-      module, "allocate", +[](int64_t index, uint64_t bytes, int64_t stream) {
-        return raw_memory().allocate(index, bytes, stream);
-      });
-  define(
-      module, "free", +[](uint64_t address) { raw_memory().free(address); });
+  define(module, "allocate", [](int64_t index, uint64_t bytes, int64_t stream) {
+    return raw_memory().allocate(index, bytes, stream);
+  });
+  define(module, "free", [](uint64_t address) { raw_memory().free(address); });
   define(module, "memory_fraction", &memory_fraction);
   define(module, "host_memory_stats", &host_memory_stats);
-  define(
-      module, "reset_host_memory_peak",
-      +[] { at::getHostAllocator(kDeviceType)->reset_peak_stats(); });
-  define(
-      module, "reset_host_memory_sums",
-      +[] { at::getHostAllocator(kDeviceType)->reset_accumulated_stats(); });
+  define(module, "reset_host_memory_peak",
+         [] { at::getHostAllocator(kDeviceType)->reset_peak_stats(); });
+  define(module, "reset_host_memory_sums",
+         [] { at::getHostAllocator(kDeviceType)->reset_accumulated_stats(); });
 }
 
 }  // namespace graft::binding

@@ -65,10 +65,8 @@ PYBIND11_MODULE(_C, module) {
   using namespace graft::binding;
   module.doc() = "Attaches Graft to PyTorch; the device's module and torch_graft are its faces.";
   define(module, "attach", &attach_and_check);
-  define(
-      module, "shutdown", +[] { end_threads_and_work(); });
-  define(
-      module, "version", +[]() -> std::string { return graft::version(); });
+  define(module, "shutdown", [] { end_threads_and_work(); });
+  define(module, "version", []() -> std::string { return graft::version(); });
   define(module, "op_table_json", &graft::op_table_json);
   define(module, "count_runs", &graft::count_runs);
   define(module, "runs_json", &graft::runs_json);

@@ -23,15 +23,17 @@ void bind_compiled_graphs(pybind11::module& module);
 void bind_ve(pybind11::module& module);
 void bind_first_compile(pybind11::module& module);
 
-// Defines module.name as f, a function without captures: called without Python's lock, its errors
-// and warnings become Python's.
-template <class Result, class... Arguments, class... Extra>
-void define(pybind11::module& module, const char* name, Result (*f)(Arguments...),
-            const Extra&... extra) {
-  const auto translated = [f](Arguments... arguments) -> Result {
-    return translate([&]() -> Result { return f(std::forward<Arguments>(arguments)...); });
+// Defines module.name as f, a function or a lambda without captures: called without Python's lock,
+// its errors and warnings become Python's.
+template <class Function>
+void define(pybind11::module& module, const char* name, Function f) {
+  const auto bind = [&]<class Result, class... Arguments>(Result (*called)(Arguments...)) {
+    const auto translated = [called](Arguments... arguments) -> Result {
+      return translate([&]() -> Result { return called(std::forward<Arguments>(arguments)...); });
+    };
+    module.def(name, torch::wrap_pybind_function_no_gil(translated));
   };
-  module.def(name, torch::wrap_pybind_function_no_gil(translated), extra...);
+  bind(+f);
 }
 
 }  // namespace graft::binding

@@ -92,13 +92,10 @@ c10::Storage receive(const std::string& bytes, bool slot) {
 void bind_sharing(py::module& module) {
   module.def("share_storage", torch::wrap_pybind_function(&share));
   define(module, "receive_storage", &receive);
-  define(
-      module, "receive_again",
-      +[](const std::string& handle) { shared_memory().receive_again(parsed(handle)); });
-  define(
-      module, "collect_shared_memory", +[] { return shared_memory().collect(); });
-  define(
-      module, "shared_blocks", +[] { return shared_memory().sent(); });
+  define(module, "receive_again",
+         [](const std::string& handle) { shared_memory().receive_again(parsed(handle)); });
+  define(module, "collect_shared_memory", [] { return shared_memory().collect(); });
+  define(module, "shared_blocks", [] { return shared_memory().sent(); });
 }
 
 }  // namespace graft::binding
