@@ -1,40 +1,31 @@
 // src/torch/ops/quantized.cpp: PyTorch's operators on quantized tensors: copies, what only moves
 // or compares integers, and what goes through their numbers.
-#include <ATen/ops/_adaptive_avg_pool2d.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/_adaptive_avg_pool2d_ops.h>
-#include <ATen/ops/_adaptive_avg_pool3d.h>
 #include <ATen/ops/_adaptive_avg_pool3d_ops.h>
 #include <ATen/ops/_copy_from_ops.h>
-#include <ATen/ops/_upsample_nearest_exact2d.h>
 #include <ATen/ops/_upsample_nearest_exact2d_ops.h>
-#include <ATen/ops/_upsample_nearest_exact3d.h>
 #include <ATen/ops/_upsample_nearest_exact3d_ops.h>
-#include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/avg_pool2d_ops.h>
-#include <ATen/ops/avg_pool3d.h>
 #include <ATen/ops/avg_pool3d_ops.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/cat_ops.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/clamp_ops.h>
 #include <ATen/ops/eq_ops.h>
 #include <ATen/ops/equal_ops.h>
 #include <ATen/ops/ge_ops.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/gelu_ops.h>
 #include <ATen/ops/gt_ops.h>
-#include <ATen/ops/hardsigmoid.h>
 #include <ATen/ops/hardsigmoid_ops.h>
 #include <ATen/ops/hardtanh_ops.h>
 #include <ATen/ops/index.h>
 #include <ATen/ops/index_ops.h>
 #include <ATen/ops/index_select_ops.h>
 #include <ATen/ops/le_ops.h>
-#include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/leaky_relu_ops.h>
 #include <ATen/ops/lt_ops.h>
 #include <ATen/ops/max_pool2d_with_indices.h>
-#include <ATen/ops/max_pool3d_with_indices.h>
+#include <ATen/ops/max_pool3d_with_indices_ops.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/mean_ops.h>
 #include <ATen/ops/ne_ops.h>
@@ -43,21 +34,15 @@
 #include <ATen/ops/quantized_max_pool2d_ops.h>
 #include <ATen/ops/quantized_max_pool3d_ops.h>
 #include <ATen/ops/relu_ops.h>
-#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sigmoid_ops.h>
 #include <ATen/ops/sort.h>
 #include <ATen/ops/sort_ops.h>
-#include <ATen/ops/tanh.h>
 #include <ATen/ops/tanh_ops.h>
-#include <ATen/ops/threshold.h>
 #include <ATen/ops/threshold_ops.h>
 #include <ATen/ops/topk.h>
 #include <ATen/ops/topk_ops.h>
-#include <ATen/ops/upsample_bilinear2d.h>
 #include <ATen/ops/upsample_bilinear2d_ops.h>
-#include <ATen/ops/upsample_nearest2d.h>
 #include <ATen/ops/upsample_nearest2d_ops.h>
-#include <ATen/ops/upsample_nearest3d.h>
 #include <ATen/ops/upsample_nearest3d_ops.h>
 #include <torch/library.h>
 
@@ -143,19 +128,19 @@ at::Tensor& hardtanh_(at::Tensor& self, const at::Scalar& low, const at::Scalar&
   return bounded_(self, low, high);
 }
 
-// Functions whose results keep the scale.
-at::Tensor leaky(const at::Tensor& self, const at::Scalar& slope) {
-  return like(self, at::leaky_relu(self.dequantize(), slope));
-}
+// An operator on the numbers of self, whose result keeps the scale.
+template <class Op, class Schema = typename Op::schema>
+struct KeepingScale;
+template <class Op, class... Arguments>
+struct KeepingScale<Op, at::Tensor(const at::Tensor&, Arguments...)> {
+  static at::Tensor call(const at::Tensor& self, Arguments... arguments) {
+    return like(self, Op::call(self.dequantize(), arguments...));
+  }
+};
+
 at::Tensor& leaky_(at::Tensor& self, const at::Scalar& slope) {
-  copy_from(leaky(self, slope), self, false);
+  copy_from(KeepingScale<at::_ops::leaky_relu>::call(self, slope), self, false);
   return self;
-}
-at::Tensor gelu(const at::Tensor& self, c10::string_view approximate) {
-  return like(self, at::gelu(self.dequantize(), approximate));
-}
-at::Tensor threshold(const at::Tensor& self, const at::Scalar& at, const at::Scalar& value) {
-  return like(self, at::threshold(self.dequantize(), at, value));
 }
 
 // Functions whose results lie in a known range, which the integers then span.
@@ -168,14 +153,9 @@ at::Tensor spanning(const at::Tensor& self, const at::Tensor& numbers, double lo
   return at::quantize_per_tensor(numbers, scale, static_cast<int64_t>(bounds.low - low / scale),
                                  self.scalar_type());
 }
-at::Tensor sigmoid(const at::Tensor& self) {
-  return spanning(self, at::sigmoid(self.dequantize()), 0, 1);
-}
-at::Tensor hardsigmoid(const at::Tensor& self) {
-  return spanning(self, at::hardsigmoid(self.dequantize()), 0, 1);
-}
-at::Tensor tanh(const at::Tensor& self) {
-  return spanning(self, at::tanh(self.dequantize()), -1, 1);
+template <class Op, int low>
+at::Tensor up_to_one(const at::Tensor& self) {
+  return spanning(self, Op::call(self.dequantize()), low, 1);
 }
 
 at::Tensor max_pool1d(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
@@ -186,16 +166,12 @@ at::Tensor max_pool1d(const at::Tensor& self, at::IntArrayRef kernel, at::IntArr
       planes, {1, kernel[0]}, {1, step}, {0, padding[0]}, {1, dilation[0]}, ceil_mode);
   return with_meaning_of(self, most.squeeze(-2));
 }
-at::Tensor max_pool2d(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
-                      at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode) {
+// Of planes or volumes, by the operator that also tells the places.
+template <class Op>
+at::Tensor max_pool(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
+                    at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode) {
   const auto [most, places] =
-      at::max_pool2d_with_indices(integers_of(self), kernel, stride, padding, dilation, ceil_mode);
-  return with_meaning_of(self, most);
-}
-at::Tensor max_pool3d(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
-                      at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode) {
-  const auto [most, places] =
-      at::max_pool3d_with_indices(integers_of(self), kernel, stride, padding, dilation, ceil_mode);
+      Op::call(integers_of(self), kernel, stride, padding, dilation, ceil_mode);
   return with_meaning_of(self, most);
 }
 
@@ -248,45 +224,11 @@ void implement_comparison(torch::Library& m) {
   implement<WithNumber, &compared_with<&WithNumber::call>>(m);
 }
 
-at::Tensor nearest2d(const at::Tensor& self, at::IntArrayRef size, std::optional<double> down,
-                     std::optional<double> across) {
-  return like(self, at::upsample_nearest2d(self.dequantize(), size, down, across));
-}
-at::Tensor nearest3d(const at::Tensor& self, at::IntArrayRef size, std::optional<double> deep,
-                     std::optional<double> down, std::optional<double> across) {
-  return like(self, at::upsample_nearest3d(self.dequantize(), size, deep, down, across));
-}
-at::Tensor nearest_exact2d(const at::Tensor& self, at::IntArrayRef size, std::optional<double> down,
-                           std::optional<double> across) {
-  return like(self, at::_upsample_nearest_exact2d(self.dequantize(), size, down, across));
-}
-at::Tensor nearest_exact3d(const at::Tensor& self, at::IntArrayRef size, std::optional<double> deep,
-                           std::optional<double> down, std::optional<double> across) {
-  return like(self, at::_upsample_nearest_exact3d(self.dequantize(), size, deep, down, across));
-}
-at::Tensor bilinear2d(const at::Tensor& self, at::IntArrayRef size, bool corners,
-                      std::optional<double> down, std::optional<double> across) {
-  return like(self, at::upsample_bilinear2d(self.dequantize(), size, corners, down, across));
+template <class Op>
+void keep_scale(torch::Library& m) {
+  implement<Op, &KeepingScale<Op>::call>(m);
 }
 
-at::Tensor adaptive_avg_pool2d(const at::Tensor& self, at::IntArrayRef size) {
-  return like(self, at::_adaptive_avg_pool2d(self.dequantize(), size));
-}
-at::Tensor adaptive_avg_pool3d(const at::Tensor& self, at::IntArrayRef size) {
-  return like(self, at::_adaptive_avg_pool3d(self.dequantize(), size));
-}
-at::Tensor avg_pool2d(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
-                      at::IntArrayRef padding, bool ceil_mode, bool count_padding,
-                      std::optional<int64_t> divisor) {
-  return like(self, at::avg_pool2d(self.dequantize(), kernel, stride, padding, ceil_mode,
-                                   count_padding, divisor));
-}
-at::Tensor avg_pool3d(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
-                      at::IntArrayRef padding, bool ceil_mode, bool count_padding,
-                      std::optional<int64_t> divisor) {
-  return like(self, at::avg_pool3d(self.dequantize(), kernel, stride, padding, ceil_mode,
-                                   count_padding, divisor));
-}
 at::Tensor mean(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                 std::optional<at::ScalarType>) {
   return like(self, at::mean(self.dequantize(), dims, keepdim));
@@ -312,26 +254,26 @@ TORCH_LIBRARY_IMPL(aten, GRAFT_QUANTIZED_KEY, m) {
   implement<at::_ops::clamp, &bounded>(m);
   implement<at::_ops::hardtanh, &hardtanh>(m);
   implement<at::_ops::hardtanh_, &hardtanh_>(m);
-  implement<at::_ops::leaky_relu, &leaky>(m);
+  keep_scale<at::_ops::leaky_relu>(m);
   implement<at::_ops::leaky_relu_, &leaky_>(m);
-  implement<at::_ops::gelu, &gelu>(m);
-  implement<at::_ops::threshold, &threshold>(m);
-  implement<at::_ops::sigmoid, &sigmoid>(m);
-  implement<at::_ops::hardsigmoid, &hardsigmoid>(m);
-  implement<at::_ops::tanh, &tanh>(m);
+  keep_scale<at::_ops::gelu>(m);
+  keep_scale<at::_ops::threshold>(m);
+  implement<at::_ops::sigmoid, &up_to_one<at::_ops::sigmoid, 0>>(m);
+  implement<at::_ops::hardsigmoid, &up_to_one<at::_ops::hardsigmoid, 0>>(m);
+  implement<at::_ops::tanh, &up_to_one<at::_ops::tanh, -1>>(m);
   implement<at::_ops::quantized_max_pool1d, &max_pool1d>(m);
-  implement<at::_ops::quantized_max_pool2d, &max_pool2d>(m);
-  implement<at::_ops::quantized_max_pool3d, &max_pool3d>(m);
+  implement<at::_ops::quantized_max_pool2d, &max_pool<at::_ops::max_pool2d_with_indices>>(m);
+  implement<at::_ops::quantized_max_pool3d, &max_pool<at::_ops::max_pool3d_with_indices>>(m);
   implement<at::_ops::index_select, &index_select>(m);
-  implement<at::_ops::upsample_nearest2d, &nearest2d>(m);
-  implement<at::_ops::upsample_nearest3d, &nearest3d>(m);
-  implement<at::_ops::_upsample_nearest_exact2d, &nearest_exact2d>(m);
-  implement<at::_ops::_upsample_nearest_exact3d, &nearest_exact3d>(m);
-  implement<at::_ops::upsample_bilinear2d, &bilinear2d>(m);
-  implement<at::_ops::_adaptive_avg_pool2d, &adaptive_avg_pool2d>(m);
-  implement<at::_ops::_adaptive_avg_pool3d, &adaptive_avg_pool3d>(m);
-  implement<at::_ops::avg_pool2d, &avg_pool2d>(m);
-  implement<at::_ops::avg_pool3d, &avg_pool3d>(m);
+  keep_scale<at::_ops::upsample_nearest2d>(m);
+  keep_scale<at::_ops::upsample_nearest3d>(m);
+  keep_scale<at::_ops::_upsample_nearest_exact2d>(m);
+  keep_scale<at::_ops::_upsample_nearest_exact3d>(m);
+  keep_scale<at::_ops::upsample_bilinear2d>(m);
+  keep_scale<at::_ops::_adaptive_avg_pool2d>(m);
+  keep_scale<at::_ops::_adaptive_avg_pool3d>(m);
+  keep_scale<at::_ops::avg_pool2d>(m);
+  keep_scale<at::_ops::avg_pool3d>(m);
   implement<at::_ops::mean_dim, &mean>(m);
   implement<at::_ops::cat, &cat>(m);
   implement<at::_ops::index_Tensor, &index>(m);

@@ -1,22 +1,22 @@
 // src/torch/ops/quantized_layers.cpp: what torch.ao.nn.quantized calls between linear layers and
 // convolutions.
 #include <ATen/ops/batch_norm.h>
-#include <ATen/ops/celu.h>
+#include <ATen/ops/celu_ops.h>
 #include <ATen/ops/clamp.h>
-#include <ATen/ops/elu.h>
+#include <ATen/ops/elu_ops.h>
 #include <ATen/ops/group_norm.h>
-#include <ATen/ops/hardswish.h>
+#include <ATen/ops/hardswish_ops.h>
 #include <ATen/ops/instance_norm.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/prelu.h>
 #include <ATen/ops/quantize_per_tensor.h>
-#include <ATen/ops/quantized_max_pool1d.h>
-#include <ATen/ops/quantized_max_pool2d.h>
-#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/quantized_max_pool1d_ops.h>
+#include <ATen/ops/quantized_max_pool2d_ops.h>
+#include <ATen/ops/sigmoid_ops.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/threshold.h>
+#include <ATen/ops/threshold_ops.h>
 
 #include "torch/dispatch/custom_op.h"
 #include "torch/ops/quantized_math.h"
@@ -50,29 +50,19 @@ at::Tensor relu6(at::Tensor self, bool inplace) {
   const at::Tensor result = at::clamp(self, 0, 6);
   return inplace ? self.copy_(result) : result;
 }
-at::Tensor clamp(const at::Tensor& self, const std::optional<at::Scalar>& low,
-                 const std::optional<at::Scalar>& high) {
-  return at::clamp(self, low, high);
-}
-at::Tensor threshold(const at::Tensor& self, Number at, Number value) {
-  return at::threshold(self, at, value);
-}
 
-at::Tensor hardswish(at::Tensor self, double scale, int64_t zero) {
-  return in(at::hardswish(self.dequantize()), self, scale, zero);
-}
-at::Tensor elu(at::Tensor self, double scale, int64_t zero, Number alpha, Number gain,
-               Number input) {
-  return in(at::elu(self.dequantize(), alpha, gain, input), self, scale, zero);
-}
-at::Tensor celu(at::Tensor self, double scale, int64_t zero, Number alpha) {
-  return in(at::celu(self.dequantize(), alpha), self, scale, zero);
-}
+// An operator on the numbers of self, whose own arguments stand behind the result's scale.
+template <class Op, class Schema = typename Op::schema>
+struct AfterScale;
+template <class Op, class... Arguments>
+struct AfterScale<Op, at::Tensor(const at::Tensor&, Arguments...)> {
+  static at::Tensor call(const at::Tensor& self, double scale, int64_t zero,
+                         Arguments... arguments) {
+    return in(Op::call(self.dequantize(), arguments...), self, scale, zero);
+  }
+};
 at::Tensor leaky(at::Tensor self, Number slope, bool, double scale, int64_t zero) {
   return in(at::leaky_relu(self.dequantize(), slope), self, scale, zero);
-}
-at::Tensor sigmoid(at::Tensor self, double scale, int64_t zero) {
-  return in(at::sigmoid(self.dequantize()), self, scale, zero);
 }
 at::Tensor softmax(const at::Tensor& self, int64_t dim, double scale, int64_t zero) {
   return in(at::softmax(self.dequantize(), dim), self, scale, zero);
@@ -106,17 +96,6 @@ at::Tensor instance_norm(at::Tensor self, Optional weight, Optional bias, double
             scale, zero);
 }
 
-at::Tensor max_pool1d(const at::Tensor& self, std::vector<int64_t> kernel,
-                      std::vector<int64_t> stride, std::vector<int64_t> padding,
-                      std::vector<int64_t> dilation, bool ceil_mode) {
-  return at::quantized_max_pool1d(self, kernel, stride, padding, dilation, ceil_mode);
-}
-at::Tensor max_pool2d(const at::Tensor& self, std::vector<int64_t> kernel,
-                      std::vector<int64_t> stride, std::vector<int64_t> padding,
-                      std::vector<int64_t> dilation, bool ceil_mode) {
-  return at::quantized_max_pool2d(self, kernel, stride, padding, dilation, ceil_mode);
-}
-
 }  // namespace
 
 TORCH_LIBRARY_IMPL(quantized, GRAFT_QUANTIZED_KEY, m) {
@@ -127,13 +106,13 @@ TORCH_LIBRARY_IMPL(quantized, GRAFT_QUANTIZED_KEY, m) {
   implement_custom<CustomOp<"quantized::cat">, &cat<false>>(m);
   implement_custom<CustomOp<"quantized::cat_relu">, &cat<true>>(m);
   implement_custom<CustomOp<"quantized::relu6">, &relu6>(m);
-  implement_custom<CustomOp<"quantized::clamp">, &clamp>(m);
-  implement_custom<CustomOp<"quantized::threshold">, &threshold>(m);
-  implement_custom<CustomOp<"quantized::hardswish">, &hardswish>(m);
-  implement_custom<CustomOp<"quantized::elu">, &elu>(m);
-  implement_custom<CustomOp<"quantized::celu">, &celu>(m);
+  implement_custom<CustomOp<"quantized::clamp">, &at::_ops::clamp::call>(m);
+  implement_custom<CustomOp<"quantized::threshold">, &at::_ops::threshold::call>(m);
+  implement_custom<CustomOp<"quantized::hardswish">, &AfterScale<at::_ops::hardswish>::call>(m);
+  implement_custom<CustomOp<"quantized::elu">, &AfterScale<at::_ops::elu>::call>(m);
+  implement_custom<CustomOp<"quantized::celu">, &AfterScale<at::_ops::celu>::call>(m);
   implement_custom<CustomOp<"quantized::leaky_relu">, &leaky>(m);
-  implement_custom<CustomOp<"quantized::sigmoid">, &sigmoid>(m);
+  implement_custom<CustomOp<"quantized::sigmoid">, &AfterScale<at::_ops::sigmoid>::call>(m);
   implement_custom<CustomOp<"quantized::softmax">, &softmax>(m);
   implement_custom<CustomOp<"quantized::prelu">, &prelu>(m);
   implement_custom<CustomOp<"quantized::matmul">, &matmul>(m);
@@ -148,8 +127,8 @@ TORCH_LIBRARY_IMPL(quantized, GRAFT_QUANTIZED_KEY, m) {
   implement_custom<CustomOp<"quantized::layer_norm">, &layer_norm>(m);
   implement_custom<CustomOp<"quantized::group_norm">, &group_norm>(m);
   implement_custom<CustomOp<"quantized::instance_norm">, &instance_norm>(m);
-  implement_custom<CustomOp<"quantized::max_pool1d">, &max_pool1d>(m);
-  implement_custom<CustomOp<"quantized::max_pool2d">, &max_pool2d>(m);
+  implement_custom<CustomOp<"quantized::max_pool1d">, &at::_ops::quantized_max_pool1d::call>(m);
+  implement_custom<CustomOp<"quantized::max_pool2d">, &at::_ops::quantized_max_pool2d::call>(m);
 }
 
 }  // namespace graft::binding
