@@ -34,38 +34,15 @@ at::Tensor output_of(at::TensorIteratorBase& iterator) {
   return at::Tensor(iterator.tensor_base(0));
 }
 
-void uniform_stub(at::TensorIteratorBase& iterator, double from, double to, Source source) {
-  const at::Tensor output = output_of(iterator);
-  if (output.numel() == 0) return;
-  uniform(stream_of(output), view_of(output), draw(source, output), from, to);
-}
+void require_nothing(const at::TensorBase&) {}
 
-void exponential_stub(at::TensorIteratorBase& iterator, double lambda, Source source) {
+// Draws by a kernel that takes the stub's numbers, into an output that passes the check.
+template <auto kernel, auto check, class... Numbers>
+void draw_stub(at::TensorIteratorBase& iterator, Numbers... numbers, Source source) {
   const at::Tensor output = output_of(iterator);
   if (output.numel() == 0) return;
-  require_floating(output);
-  exponential(stream_of(output), view_of(output), draw(source, output), lambda);
-}
-
-void cauchy_stub(at::TensorIteratorBase& iterator, double median, double sigma, Source source) {
-  const at::Tensor output = output_of(iterator);
-  if (output.numel() == 0) return;
-  cauchy(stream_of(output), view_of(output), draw(source, output), median, sigma);
-}
-
-void log_normal_stub(at::TensorIteratorBase& iterator, double mean, double deviation,
-                     Source source) {
-  const at::Tensor output = output_of(iterator);
-  if (output.numel() == 0) return;
-  require_floating(output);
-  log_normal(stream_of(output), view_of(output), draw(source, output), mean, deviation);
-}
-
-void geometric_stub(at::TensorIteratorBase& iterator, double p, Source source) {
-  const at::Tensor output = output_of(iterator);
-  if (output.numel() == 0) return;
-  require(output.scalar_type() != at::kBool && !output.is_complex());
-  geometric(stream_of(output), view_of(output), draw(source, output), p);
+  check(output);
+  kernel(stream_of(output), view_of(output), draw(source, output), numbers...);
 }
 
 // The first place where the running sum passes a share of the whole. In float64 a share of less
@@ -135,53 +112,37 @@ void full_range_stub(at::TensorIteratorBase& iterator, Source source) {
 }
 
 // 0 up to the largest number of the dtype, or up to which its numbers are exact.
+template <class Number>
+constexpr uint64_t count_of() {
+  using Limits = std::numeric_limits<Number>;
+  if constexpr (Limits::is_integer) return static_cast<uint64_t>(Limits::max()) + 1;
+  return (uint64_t{1} << Limits::digits) + 1;
+}
 void random_stub(at::TensorIteratorBase& iterator, Source source) {
-  uint64_t range = 0;
   switch (iterator.dtype(0)) {
-    case at::kBool:
-      range = 2;
-      break;
-    case at::kByte:
-      range = 1u << 8;
-      break;
-    case at::kChar:
-      range = 1u << 7;
-      break;
-    case at::kShort:
-      range = 1u << 15;
-      break;
-    case at::kInt:
-      range = uint64_t{1} << 31;
-      break;
-    case at::kLong:
-      range = uint64_t{1} << 63;
-      break;
-    case at::kHalf:
-      range = (1u << 11) + 1;
-      break;
-    case at::kBFloat16:
-      range = (1u << 8) + 1;
-      break;
-    case at::kFloat:
-      range = (uint64_t{1} << 24) + 1;
-      break;
-    case at::kDouble:
-      range = (uint64_t{1} << 53) + 1;
-      break;
+#define GRAFT_CASE(number, name) \
+  case at::ScalarType::name:     \
+    return integers(iterator, count_of<number>(), 0, source);
+    AT_FORALL_SCALAR_TYPES_AND3(Bool, Half, BFloat16, GRAFT_CASE)
+#undef GRAFT_CASE
     default:
       throw_unfilled();
   }
-  integers(iterator, range, 0, source);
 }
 
 }  // namespace
 
 void fill_random_stubs() {
-  native::uniform_stub.set_privateuse1_dispatch_ptr(&uniform_stub);
-  native::exponential_stub.set_privateuse1_dispatch_ptr(&exponential_stub);
-  native::cauchy_stub.set_privateuse1_dispatch_ptr(&cauchy_stub);
-  native::log_normal_stub.set_privateuse1_dispatch_ptr(&log_normal_stub);
-  native::geometric_stub.set_privateuse1_dispatch_ptr(&geometric_stub);
+  native::uniform_stub.set_privateuse1_dispatch_ptr(
+      &draw_stub<&graft::uniform, &require_nothing, double, double>);
+  native::exponential_stub.set_privateuse1_dispatch_ptr(
+      &draw_stub<&graft::exponential, &require_floating, double>);
+  native::cauchy_stub.set_privateuse1_dispatch_ptr(
+      &draw_stub<&graft::cauchy, &require_nothing, double, double>);
+  native::log_normal_stub.set_privateuse1_dispatch_ptr(
+      &draw_stub<&graft::log_normal, &require_floating, double, double>);
+  native::geometric_stub.set_privateuse1_dispatch_ptr(
+      &draw_stub<&graft::geometric, &require_number, double>);
   native::multinomial_with_replacement_stub.set_privateuse1_dispatch_ptr(&multinomial_stub);
   native::normal_stub.set_privateuse1_dispatch_ptr(&normal_stub);
   native::bernoulli_scalar_stub.set_privateuse1_dispatch_ptr(&bernoulli_stub);
