@@ -63,6 +63,16 @@ void reduce_into(at::Tensor& to, const at::Tensor& from, c10d::ReduceOp::RedOpTy
   }
 }
 
+// Those of torch.distributed for an exchange.
+template <class Options>
+Options options_of(const Exchange& exchange) {
+  Options options;
+  options.timeout = exchange.timeout;
+  if constexpr (requires { options.rootRank; }) options.rootRank = exchange.root;
+  if constexpr (requires { options.reduceOp; }) options.reduceOp = exchange.reduction;
+  return options;
+}
+
 bool in_place(Collective kind) {
   return kind == Collective::kBroadcast || kind == Collective::kAllReduce ||
          kind == Collective::kReduce;
@@ -148,22 +158,18 @@ void StagedChunk::arrive() {
 
 c10::intrusive_ptr<c10d::Work> StagedChunk::start(c10d::Backend& host) {
   switch (exchange_.kind) {
-    case Collective::kAllGather: {
-      c10d::AllgatherOptions options;
-      options.timeout = exchange_.timeout;
-      return host._allgather_base(received_, sent_, options);
-    }
+    case Collective::kAllGather:
+      return host._allgather_base(received_, sent_, options_of<c10d::AllgatherOptions>(exchange_));
     case Collective::kReduceScatter:
     case Collective::kAllToAll: {
-      c10d::AllToAllOptions options;
-      options.timeout = exchange_.timeout;
       std::vector<int64_t> in, out;
       for (size_t part = 0; part < exchange_.send.size(); ++part) {
         in.push_back(static_cast<int64_t>(send_bytes(part)));
         const bool even = exchange_.kind == Collective::kReduceScatter;
         out.push_back(static_cast<int64_t>(even ? bytes_ : receive_bytes(part)));
       }
-      return host.alltoall_base(received_, sent_, out, in, options);
+      return host.alltoall_base(received_, sent_, out, in,
+                                options_of<c10d::AllToAllOptions>(exchange_));
     }
     case Collective::kGather:
     case Collective::kScatter:
@@ -175,43 +181,23 @@ c10::intrusive_ptr<c10d::Work> StagedChunk::start(c10d::Backend& host) {
 
 c10::intrusive_ptr<c10d::Work> StagedChunk::start_reduction(c10d::Backend& host) {
   if (exchange_.kind == Collective::kBroadcast) {
-    c10d::BroadcastOptions options;
-    options.rootRank = exchange_.root;
-    options.timeout = exchange_.timeout;
     std::vector<at::Tensor> tensors{sent_};
-    return host.broadcast(tensors, options);
+    return host.broadcast(tensors, options_of<c10d::BroadcastOptions>(exchange_));
   }
   std::vector<at::Tensor> tensors{sent_.view(exchange_.dtype)};
   if (exchange_.kind == Collective::kAllReduce) {
-    c10d::AllreduceOptions options;
-    options.reduceOp = exchange_.reduction;
-    options.timeout = exchange_.timeout;
-    return host.allreduce(tensors, options);
+    return host.allreduce(tensors, options_of<c10d::AllreduceOptions>(exchange_));
   }
-  c10d::ReduceOptions options;
-  options.reduceOp = exchange_.reduction;
-  options.rootRank = exchange_.root;
-  options.timeout = exchange_.timeout;
-  return host.reduce(tensors, options);
+  return host.reduce(tensors, options_of<c10d::ReduceOptions>(exchange_));
 }
 
 c10::intrusive_ptr<c10d::Work> StagedChunk::start_lists(c10d::Backend& host) {
-  const bool root = rank_ == exchange_.root;
+  const bool gathers = exchange_.kind == Collective::kGather;
   std::vector<std::vector<at::Tensor>> lists;
-  if (exchange_.kind == Collective::kGather) {
-    c10d::GatherOptions options;
-    options.rootRank = exchange_.root;
-    options.timeout = exchange_.timeout;
-    if (root) lists.push_back(parts_of(received_, size_));
-    std::vector<at::Tensor> tensors{sent_};
-    return host.gather(lists, tensors, options);
-  }
-  c10d::ScatterOptions options;
-  options.rootRank = exchange_.root;
-  options.timeout = exchange_.timeout;
-  if (root) lists.push_back(parts_of(sent_, size_));
-  std::vector<at::Tensor> tensors{received_};
-  return host.scatter(tensors, lists, options);
+  if (rank_ == exchange_.root) lists.push_back(parts_of(gathers ? received_ : sent_, size_));
+  std::vector<at::Tensor> tensors{gathers ? sent_ : received_};
+  if (gathers) return host.gather(lists, tensors, options_of<c10d::GatherOptions>(exchange_));
+  return host.scatter(tensors, lists, options_of<c10d::ScatterOptions>(exchange_));
 }
 
 void StagedChunk::reduce_parts() {
