@@ -40,12 +40,29 @@ class Shared {
   TensorView view_;
 };
 
+// A number, or a tensor, which is read at once where it lies on the CPU.
+class LearningRate {
+ public:
+  LearningRate(double number) : number_(number) {}
+  LearningRate(const at::Tensor& tensor) : tensor_(tensor) {}
+  double number() const {
+    return tensor_.has_value() && tensor_->is_cpu() ? tensor_->item<double>() : number_;
+  }
+  Optional on_device() const {
+    return tensor_.has_value() && tensor_->is_cpu() ? std::nullopt : tensor_;
+  }
+
+ private:
+  double number_ = 0;
+  Optional tensor_;
+};
+
 void check(const char* name, size_t parameters, at::TensorList list, const char* what) {
   TORCH_CHECK(list.size() == parameters, name, ": got ", parameters, " parameters and ",
               list.size(), " ", what, "; give one for each");
 }
 
-void run(const char* name, const Lists& lists, OptimizerSettings settings, const Optional& rate,
+void run(const char* name, const Lists& lists, OptimizerSettings settings, const LearningRate& rate,
          const Optional& grad_scale, const Optional& found_inf) {
   const size_t size = lists.parameters.size();
   if (size == 0) return;
@@ -56,12 +73,8 @@ void run(const char* name, const Lists& lists, OptimizerSettings settings, const
   }
   if (counts_steps(settings.rule)) check(name, size, lists.steps, "steps");
   const at::Tensor& first = lists.parameters[0];
-  Optional device_rate = rate;
-  if (rate.has_value() && rate->is_cpu()) {
-    settings.rate = rate->item<double>();
-    device_rate.reset();
-  }
-  const Shared rate_tensor(device_rate, first, true), scale(grad_scale, first, false),
+  settings.rate = rate.number();
+  const Shared rate_tensor(rate.on_device(), first, true), scale(grad_scale, first, false),
       found(found_inf, first, false);
   settings.rate_tensor = rate_tensor.get();
   settings.gradient_scale = scale.get();
@@ -92,11 +105,10 @@ void run(const char* name, const Lists& lists, OptimizerSettings settings, const
   dense.finish();
 }
 
-OptimizerSettings adam(double rate, double beta1, double beta2, double weight_decay, double eps,
-                       bool amsgrad, bool maximize, bool decoupled) {
+OptimizerSettings adam(double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+                       bool maximize, bool decoupled) {
   OptimizerSettings settings;
   settings.rule = amsgrad ? OptimizerRule::kAmsgrad : OptimizerRule::kAdam;
-  settings.rate = rate;
   settings.beta1 = beta1, settings.beta2 = beta2;
   settings.weight_decay = weight_decay;
   settings.epsilon = eps;
@@ -105,11 +117,10 @@ OptimizerSettings adam(double rate, double beta1, double beta2, double weight_de
   return settings;
 }
 
-OptimizerSettings sgd(double weight_decay, double momentum, double rate, double dampening,
-                      bool nesterov, bool maximize, bool is_first_step, bool has_buffers) {
+OptimizerSettings sgd(double weight_decay, double momentum, double dampening, bool nesterov,
+                      bool maximize, bool is_first_step, bool has_buffers) {
   OptimizerSettings settings;
   settings.rule = has_buffers ? OptimizerRule::kMomentum : OptimizerRule::kSgd;
-  settings.rate = rate;
   settings.momentum = momentum, settings.dampening = dampening;
   settings.nesterov = nesterov, settings.first_step = is_first_step;
   settings.weight_decay = weight_decay;
@@ -117,11 +128,10 @@ OptimizerSettings sgd(double weight_decay, double momentum, double rate, double 
   return settings;
 }
 
-OptimizerSettings adagrad(double rate, double lr_decay, double weight_decay, double eps,
-                          bool maximize) {
+OptimizerSettings adagrad(double lr_decay, double weight_decay, double eps, bool maximize) {
   OptimizerSettings settings;
   settings.rule = OptimizerRule::kAdagrad;
-  settings.rate = rate, settings.rate_decay = lr_decay;
+  settings.rate_decay = lr_decay;
   settings.weight_decay = weight_decay;
   settings.epsilon = eps;
   settings.ascent = maximize;
@@ -130,88 +140,42 @@ OptimizerSettings adagrad(double rate, double lr_decay, double weight_decay, dou
 
 }  // namespace
 
-void GRAFT_OPERATOR(_fused_sgd_)(at::TensorList self, at::TensorList grads,
-                                 at::TensorList momentum_buffer_list, double weight_decay,
-                                 double momentum, double lr, double dampening, bool nesterov,
-                                 bool maximize, bool is_first_step, const Optional& grad_scale,
-                                 const Optional& found_inf) {
-  run("_fused_sgd_", {self, grads, {momentum_buffer_list}, {}},
-      sgd(weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
-          !momentum_buffer_list.empty()),
-      {}, grad_scale, found_inf);
-}
+// Optimizers by their names; Rate is double or, for the learning rate as a tensor, that.
+#define GRAFT_SGD(step, Rate)                                                               \
+  void step(at::TensorList self, at::TensorList grads, at::TensorList momentum_buffer_list, \
+            double weight_decay, double momentum, Rate lr, double dampening, bool nesterov, \
+            bool maximize, bool is_first_step, const Optional& grad_scale,                  \
+            const Optional& found_inf) {                                                    \
+    run("_fused_sgd_", {self, grads, {momentum_buffer_list}, {}},                           \
+        sgd(weight_decay, momentum, dampening, nesterov, maximize, is_first_step,           \
+            !momentum_buffer_list.empty()),                                                 \
+        lr, grad_scale, found_inf);                                                         \
+  }
+#define GRAFT_ADAM(step, name, decoupled, Rate)                                                   \
+  void step(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs,                   \
+            at::TensorList exp_avg_sqs, at::TensorList max_exp_avg_sqs,                           \
+            at::TensorList state_steps, Rate lr, double beta1, double beta2, double weight_decay, \
+            double eps, bool amsgrad, bool maximize, const Optional& grad_scale,                  \
+            const Optional& found_inf) {                                                          \
+    run(name, {self, grads, {exp_avgs, exp_avg_sqs, max_exp_avg_sqs}, state_steps},               \
+        adam(beta1, beta2, weight_decay, eps, amsgrad, maximize, decoupled), lr, grad_scale,      \
+        found_inf);                                                                               \
+  }
+#define GRAFT_ADAGRAD(step, Rate)                                                                  \
+  void step(at::TensorList self, at::TensorList grads, at::TensorList state_sums,                  \
+            at::TensorList state_steps, Rate lr, double lr_decay, double weight_decay, double eps, \
+            bool maximize, const Optional& grad_scale, const Optional& found_inf) {                \
+    run("_fused_adagrad_", {self, grads, {state_sums}, state_steps},                               \
+        adagrad(lr_decay, weight_decay, eps, maximize), lr, grad_scale, found_inf);                \
+  }
 
-void GRAFT_OPERATOR(_fused_sgd__tensor_lr)(at::TensorList self, at::TensorList grads,
-                                           at::TensorList momentum_buffer_list, double weight_decay,
-                                           double momentum, const at::Tensor& lr, double dampening,
-                                           bool nesterov, bool maximize, bool is_first_step,
-                                           const Optional& grad_scale, const Optional& found_inf) {
-  run("_fused_sgd_", {self, grads, {momentum_buffer_list}, {}},
-      sgd(weight_decay, momentum, 0, dampening, nesterov, maximize, is_first_step,
-          !momentum_buffer_list.empty()),
-      lr, grad_scale, found_inf);
-}
-
-void GRAFT_OPERATOR(_fused_adam_)(at::TensorList self, at::TensorList grads,
-                                  at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
-                                  at::TensorList max_exp_avg_sqs, at::TensorList state_steps,
-                                  double lr, double beta1, double beta2, double weight_decay,
-                                  double eps, bool amsgrad, bool maximize,
-                                  const Optional& grad_scale, const Optional& found_inf) {
-  run("_fused_adam_", {self, grads, {exp_avgs, exp_avg_sqs, max_exp_avg_sqs}, state_steps},
-      adam(lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, false), {}, grad_scale,
-      found_inf);
-}
-
-void GRAFT_OPERATOR(_fused_adam__tensor_lr)(at::TensorList self, at::TensorList grads,
-                                            at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
-                                            at::TensorList max_exp_avg_sqs,
-                                            at::TensorList state_steps, const at::Tensor& lr,
-                                            double beta1, double beta2, double weight_decay,
-                                            double eps, bool amsgrad, bool maximize,
-                                            const Optional& grad_scale, const Optional& found_inf) {
-  run("_fused_adam_", {self, grads, {exp_avgs, exp_avg_sqs, max_exp_avg_sqs}, state_steps},
-      adam(0, beta1, beta2, weight_decay, eps, amsgrad, maximize, false), lr, grad_scale,
-      found_inf);
-}
-
-void GRAFT_OPERATOR(_fused_adamw_)(at::TensorList self, at::TensorList grads,
-                                   at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
-                                   at::TensorList max_exp_avg_sqs, at::TensorList state_steps,
-                                   double lr, double beta1, double beta2, double weight_decay,
-                                   double eps, bool amsgrad, bool maximize,
-                                   const Optional& grad_scale, const Optional& found_inf) {
-  run("_fused_adamw_", {self, grads, {exp_avgs, exp_avg_sqs, max_exp_avg_sqs}, state_steps},
-      adam(lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, true), {}, grad_scale,
-      found_inf);
-}
-
-void GRAFT_OPERATOR(_fused_adamw__tensor_lr)(
-    at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
-    at::TensorList max_exp_avg_sqs, at::TensorList state_steps, const at::Tensor& lr, double beta1,
-    double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
-    const Optional& grad_scale, const Optional& found_inf) {
-  run("_fused_adamw_", {self, grads, {exp_avgs, exp_avg_sqs, max_exp_avg_sqs}, state_steps},
-      adam(0, beta1, beta2, weight_decay, eps, amsgrad, maximize, true), lr, grad_scale, found_inf);
-}
-
-void GRAFT_OPERATOR(_fused_adagrad_)(at::TensorList self, at::TensorList grads,
-                                     at::TensorList state_sums, at::TensorList state_steps,
-                                     double lr, double lr_decay, double weight_decay, double eps,
-                                     bool maximize, const Optional& grad_scale,
-                                     const Optional& found_inf) {
-  run("_fused_adagrad_", {self, grads, {state_sums}, state_steps},
-      adagrad(lr, lr_decay, weight_decay, eps, maximize), {}, grad_scale, found_inf);
-}
-
-void GRAFT_OPERATOR(_fused_adagrad__tensor_lr)(at::TensorList self, at::TensorList grads,
-                                               at::TensorList state_sums,
-                                               at::TensorList state_steps, const at::Tensor& lr,
-                                               double lr_decay, double weight_decay, double eps,
-                                               bool maximize, const Optional& grad_scale,
-                                               const Optional& found_inf) {
-  run("_fused_adagrad_", {self, grads, {state_sums}, state_steps},
-      adagrad(0, lr_decay, weight_decay, eps, maximize), lr, grad_scale, found_inf);
-}
+GRAFT_SGD(GRAFT_OPERATOR(_fused_sgd_), double)
+GRAFT_SGD(GRAFT_OPERATOR(_fused_sgd__tensor_lr), const at::Tensor&)
+GRAFT_ADAM(GRAFT_OPERATOR(_fused_adam_), "_fused_adam_", false, double)
+GRAFT_ADAM(GRAFT_OPERATOR(_fused_adam__tensor_lr), "_fused_adam_", false, const at::Tensor&)
+GRAFT_ADAM(GRAFT_OPERATOR(_fused_adamw_), "_fused_adamw_", true, double)
+GRAFT_ADAM(GRAFT_OPERATOR(_fused_adamw__tensor_lr), "_fused_adamw_", true, const at::Tensor&)
+GRAFT_ADAGRAD(GRAFT_OPERATOR(_fused_adagrad_), double)
+GRAFT_ADAGRAD(GRAFT_OPERATOR(_fused_adagrad__tensor_lr), const at::Tensor&)
 
 }  // namespace graft::binding
