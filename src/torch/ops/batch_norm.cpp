@@ -17,12 +17,6 @@ using Optional = std::optional<at::Tensor>;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-// The kernels take dense images in one layout.
-at::MemoryFormat format_of(const at::Tensor& input) {
-  const at::MemoryFormat format = input.suggest_memory_format();
-  return format == at::MemoryFormat::Preserve ? at::MemoryFormat::Contiguous : format;
-}
-
 // Statistics have the parameters' dtype; half images without parameters keep float statistics.
 at::ScalarType statistics_type(const at::Tensor& input, const at::Tensor& weight,
                                const at::Tensor& running_mean) {
@@ -31,12 +25,7 @@ at::ScalarType statistics_type(const at::Tensor& input, const at::Tensor& weight
   return input.scalar_type();
 }
 
-// The kernels take one number per channel, side by side.
-at::Tensor dense(const at::Tensor& channels) {
-  return channels.defined() ? channels.contiguous() : channels;
-}
-
-// Gives what a kernel wrote to the tensor that dense() stood for.
+// Gives what a kernel wrote to the tensor that contiguous() stood for.
 void write_back(const at::Tensor& channels, const at::Tensor& dense) {
   if (!channels.is_same(dense)) channels.copy_(dense);
 }
@@ -66,15 +55,15 @@ Three forward(const at::Tensor& input, const at::Tensor& weight, const at::Tenso
   require_parameters(input, {&weight, &bias, &running_mean, &running_var});
   TORCH_CHECK(!training || input.numel() > 0,
               "input tensor must have at least one element, but got input_sizes = ", input.sizes());
-  const at::MemoryFormat format = format_of(input);
+  const at::MemoryFormat format = image_format(input);
   const at::Tensor images = input.contiguous(format);
   at::Tensor output = at::empty(images.sizes(), images.options().memory_format(format));
   const auto options = input.options().dtype(statistics_type(input, weight, running_mean));
   const int64_t saved = training ? input.size(1) : 0;
   at::Tensor mean = at::empty({saved}, options), invstd = at::empty({saved}, options);
   if (output.numel() == 0) return {output, mean.zero_(), invstd.zero_()};
-  const at::Tensor dense_weight = dense(weight), dense_bias = dense(bias);
-  const at::Tensor dense_mean = dense(running_mean), dense_var = dense(running_var);
+  const at::Tensor dense_weight = contiguous(weight), dense_bias = contiguous(bias);
+  const at::Tensor dense_mean = contiguous(running_mean), dense_var = contiguous(running_var);
   const OptionalView weight_view(dense_weight), bias_view(dense_bias), mean_view(dense_mean),
       variance_view(dense_var);
   if (training) {
@@ -133,11 +122,11 @@ Three GRAFT_OPERATOR(native_batch_norm_backward)(
     const at::Tensor& grad_out, const at::Tensor& input, const Optional& weight,
     const Optional& running_mean, const Optional& running_var, const Optional& save_mean,
     const Optional& save_invstd, bool train, double eps, std::array<bool, 3> output_mask) {
-  const at::MemoryFormat format = format_of(input);
+  const at::MemoryFormat format = image_format(input);
   const at::Tensor images = input.contiguous(format), gradient = grad_out.contiguous(format);
-  const at::Tensor mean = dense(or_undefined(train ? save_mean : running_mean));
-  const at::Tensor spread = dense(or_undefined(train ? save_invstd : running_var));
-  const at::Tensor dense_weight = dense(or_undefined(weight));
+  const at::Tensor mean = contiguous(train ? save_mean : running_mean);
+  const at::Tensor spread = contiguous(train ? save_invstd : running_var);
+  const at::Tensor dense_weight = contiguous(weight);
   TORCH_CHECK(mean.defined() && spread.defined(), "batch_norm_backward expects the statistics ",
               train ? "that the forward saved" : "running_mean and running_var");
   check_channels(input, "weight", dense_weight);

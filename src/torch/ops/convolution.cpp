@@ -185,8 +185,7 @@ at::Tensor GRAFT_OPERATOR(convolution_overrideable)(
   at::Tensor output = at::empty(sizes, input.options().memory_format(format_of(input, weight)));
   if (output.numel() == 0) return output;
   check_forward(input, parameters);
-  const at::Tensor given = or_undefined(bias);
-  const at::Tensor dense = given.defined() ? given.contiguous() : given;
+  const at::Tensor dense = contiguous(bias);
   const OptionalView bias_view(dense);
   convolution(stream_of(input), view_of(output), view_of(input), view_of(weight), bias_view.get(),
               parameters);

@@ -66,7 +66,7 @@ Four bags_of(const at::Tensor& weight, const at::Tensor& given_indices,
   const auto type = wide ? at::kLong : at::kInt;
   const at::Tensor indices = given_indices.to(type).contiguous();
   const at::Tensor offsets = given_offsets.to(type).contiguous();
-  const at::Tensor weights = given_weights.defined() ? given_weights.contiguous() : given_weights;
+  const at::Tensor weights = contiguous(given_weights);
   const int64_t bags = offsets.size(0) - (include_last_offset ? 1 : 0), n = weight.size(1);
   const at::Tensor output = at::empty({bags, n}, weight.options());
   const at::Tensor bag = at::zeros({indices.numel()}, indices.options());

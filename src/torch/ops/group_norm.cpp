@@ -16,15 +16,11 @@
 namespace graft::binding {
 namespace {
 
-at::Tensor dense(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.contiguous() : tensor;
-}
-
 void forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t n,
              int64_t channels, int64_t length, int64_t groups, double epsilon, at::Tensor& y,
              at::Tensor& mean, at::Tensor& rstd) {
-  const at::Tensor input = dense(x), scale = dense(weight), shift = dense(bias);
-  const at::Tensor output = dense(y);
+  const at::Tensor input = contiguous(x), scale = contiguous(weight), shift = contiguous(bias);
+  const at::Tensor output = contiguous(y);
   const OptionalView weight_view(scale), bias_view(shift);
   group_norm(stream_of(x), view_of(output), view_of(mean), view_of(rstd), view_of(input),
              weight_view.get(), bias_view.get(), {n, channels, length, groups}, epsilon);
@@ -35,8 +31,9 @@ void backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& mean,
               const at::Tensor& rstd, const at::Tensor& weight, int64_t n, int64_t channels,
               int64_t length, int64_t groups, at::Tensor& dx, at::Tensor& dweight,
               at::Tensor& dbias) {
-  const at::Tensor gradient = dense(dy), input = dense(x), scale = dense(weight), to = dense(dx);
-  const at::Tensor middle = dense(mean), spread = dense(rstd);
+  const at::Tensor gradient = contiguous(dy), input = contiguous(x), scale = contiguous(weight),
+                   to = contiguous(dx);
+  const at::Tensor middle = contiguous(mean), spread = contiguous(rstd);
   const OptionalView dx_view(to), dweight_view(dweight), dbias_view(dbias), weight_view(scale);
   group_norm_backward(stream_of(x), {dx_view.get(), dweight_view.get(), dbias_view.get()},
                       view_of(gradient), view_of(input), view_of(middle), view_of(spread),

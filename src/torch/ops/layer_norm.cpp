@@ -17,10 +17,6 @@ namespace {
 using Optional = std::optional<at::Tensor>;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
-at::Tensor contiguous(const Optional& tensor) {
-  return tensor.has_value() && tensor->defined() ? tensor->contiguous() : at::Tensor();
-}
-
 // The mean of every row, in the dtype that is computed in.
 at::Tensor statistics(const at::Tensor& input, at::IntArrayRef normalized_shape) {
   at::DimVector sizes(input.sizes().begin(), input.sizes().end());

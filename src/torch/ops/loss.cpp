@@ -44,7 +44,7 @@ void forward(const at::Tensor& self, const at::Tensor& target, const at::Tensor&
   check_weight(weight, self);
   TORCH_CHECK_INDEX(target.numel() == 0 || self.size(self.dim() == 1 ? 0 : 1) > 0,
                     "Target is out of bounds: there is no class.");
-  const at::Tensor scale = weight.defined() ? weight.contiguous() : weight;
+  const at::Tensor scale = contiguous(weight);
   const OptionalView scale_view(scale);
   nll_loss(stream_of(self), view_of(output), view_of(total_weight), view_of(flat_from(self, 2)),
            view_of(flat_from(target, 1)), scale_view.get(), reduction_of(reduction), ignore_index);
@@ -54,15 +54,11 @@ void backward(const at::Tensor& grad_output, const at::Tensor& target, const at:
               int64_t reduction, int64_t ignore_index, const at::Tensor& total_weight,
               const at::Tensor& grad_input) {
   require_floating(grad_input);
-  const at::Tensor scale = weight.defined() ? weight.contiguous() : weight;
+  const at::Tensor scale = contiguous(weight);
   const OptionalView scale_view(scale);
   nll_loss_backward(stream_of(grad_output), view_of(grad_input), view_of(flat_from(grad_output, 1)),
                     view_of(flat_from(target, 1)), scale_view.get(), view_of(total_weight),
                     reduction_of(reduction), ignore_index);
-}
-
-at::Tensor or_undefined(at::OptionalTensorRef tensor) {
-  return tensor.has_value() ? *tensor : at::Tensor();
 }
 
 void check_images(const at::Tensor& input, const at::Tensor& target, const at::Tensor& weight) {
@@ -99,7 +95,7 @@ void GRAFT_STRUCTURED(nll_loss_backward_grad_input)(const at::Tensor& grad_outpu
 std::tuple<at::Tensor&, at::Tensor&> GRAFT_OPERATOR(nll_loss2d_forward_output)(
     const at::Tensor& self, const at::Tensor& target, const std::optional<at::Tensor>& weight,
     int64_t reduction, int64_t ignore_index, at::Tensor& output, at::Tensor& total_weight) {
-  const at::Tensor scale = binding::or_undefined(weight);
+  const at::Tensor scale = or_undefined(weight);
   check_images(self, target, scale);
   require(target.scalar_type() == at::kLong);
   require_same_dtype(self, output);
@@ -124,7 +120,7 @@ at::Tensor& GRAFT_OPERATOR(nll_loss2d_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& target,
     const std::optional<at::Tensor>& weight, int64_t reduction, int64_t ignore_index,
     const at::Tensor& total_weight, at::Tensor& grad_input) {
-  const at::Tensor scale = binding::or_undefined(weight);
+  const at::Tensor scale = or_undefined(weight);
   check_images(self, target, scale);
   check_gradient(grad_output, self, target, total_weight, reduction);
   check_scalar_type(grad_input, self.scalar_type());

@@ -21,10 +21,6 @@ namespace {
 
 using Optional = std::optional<at::Tensor>;
 
-at::Tensor contiguous(const Optional& tensor) {
-  return tensor.has_value() && tensor->defined() ? tensor->contiguous() : at::Tensor();
-}
-
 // [n, parts * h] for states [n, h].
 at::Tensor gates_of(const at::Tensor& state, int64_t parts) {
   return at::empty({state.size(0), parts * state.size(1)}, state.options());

@@ -55,12 +55,6 @@ at::Tensor channel_weight(const char* name, const Optional& weight, const at::Te
   return given.defined() ? wide(given, input) : given;
 }
 
-// The kernels take dense images in one layout.
-at::MemoryFormat format_of(const at::Tensor& input) {
-  const at::MemoryFormat format = input.suggest_memory_format();
-  return format == at::MemoryFormat::Preserve ? at::MemoryFormat::Contiguous : format;
-}
-
 // Mean and biased variance of each channel.
 Two moments_of(const at::Tensor& input) {
   const auto options = input.options().dtype(wide_type(input));
@@ -93,7 +87,7 @@ void move_statistics(const Optional& running_mean, const Optional& running_var,
 
 void normalize(const at::Tensor& output, const at::Tensor& input, const Optional& weight,
                const Optional& bias, const at::Tensor& mean, const at::Tensor& invstd) {
-  const at::Tensor images = input.contiguous(format_of(input));
+  const at::Tensor images = input.contiguous(image_format(input));
   const at::Tensor factor = channel_weight("batch_norm_elemt", weight, input);
   const at::Tensor offset = channel_weight("batch_norm_elemt", bias, input);
   check_channels("batch_norm_elemt", input, mean);
@@ -134,7 +128,7 @@ at::Tensor GRAFT_OPERATOR(batch_norm_elemt)(const at::Tensor& input, const Optio
                                             const Optional& bias, const at::Tensor& mean,
                                             const at::Tensor& invstd, double) {
   check_images("batch_norm_elemt", input);
-  at::Tensor output = at::empty_like(input, input.options().memory_format(format_of(input)));
+  at::Tensor output = at::empty_like(input, input.options().memory_format(image_format(input)));
   normalize(output, input, weight, bias, mean, invstd);
   return output;
 }
@@ -187,7 +181,7 @@ Four GRAFT_OPERATOR(batch_norm_backward_reduce)(const at::Tensor& grad_out, cons
   check_channels(name, input, invstd);
   TORCH_CHECK(grad_out.sizes() == input.sizes(), name, ": expected a gradient of the sizes ",
               input.sizes(), "; got ", grad_out.sizes());
-  const at::MemoryFormat format = format_of(input);
+  const at::MemoryFormat format = image_format(input);
   const at::Tensor images = input.contiguous(format), gradient = grad_out.contiguous(format);
   const at::Tensor average = wide(mean, input);
   at::Tensor sum = at::zeros_like(average), along = at::zeros_like(average);
@@ -213,7 +207,7 @@ at::Tensor GRAFT_OPERATOR(batch_norm_backward_elemt)(
   }
   TORCH_CHECK(grad_out.sizes() == input.sizes(), name, ": expected a gradient of the sizes ",
               input.sizes(), "; got ", grad_out.sizes());
-  const at::MemoryFormat format = format_of(input);
+  const at::MemoryFormat format = image_format(input);
   const at::Tensor images = input.contiguous(format);
   const at::Tensor gradient = grad_out.to(input.scalar_type()).contiguous(format);
   const at::Tensor total = count.sum().to(wide_type(input)), spread = wide(invstd, input);

@@ -45,5 +45,23 @@ double real_factor(const at::Scalar& number);
 inline at::Tensor or_undefined(const std::optional<at::Tensor>& tensor) {
   return tensor.value_or(at::Tensor());
 }
+inline at::Tensor or_undefined(at::OptionalTensorRef tensor) {
+  return tensor.has_value() ? *tensor : at::Tensor();
+}
+
+// The layout in which kernels take images: one that is dense.
+inline at::MemoryFormat image_format(const at::Tensor& images) {
+  const at::MemoryFormat format = images.suggest_memory_format();
+  return format == at::MemoryFormat::Preserve ? at::MemoryFormat::Contiguous : format;
+}
+
+// The tensor's elements in row-major order, without a copy where they lie so; undefined for a
+// missing tensor.
+inline at::Tensor contiguous(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.contiguous() : tensor;
+}
+inline at::Tensor contiguous(const std::optional<at::Tensor>& tensor) {
+  return contiguous(or_undefined(tensor));
+}
 
 }  // namespace graft::binding
