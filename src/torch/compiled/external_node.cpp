@@ -3,7 +3,6 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/List.h>
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include "compiler/graph/graph.h"

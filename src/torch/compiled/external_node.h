@@ -1,8 +1,6 @@
 // src/torch/compiled/external_node.h: nodes of a compiled graph that PyTorch's dispatcher runs.
 #pragma once
 
-#include <vector>
-
 #include "compiler/nodes/execution_host.h"
 #include "torch/version/dispatch.h"
 

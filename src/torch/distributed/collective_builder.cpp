@@ -5,9 +5,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/view_as_real.h>
 
-#include <memory>
-#include <utility>
-
 #include "torch/device/type.h"
 #include "torch/tensor/lazy_clone.h"
 #include "torch/tensor/view.h"

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "runtime/platform/platform.h"
 #include "torch/device/pinned.h"

@@ -4,8 +4,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <vector>
-
 #include "runtime/stream/event.h"
 #include "runtime/stream/stream.h"
 #include "torch/distributed/exchange.h"

@@ -6,7 +6,6 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "torch/compiled/write_count.h"
 #include "torch/offload/transfer.h"

@@ -1,8 +1,6 @@
 // src/torch/ops/assertion.cpp: assertions on the device.
 #include "kernels/launch/assertion.h"
 
-#include <ATen/ops/ne.h>
-
 #include "operators.h"
 #include "torch/dispatch/guarded.h"
 #include "torch/tensor/operands.h"

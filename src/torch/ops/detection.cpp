@@ -4,7 +4,6 @@
 #include <ATen/ops/masked_select.h>
 #include <ATen/ops/sort.h>
 
-#include <initializer_list>
 #include <tuple>
 
 #include "kernels/detection/box_suppression.h"

@@ -2,8 +2,6 @@
 #include "kernels/resample/grid_sample.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <array>
 #include <tuple>

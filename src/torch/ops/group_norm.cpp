@@ -1,8 +1,6 @@
 // src/torch/ops/group_norm.cpp: kernels of the stubs of group normalisation.
 #include "kernels/norm/group_norm.h"
 
-#include <ATen/ops/empty_like.h>
-
 #include <array>
 #include <tuple>
 

@@ -1,7 +1,6 @@
 // src/torch/ops/margin_loss.cpp: the hinge losses of classes.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros_like.h>
 
 #include "kernels/loss/multilabel_margin.h"
 #include "operators.h"

@@ -1,6 +1,5 @@
 // src/torch/ops/pooling_averages.cpp: averages of volumes, and unpooling.
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 

@@ -3,7 +3,6 @@
 
 #include <ATen/ops/_pack_padded_sequence_backward_ops.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/gru_ops.h>
 #include <ATen/ops/lstm_ops.h>
 #include <ATen/ops/rnn_relu_ops.h>

@@ -6,7 +6,6 @@
 #include <ATen/ops/searchsorted.h>
 #include <ATen/ops/stack.h>
 
-#include <cmath>
 #include <limits>
 
 #include "kernels/random/random.h"

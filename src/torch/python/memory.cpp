@@ -3,8 +3,6 @@
 
 #include <ATen/core/CachingHostAllocator.h>
 
-#include <algorithm>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>

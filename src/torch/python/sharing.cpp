@@ -2,7 +2,6 @@
 #include <c10/core/Storage.h>
 
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string>
 

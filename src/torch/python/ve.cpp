@@ -1,5 +1,4 @@
 // src/torch/python/ve.cpp: the slot for Python, as the module _C.ve.
-#include <string>
 
 #include "runtime/platform/platform.h"
 #include "torch/device/current.h"

@@ -2,8 +2,6 @@
 // order.
 #include "torch/tensor/dense_list.h"
 
-#include <algorithm>
-
 #include "torch/tensor/lazy_clone.h"
 
 namespace graft::binding {

@@ -3,8 +3,6 @@
 
 #include <ATen/core/Reduction.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/mean.h>
-#include <ATen/ops/sum.h>
 
 #include "kernels/loss/loss.h"
 

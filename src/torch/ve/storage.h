@@ -4,8 +4,6 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/Storage.h>
 
-#include <cstddef>
-
 #include "torch/ve/slot.h"
 
 namespace graft::binding::ve {
