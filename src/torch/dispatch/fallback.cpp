@@ -320,20 +320,17 @@ void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::j
   counter.add(call.bytes(), spent.count());
 }
 
-TORCH_LIBRARY_IMPL(_, GRAFT_DISPATCH_KEY, m) {
+namespace {
+
+void fall_back(torch::Library& m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
 }
 
-TORCH_LIBRARY_IMPL(_, GRAFT_SPARSE_KEY, m) {
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
-}
+}  // namespace
 
-TORCH_LIBRARY_IMPL(_, GRAFT_SPARSE_COMPRESSED_KEY, m) {
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
-}
-
-TORCH_LIBRARY_IMPL(_, GRAFT_QUANTIZED_KEY, m) {
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
-}
+TORCH_LIBRARY_IMPL(_, GRAFT_DISPATCH_KEY, m) { fall_back(m); }
+TORCH_LIBRARY_IMPL(_, GRAFT_SPARSE_KEY, m) { fall_back(m); }
+TORCH_LIBRARY_IMPL(_, GRAFT_SPARSE_COMPRESSED_KEY, m) { fall_back(m); }
+TORCH_LIBRARY_IMPL(_, GRAFT_QUANTIZED_KEY, m) { fall_back(m); }
 
 }  // namespace graft::binding

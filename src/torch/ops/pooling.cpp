@@ -14,20 +14,10 @@
 namespace graft::binding {
 namespace {
 
-// Both numbers of an argument that may give one for both, or none: then the default.
-void pair_of(at::IntArrayRef from, at::IntArrayRef instead, int64_t* to) {
-  if (from.empty()) from = instead;
-  to[0] = from[0];
-  to[1] = from[from.size() == 1 ? 0 : 1];
-}
-
 PoolWindow window_of(at::IntArrayRef kernel, at::IntArrayRef stride, at::IntArrayRef padding,
-                     at::IntArrayRef dilation = {1, 1}) {
+                     at::IntArrayRef dilation = 1) {
   PoolWindow window;
-  pair_of(kernel, kernel, window.kernel);
-  pair_of(stride, kernel, window.stride);
-  pair_of(padding, padding, window.padding);
-  pair_of(dilation, dilation, window.dilation);
+  set_window(window, kernel, stride, padding, dilation);
   return window;
 }
 

@@ -19,19 +19,10 @@
 namespace graft::binding {
 namespace {
 
-int64_t at_or(at::IntArrayRef list, at::IntArrayRef instead, size_t d) {
-  if (list.empty()) list = instead;
-  return list[list.size() == 1 ? 0 : d];
-}
-
 AverageBoxes boxes_of(at::IntArrayRef kernel, at::IntArrayRef stride, at::IntArrayRef padding,
                       bool count_padding, std::optional<int64_t> divisor) {
   AverageBoxes boxes;
-  for (size_t d = 0; d < 3; ++d) {
-    boxes.kernel[d] = at_or(kernel, kernel, d);
-    boxes.stride[d] = at_or(stride, kernel, d);
-    boxes.padding[d] = at_or(padding, padding, d);
-  }
+  set_window(boxes, kernel, stride, padding);
   boxes.count_padding = count_padding;
   boxes.divisor = divisor.value_or(0);
   return boxes;

@@ -1,13 +1,29 @@
-// src/torch/ops/pooling_checks.h: checks of pools and their gradients that PyTorch leaves out.
+// src/torch/ops/pooling_checks.h: arguments of pools, and checks of them and of gradients that
+// PyTorch leaves out.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <initializer_list>
+#include <iterator>
 
 #include "torch/dispatch/refusal.h"
 
 namespace graft::binding {
+
+// Sets what a window has of each dimension from lists of one number for all dimensions or one for
+// each. Without strides they are the kernel's sizes.
+template <class Window>
+void set_window(Window& window, at::IntArrayRef kernel, at::IntArrayRef stride,
+                at::IntArrayRef padding, at::IntArrayRef dilation = 1) {
+  const auto of = [](at::IntArrayRef list, size_t d) { return list[list.size() == 1 ? 0 : d]; };
+  for (size_t d = 0; d < std::size(window.kernel); ++d) {
+    window.kernel[d] = of(kernel, d);
+    window.stride[d] = of(stride.empty() ? kernel : stride, d);
+    window.padding[d] = of(padding, d);
+    if constexpr (requires { window.dilation; }) window.dilation[d] = of(dilation, d);
+  }
+}
 
 // Throws unless both have as many dimensions and the same planes: sizes before the last `dims`.
 inline void check_planes(const at::TensorBase& grad_output, const at::TensorBase& input, int dims) {

@@ -72,48 +72,30 @@ void at_indices(const at::Tensor& grad_output, const at::Tensor& indices, int di
   if (!direct) grad_input.copy_(sums);
 }
 
-Triple triple_of(at::IntArrayRef from, at::IntArrayRef instead) {
-  if (from.empty()) from = instead;
-  return {from[0], from[from.size() == 1 ? 0 : 1], from[from.size() == 1 ? 0 : 2]};
-}
-
 struct Pool3d {
-  Triple kernel, stride, padding, dilation;
-  Pool3d(at::IntArrayRef kernel_size, at::IntArrayRef given_stride, at::IntArrayRef given_padding,
-         at::IntArrayRef given_dilation) {
+  Windows windows;
+  Pool3d(at::IntArrayRef kernel_size, at::IntArrayRef stride, at::IntArrayRef padding,
+         at::IntArrayRef dilation) {
     const auto one_or_three = [](at::IntArrayRef list) {
       return list.size() == 1 || list.size() == 3;
     };
     TORCH_CHECK(one_or_three(kernel_size),
                 "max_pool3d: kernel_size must either be a single int, or a tuple of three ints");
     TORCH_CHECK(
-        given_stride.empty() || one_or_three(given_stride),
+        stride.empty() || one_or_three(stride),
         "max_pool3d: stride must either be omitted, a single int, or a tuple of three ints");
-    TORCH_CHECK(one_or_three(given_padding),
+    TORCH_CHECK(one_or_three(padding),
                 "max_pool3d: padding must either be a single int, or a tuple of three ints");
-    TORCH_CHECK(one_or_three(given_dilation),
+    TORCH_CHECK(one_or_three(dilation),
                 "max_pool3d: dilation must be either a single int, or a tuple of three ints");
-    kernel = triple_of(kernel_size, kernel_size);
-    stride = triple_of(given_stride, kernel_size);
-    padding = triple_of(given_padding, given_padding);
-    dilation = triple_of(given_dilation, given_dilation);
-  }
-  Windows windows() const {
-    Windows result;
-    for (size_t d = 0; d < 3; ++d) {
-      result.kernel[d] = kernel[d];
-      result.stride[d] = stride[d];
-      result.padding[d] = padding[d];
-      result.dilation[d] = dilation[d];
-    }
-    return result;
+    set_window(windows, kernel_size, stride, padding, dilation);
   }
   Triple output(const at::Tensor& self, bool ceil_mode) const {
     Triple sizes;
-    for (size_t d = 0; d < 3; ++d) {
-      sizes[d] =
-          native::pooling_output_shape<int64_t>(self.size(static_cast<int64_t>(d) - 3), kernel[d],
-                                                padding[d], stride[d], dilation[d], ceil_mode);
+    for (int64_t d = 0; d < 3; ++d) {
+      sizes[d] = native::pooling_output_shape<int64_t>(self.size(d - 3), windows.kernel[d],
+                                                       windows.padding[d], windows.stride[d],
+                                                       windows.dilation[d], ceil_mode);
     }
     return sizes;
   }
@@ -190,7 +172,7 @@ PairOut GRAFT_OPERATOR(max_pool3d_with_indices_out)(const at::Tensor& self,
   TORCH_CHECK(self.dim() == 4 || self.dim() == 5,
               "non-empty 4D or 5D (batch mode) tensor expected for input");
   const Triple size = pool.output(self, ceil_mode);
-  const auto& [k, s, p, d] = pool;
+  const auto& [kind, k, s, p, d] = pool.windows;
   native::pool3d_shape_check(self, self.size(-4), k[0], k[1], k[2], s[0], s[1], s[2], p[0], p[1],
                              p[2], d[0], d[1], d[2], self.size(-3), self.size(-2), self.size(-1),
                              size[0], size[1], size[2], "max_pool3d_with_indices_out()");
@@ -202,7 +184,7 @@ PairOut GRAFT_OPERATOR(max_pool3d_with_indices_out)(const at::Tensor& self,
   check_resizable(indices, sizes, {&self});
   out.resize_(sizes, format_of(self));
   indices.resize_(sizes, format_of(self));
-  largest(self, 3, pool.windows(), out, indices);
+  largest(self, 3, pool.windows, out, indices);
   return {out, indices};
 }
 
@@ -225,7 +207,7 @@ at::Tensor& GRAFT_OPERATOR(max_pool3d_with_indices_backward_grad_input)(
               "non-empty 4D or 5D (batch mode) tensor expected for input");
   check_gradient_dtype(grad_output, self);
   const Triple size = pool.output(self, ceil_mode);
-  const auto& [k, s, p, d] = pool;
+  const auto& [kind, k, s, p, d] = pool.windows;
   native::pool3d_backward_shape_check(self, grad_output, indices, self.size(-4), k[0], k[1], k[2],
                                       s[0], s[1], s[2], p[0], p[1], p[2], d[0], d[1], d[2],
                                       self.size(-3), self.size(-2), self.size(-1), size[0], size[1],
@@ -251,28 +233,21 @@ at::Tensor GRAFT_OPERATOR(max_pool3d_with_indices_backward)(
       grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, grad_input);
 }
 
-void GRAFT_STRUCTURED(adaptive_max_pool2d_out)(const at::Tensor& self, at::IntArrayRef,
-                                               const at::Tensor& out, const at::Tensor& indices) {
-  require_floating(self);
-  largest(self, 2, {Windows::kAdaptive}, out, indices);
-}
-void GRAFT_STRUCTURED(adaptive_max_pool3d_out)(const at::Tensor& self, at::IntArrayRef,
-                                               const at::Tensor& out, const at::Tensor& indices) {
-  require_floating(self);
-  largest(self, 3, {Windows::kAdaptive}, out, indices);
-}
-void GRAFT_STRUCTURED(adaptive_max_pool2d_backward_grad_input)(const at::Tensor& grad_output,
-                                                               const at::Tensor&,
-                                                               const at::Tensor& indices,
-                                                               const at::Tensor& grad_input) {
-  at_indices(grad_output, indices, 2, grad_input);
-}
-void GRAFT_STRUCTURED(adaptive_max_pool3d_backward_grad_input)(const at::Tensor& grad_output,
-                                                               const at::Tensor&,
-                                                               const at::Tensor& indices,
-                                                               const at::Tensor& grad_input) {
-  at_indices(grad_output, indices, 3, grad_input);
-}
+// An adaptive pool and its gradient by their names.
+#define GRAFT_ADAPTIVE_MAX(pool, gradient, dims)                                             \
+  void pool(const at::Tensor& self, at::IntArrayRef, const at::Tensor& out,                  \
+            const at::Tensor& indices) {                                                     \
+    require_floating(self);                                                                  \
+    largest(self, dims, {Windows::kAdaptive}, out, indices);                                 \
+  }                                                                                          \
+  void gradient(const at::Tensor& grad_output, const at::Tensor&, const at::Tensor& indices, \
+                const at::Tensor& grad_input) {                                              \
+    at_indices(grad_output, indices, dims, grad_input);                                      \
+  }
+GRAFT_ADAPTIVE_MAX(GRAFT_STRUCTURED(adaptive_max_pool2d_out),
+                   GRAFT_STRUCTURED(adaptive_max_pool2d_backward_grad_input), 2)
+GRAFT_ADAPTIVE_MAX(GRAFT_STRUCTURED(adaptive_max_pool3d_out),
+                   GRAFT_STRUCTURED(adaptive_max_pool3d_backward_grad_input), 3)
 
 void GRAFT_STRUCTURED(fractional_max_pool2d_output)(const at::Tensor& self,
                                                     at::IntArrayRef kernel_size, at::IntArrayRef,

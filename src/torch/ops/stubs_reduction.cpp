@@ -126,22 +126,12 @@ void norm_stub(at::TensorIterator& iterator, const c10::Scalar& order) {
   reduce(stream_of(iterator), reduction, operand_view(iterator, 0), operand_view(iterator, 1), p);
 }
 
-// Sums of bools are no bools.
-void check_scan(const at::Tensor& result, const at::Tensor& self) {
-  require(result.scalar_type() != at::kBool);
+template <auto scan>
+void scan_stub(const at::Tensor& result, const at::Tensor& self, int64_t dim) {
+  require(result.scalar_type() != at::kBool);  // sums of bools are no bools
   require_in_place_or_separate(result, self);
-}
-
-void cumsum_stub(const at::Tensor& result, const at::Tensor& self, int64_t dim) {
-  check_scan(result, self);
   if (self.numel() == 0) return;
-  cumulative_sum(stream_of(self), view_of(result), view_of(self), static_cast<int>(dim));
-}
-
-void cumprod_stub(const at::Tensor& result, const at::Tensor& self, int64_t dim) {
-  check_scan(result, self);
-  if (self.numel() == 0) return;
-  cumulative_product(stream_of(self), view_of(result), view_of(self), static_cast<int>(dim));
+  scan(stream_of(self), view_of(result), view_of(self), static_cast<int>(dim));
 }
 
 }  // namespace
@@ -166,8 +156,8 @@ void fill_reduction_stubs() {
   aminmax_allreduce_stub.set_privateuse1_dispatch_ptr(&aminmax_all_stub);
   native::std_var_stub.set_privateuse1_dispatch_ptr(&binding::std_var_stub);
   native::norm_stub.set_privateuse1_dispatch_ptr(&binding::norm_stub);
-  native::cumsum_stub.set_privateuse1_dispatch_ptr(&binding::cumsum_stub);
-  native::cumprod_stub.set_privateuse1_dispatch_ptr(&binding::cumprod_stub);
+  cumsum_stub.set_privateuse1_dispatch_ptr(&scan_stub<&cumulative_sum>);
+  cumprod_stub.set_privateuse1_dispatch_ptr(&scan_stub<&cumulative_product>);
 }
 
 }  // namespace graft::binding
