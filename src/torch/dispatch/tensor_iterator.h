@@ -30,6 +30,15 @@ graft_dtype compute_dtype(at::ScalarType type);
 // The runtime's stream behind PyTorch's current stream of the iterator's device.
 Stream& stream_of(const at::TensorIteratorBase& iterator);
 
+// An elementwise iterator that keeps its tensors; the output gets the inputs' broadcast sizes.
+template <class... Inputs>
+at::TensorIterator iterator_of(const at::Tensor& output, const Inputs&... inputs) {
+  at::TensorIteratorConfig config;
+  config.add_owned_output(output);
+  (config.add_owned_const_input(inputs), ...);
+  return config.build();
+}
+
 // Runs a row of the op table over the iterator's operands, in the iterator's common dtype (the
 // first input's where it has none). Scalars are converted to the dtype that is computed in.
 void run_pointwise(const at::TensorIteratorBase& iterator, const Op& op,

@@ -139,12 +139,7 @@ at::Tensor& GRAFT_OPERATOR(log_sigmoid_backward_grad_input)(const at::Tensor& gr
                                                             const at::Tensor& self,
                                                             const at::Tensor&,
                                                             at::Tensor& grad_input) {
-  const auto iterator = at::TensorIteratorConfig()
-                            .add_output(grad_input)
-                            .add_const_input(self)
-                            .add_const_input(grad_output)
-                            .build();
-  run_pointwise(iterator, op_row<"log_sigmoid_backward">());
+  run_pointwise(iterator_of(grad_input, self, grad_output), op_row<"log_sigmoid_backward">());
   return grad_input;
 }
 

@@ -27,11 +27,7 @@ at::Tensor GRAFT_OPERATOR(binary_cross_entropy)(const at::Tensor& self, const at
                                                 const std::optional<at::Tensor>& weight,
                                                 int64_t reduction) {
   at::Tensor loss = at::empty_like(self);
-  auto iterator = at::TensorIteratorConfig()
-                      .add_owned_output(loss.squeeze())
-                      .add_owned_const_input(self.squeeze())
-                      .add_owned_const_input(target.squeeze())
-                      .build();
+  const auto iterator = iterator_of(loss.squeeze(), self.squeeze(), target.squeeze());
   require_floating(self);
   if (iterator.numel() > 0) {
     require_elements_within(self, 0, 1, "all elements of input should be between 0 and 1");
@@ -55,12 +51,8 @@ at::Tensor& GRAFT_OPERATOR(binary_cross_entropy_backward_grad_input)(
     const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& target,
     const std::optional<at::Tensor>& weight, int64_t reduction, at::Tensor& grad_input) {
   native::resize_output(grad_input, self.sizes());
-  auto iterator = at::TensorIteratorConfig()
-                      .add_owned_output(grad_input.squeeze())
-                      .add_owned_const_input(grad_output.squeeze())
-                      .add_owned_const_input(self.squeeze())
-                      .add_owned_const_input(target.squeeze())
-                      .build();
+  const auto iterator =
+      iterator_of(grad_input.squeeze(), grad_output.squeeze(), self.squeeze(), target.squeeze());
   run_pointwise(iterator, op_row<"binary_cross_entropy_backward">());
   if (weight.has_value() && weight->defined()) grad_input.mul_(*weight);
   if (known_reduction(reduction) == LossReduction::kMean) grad_input.div_(self.numel());

@@ -90,37 +90,25 @@ Pair backward(const at::Tensor& grad_output, const at::Tensor& input, const at::
 
 }  // namespace
 
-at::Tensor GRAFT_OPERATOR(grid_sampler_2d)(const at::Tensor& input, const at::Tensor& grid,
-                                           int64_t interpolation_mode, int64_t padding_mode,
-                                           bool align_corners) {
-  native::check_grid_sampler_common(input, grid);
-  native::check_grid_sampler_2d(input, grid);
-  return forward(input, grid, interpolation_mode, padding_mode, align_corners);
-}
-Pair GRAFT_OPERATOR(grid_sampler_2d_backward)(const at::Tensor& grad_output,
-                                              const at::Tensor& input, const at::Tensor& grid,
-                                              int64_t interpolation_mode, int64_t padding_mode,
-                                              bool align_corners, std::array<bool, 2> output_mask) {
-  native::check_grid_sampler_common(input, grid);
-  native::check_grid_sampler_2d(input, grid);
-  return backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners,
-                  output_mask);
-}
-at::Tensor GRAFT_OPERATOR(grid_sampler_3d)(const at::Tensor& input, const at::Tensor& grid,
-                                           int64_t interpolation_mode, int64_t padding_mode,
-                                           bool align_corners) {
-  native::check_grid_sampler_common(input, grid);
-  native::check_grid_sampler_3d(input, grid, interpolation_mode);
-  return forward(input, grid, interpolation_mode, padding_mode, align_corners);
-}
-Pair GRAFT_OPERATOR(grid_sampler_3d_backward)(const at::Tensor& grad_output,
-                                              const at::Tensor& input, const at::Tensor& grid,
-                                              int64_t interpolation_mode, int64_t padding_mode,
-                                              bool align_corners, std::array<bool, 2> output_mask) {
-  native::check_grid_sampler_common(input, grid);
-  native::check_grid_sampler_3d(input, grid, interpolation_mode);
-  return backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners,
-                  output_mask);
-}
+// A sampler and its gradient by their names; check: what PyTorch asks of grids of that rank.
+#define GRAFT_GRID_SAMPLER(sampler, gradient, check)                                            \
+  at::Tensor sampler(const at::Tensor& input, const at::Tensor& grid, int64_t mode,             \
+                     int64_t padding, bool align_corners) {                                     \
+    native::check_grid_sampler_common(input, grid);                                             \
+    check;                                                                                      \
+    return forward(input, grid, mode, padding, align_corners);                                  \
+  }                                                                                             \
+  Pair gradient(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& grid, \
+                int64_t mode, int64_t padding, bool align_corners,                              \
+                std::array<bool, 2> output_mask) {                                              \
+    native::check_grid_sampler_common(input, grid);                                             \
+    check;                                                                                      \
+    return backward(grad_output, input, grid, mode, padding, align_corners, output_mask);       \
+  }
+
+GRAFT_GRID_SAMPLER(GRAFT_OPERATOR(grid_sampler_2d), GRAFT_OPERATOR(grid_sampler_2d_backward),
+                   native::check_grid_sampler_2d(input, grid))
+GRAFT_GRID_SAMPLER(GRAFT_OPERATOR(grid_sampler_3d), GRAFT_OPERATOR(grid_sampler_3d_backward),
+                   native::check_grid_sampler_3d(input, grid, mode))
 
 }  // namespace graft::binding

@@ -50,12 +50,7 @@ void require_wide_floating(const at::Tensor& tensor) {
 at::Tensor standard_gamma_gradient(const at::Tensor& self, const at::Tensor& output) {
   require_wide_floating(self);
   at::Tensor gradient = at::empty(self.sizes(), self.options());
-  const at::TensorIterator iterator = at::TensorIteratorConfig()
-                                          .add_output(gradient)
-                                          .add_const_input(self)
-                                          .add_const_input(output)
-                                          .build();
-  run_pointwise(iterator, op_row<"standard_gamma_gradient">());
+  run_pointwise(iterator_of(gradient, self, output), op_row<"standard_gamma_gradient">());
   return gradient;
 }
 
@@ -63,13 +58,7 @@ at::Tensor dirichlet_gradient(const at::Tensor& x, const at::Tensor& alpha,
                               const at::Tensor& total) {
   require_wide_floating(x);
   at::Tensor gradient = at::empty(x.sizes(), x.options());
-  const at::TensorIterator iterator = at::TensorIteratorConfig()
-                                          .add_output(gradient)
-                                          .add_const_input(x)
-                                          .add_const_input(alpha)
-                                          .add_const_input(total)
-                                          .build();
-  run_pointwise(iterator, op_row<"dirichlet_gradient">());
+  run_pointwise(iterator_of(gradient, x, alpha, total), op_row<"dirichlet_gradient">());
   return gradient;
 }
 

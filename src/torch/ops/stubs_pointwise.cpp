@@ -196,13 +196,9 @@ void cross_stub(const at::Tensor& result, const at::Tensor& a, const at::Tensor&
   const at::Tensor output = overwrites ? at::empty_like(result) : result;
   for (int64_t component = 0; component < 3; ++component) {
     const int64_t next = (component + 1) % 3, last = (component + 2) % 3;
-    auto iterator = at::TensorIteratorConfig()
-                        .add_owned_output(output.select(dim, component))
-                        .add_owned_const_input(a.select(dim, next))
-                        .add_owned_const_input(b.select(dim, last))
-                        .add_owned_const_input(a.select(dim, last))
-                        .add_owned_const_input(b.select(dim, next))
-                        .build();
+    const auto iterator =
+        iterator_of(output.select(dim, component), a.select(dim, next), b.select(dim, last),
+                    a.select(dim, last), b.select(dim, next));
     run_pointwise(iterator, op_row<"cross_term">());
   }
   if (overwrites) result.copy_(output);
