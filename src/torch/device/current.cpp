@@ -76,6 +76,11 @@ void check_index(int64_t index) {
               "`python -m torch_graft doctor` tells more.");
 }
 
+Device& device_at(int64_t index) {
+  check_index(index);
+  return platform().device(static_cast<int>(index));
+}
+
 c10::DeviceIndex usable_device() {
   if (detail::current.streams[current_device()] != nullptr) return current_device();
   const bool counted = platform().device_count() > 0 || platform().carried_count() == 0;

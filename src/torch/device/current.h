@@ -11,6 +11,10 @@
 #include "runtime/stream/stream.h"
 #include "torch/device/type.h"
 
+namespace graft {
+class Device;
+}
+
 namespace graft::binding {
 
 // Number of devices. Loads drivers at the first call, opens no device; warns once of each driver
@@ -19,6 +23,9 @@ int device_count() noexcept;
 
 // Throws RuntimeError for an index that is no device's, with the number of devices.
 void check_index(int64_t index);
+
+// The device of the platform with that index, which is opened. Throws as check_index, and Error.
+Device& device_at(int64_t index);
 
 namespace detail {
 // What is current for this thread. One object, so that a call looks it up once.

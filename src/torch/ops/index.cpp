@@ -14,6 +14,7 @@
 #include "operators.h"
 #include "torch/dispatch/guarded.h"
 #include "torch/tensor/operands.h"
+#include "torch/tensor/out_argument.h"
 #include "torch/version/ops/index.h"
 #include "torch/version/resize.h"
 
@@ -80,16 +81,13 @@ at::Tensor& GRAFT_OPERATOR(index_select_out)(const at::Tensor& self, int64_t dim
               " value(s)");
   at::DimVector sizes(self.sizes().begin(), self.sizes().end());
   if (self.dim() > 0) sizes[dim] = index.numel();
-  at::assert_no_internal_overlap(out);
-  at::assert_no_overlap(out, self);
-  at::assert_no_overlap(out, index);
+  require_separate(out, {&self, &index});
   native::resize_output(out, sizes);
   if (out.numel() == 0) return out;
   TORCH_CHECK_INDEX(self.dim() != 1 || self.numel() > 0, "index out of range in self");
   TORCH_CHECK(self.numel() > 0, "index_select(): self indexing axis dim should be positive");
-  const auto line = [](const at::Tensor& t) { return t.dim() == 0 ? t.unsqueeze(0) : t; };
-  index_select(stream_of(self), view_of(line(out)), view_of(line(self)), static_cast<int>(dim),
-               view_of(line(index)));
+  index_select(stream_of(self), view_of(at_least_1d(out)), view_of(at_least_1d(self)),
+               static_cast<int>(dim), view_of(at_least_1d(index)));
   return out;
 }
 
@@ -108,8 +106,7 @@ void GRAFT_STRUCTURED(index_add_out)(const at::Tensor& self, int64_t dim, const 
   if (out.numel() == 0) return;
   require_fit(alpha, source.scalar_type());
   const at::Tensor added = alpha.equal(1) ? source : source.mul(alpha).to(source.scalar_type());
-  const at::Tensor to = out.dim() == 0 ? out.unsqueeze(0) : out;
-  const at::Tensor from = added.dim() == 0 ? added.unsqueeze(0) : added;
+  const at::Tensor to = at_least_1d(out), from = at_least_1d(added);
   at::DimVector shape(from.dim(), 1);
   shape[dim] = index.numel();
   const at::Tensor positions = index.reshape(shape).expand(from.sizes());
@@ -122,13 +119,9 @@ at::Tensor& GRAFT_OPERATOR(masked_select_out)(const at::Tensor& self, const at::
   TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
   TORCH_CHECK(self.scalar_type() == out.scalar_type(),
               "masked_select(): self and result must have the same scalar type");
-  at::assert_no_internal_overlap(out);
-  at::assert_no_overlap(out, self);
-  at::assert_no_overlap(out, mask);
+  require_separate(out, {&self, &mask});
   const auto [values, places] = at::expand_outplace(self, mask);
-  const at::Tensor one = values->dim() == 0 ? values->unsqueeze(0) : *values;
-  const at::Tensor where = places->dim() == 0 ? places->unsqueeze(0) : *places;
-  return at::index_out(out, one, {where});
+  return at::index_out(out, at_least_1d(*values), {at_least_1d(*places)});
 }
 
 at::Tensor GRAFT_OPERATOR(masked_select)(const at::Tensor& self, const at::Tensor& mask) {

@@ -43,10 +43,6 @@ at::Scalar neutral(std::string_view reduce, at::ScalarType type) {
   return largest ? most : -most - 1;
 }
 
-at::Tensor at_least_1d(const at::Tensor& tensor) {
-  return tensor.dim() == 0 ? tensor.unsqueeze(0) : tensor;
-}
-
 template <class Index>
 void repeat(const Index* repeats, const int64_t* ends, Index* result, int64_t size, int64_t total) {
   TensorView view{};

@@ -44,10 +44,6 @@ void index_put_stub(at::TensorIterator& iterator, at::IntArrayRef sizes, at::Int
             {at.strides.data(), at.strides.size()}, accumulate);
 }
 
-at::Tensor at_least_1d(const at::Tensor& tensor) {
-  return tensor.dim() == 0 ? tensor.unsqueeze(0) : tensor;
-}
-
 void gather_stub(const at::Tensor& result, const at::Tensor& self, int64_t dim,
                  const at::Tensor& index) {
   if (index.numel() == 0) return;

@@ -23,11 +23,6 @@ namespace {
 
 namespace py = pybind11;
 
-Device& device_at(int64_t index) {
-  check_index(index);
-  return platform().device(static_cast<int>(index));
-}
-
 struct DeviceProperties {
   int64_t index;
   std::string driver;

@@ -31,17 +31,12 @@ namespace {
 namespace py = pybind11;
 using torch::CapturedTraceback;
 
-Device& device(int64_t index) {
-  check_index(index);
-  return platform().device(static_cast<int>(index));
-}
-
 std::tuple<uint64_t, uint64_t> memory_info(int64_t index) {
-  const MemoryInfo info = device(index).memory_info();
+  const MemoryInfo info = device_at(index).memory_info();
   return {info.free, info.total};
 }
 
-void retain_pool(int64_t index, uint64_t pool) { device(index).allocator().retain_pool(pool); }
+void retain_pool(int64_t index, uint64_t pool) { device_at(index).allocator().retain_pool(pool); }
 
 // Of finalizers, also in a forked child and at the end of the process: opens nothing.
 void release_pool(int64_t index, uint64_t pool) {
@@ -49,13 +44,16 @@ void release_pool(int64_t index, uint64_t pool) {
   if (open != nullptr) open->allocator().release_pool(pool);
 }
 
-uint64_t choose_pool_on(int64_t index, uint64_t pool) { return choose_pool(device(index), pool); }
+uint64_t choose_pool_on(int64_t index, uint64_t pool) {
+  return choose_pool(device_at(index), pool);
+}
 
 void set_memory_fraction(int64_t index, double fraction) {
   TORCH_CHECK(fraction > 0 && fraction <= 1, "expected a fraction of memory in (0, 1], got ",
               fraction);
-  const auto total = static_cast<double>(device(index).memory_info().total);
-  device(index).allocator().set_limit(fraction == 1 ? 0 : static_cast<uint64_t>(total * fraction));
+  const auto total = static_cast<double>(device_at(index).memory_info().total);
+  device_at(index).allocator().set_limit(fraction == 1 ? 0
+                                                       : static_cast<uint64_t>(total * fraction));
 }
 
 // Memory that no tensor holds, by its address. Devices may give the same address.
@@ -63,7 +61,7 @@ class RawMemory {
  public:
   uint64_t allocate(int64_t index, uint64_t bytes, int64_t stream) {
     TORCH_CHECK(bytes > 0, "an allocation needs at least one byte, got 0");
-    Device& owner = device(index);
+    Device& owner = device_at(index);
     Block* block = owner.allocator().allocate(bytes, owner.stream(stream));
     const std::lock_guard<std::mutex> lock(mutex_);
     held_.emplace(block->address, block);
@@ -94,8 +92,8 @@ RawMemory& raw_memory() {
 }
 
 double memory_fraction(int64_t index) {
-  const uint64_t limit = device(index).allocator().limit();
-  const auto total = static_cast<double>(device(index).memory_info().total);
+  const uint64_t limit = device_at(index).allocator().limit();
+  const auto total = static_cast<double>(device_at(index).memory_info().total);
   return limit == 0 ? 1 : static_cast<double>(limit) / total;
 }
 
@@ -131,7 +129,7 @@ void record_history(int64_t index, uint64_t entries, const std::string& stacks) 
   MemoryContextSource source = nullptr;
   if (stacks == "python") source = &stack<false>;
   if (stacks == "all") source = &stack<true>;
-  device(index).allocator().record_history(entries, source);
+  device_at(index).allocator().record_history(entries, source);
 }
 
 const char* state_name(BlockState state) {

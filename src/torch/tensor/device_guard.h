@@ -142,11 +142,7 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
   }
 
  private:
-  static Device& open(c10::DeviceIndex index) {
-    index = Slot::platform_index(index);
-    check_index(index);
-    return platform().device(index);
-  }
+  static Device& open(c10::DeviceIndex index) { return device_at(Slot::platform_index(index)); }
   static Stream& current_of(c10::DeviceIndex index) {
     return current_stream(Slot::platform_index(index));
   }

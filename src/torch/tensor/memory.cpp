@@ -141,11 +141,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
   }
 
  private:
-  static Device& device(c10::DeviceIndex index) {
-    index = resolve(index);
-    check_index(index);
-    return platform().device(index);
-  }
+  static Device& device(c10::DeviceIndex index) { return device_at(resolve(index)); }
   static graft::Allocator& allocator(c10::DeviceIndex index) { return device(index).allocator(); }
 };
 

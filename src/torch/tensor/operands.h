@@ -49,6 +49,11 @@ inline at::Tensor or_undefined(at::OptionalTensorRef tensor) {
   return tensor.has_value() ? *tensor : at::Tensor();
 }
 
+// A number as a vector of one element; any other tensor as it is.
+inline at::Tensor at_least_1d(const at::Tensor& tensor) {
+  return tensor.dim() == 0 ? tensor.unsqueeze(0) : tensor;
+}
+
 // The layout in which kernels take images: one that is dense.
 inline at::MemoryFormat image_format(const at::Tensor& images) {
   const at::MemoryFormat format = images.suggest_memory_format();
