@@ -34,4 +34,19 @@ ComplexValue complex_asinh(ComplexValue z);
 ComplexValue complex_acosh(ComplexValue z);
 ComplexValue complex_atanh(ComplexValue z);
 
+// The formula that calls such a function in f64 with the inputs, then the scalars, and rounds once.
+template <auto function>
+constexpr Formula calls_wide_complex() {
+  return [](In x, In s) {
+    const auto operand = [&](size_t i) {
+      const size_t inputs = x.size() / 2;
+      return i < inputs ? ComplexValue::of(x, i) : ComplexValue::of(s, i - inputs);
+    };
+    return [&]<size_t... i>(std::index_sequence<i...>)->Results {
+      return narrowed(x[0].type(), function(widened(operand(i))...));
+    }
+    (std::make_index_sequence<arity(function)>());
+  };
+}
+
 }  // namespace graft

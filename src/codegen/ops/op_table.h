@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "codegen/ir/builder.h"
@@ -35,13 +36,30 @@ class Formula {
   Formula() = default;
   // Any captureless lambda of (In inputs, In scalars).
   template <class Lambda>
-  Formula(Lambda) : call_([](In x, In s) -> Results { return Lambda{}(x, s); }) {}
+  constexpr Formula(Lambda) : call_([](In x, In s) -> Results { return Lambda{}(x, s); }) {}
   explicit operator bool() const { return call_ != nullptr; }
   Results operator()(In inputs, In scalars) const { return call_(inputs, scalars); }
 
  private:
   Results (*call_)(In, In) = nullptr;
 };
+
+// How many values a function takes.
+template <class Result, class... Values>
+constexpr size_t arity(Result (*)(Values...)) {
+  return sizeof...(Values);
+}
+
+// The formula that calls a function of values with the inputs, then the scalars, in their order.
+template <auto function>
+constexpr Formula calls() {
+  return [](In x, In s) {
+    return [&]<size_t... i>(std::index_sequence<i...>)->Results {
+      return function((i < x.size() ? x[i] : s[i - x.size()])...);
+    }
+    (std::make_index_sequence<arity(function)>());
+  };
+}
 
 // One elementwise operation. Inputs are loaded and converted to the type that is computed in, but
 // conditions to kBool. Scalars come in the type that is computed in.

@@ -14,24 +14,21 @@ namespace {
 using ir::Type;
 using ir::Value;
 
-// Computes in f64 and rounds once.
-template <class Function>
-Value wide(Value a, Function function) {
-  return cast(a.type(), function(cast(Type::kF64, a)));
-}
-
-Value wide_of(In x, Value (*function)(Value, Value)) {
-  return cast(x[0].type(), function(cast(Type::kF64, x[0]), cast(Type::kF64, x[1])));
-}
-Value wide_of(In x, Value (*function)(Value, Value, Value)) {
-  return cast(x[0].type(),
-              function(cast(Type::kF64, x[0]), cast(Type::kF64, x[1]), cast(Type::kF64, x[2])));
+// The formula that calls a function in f64 with the inputs, and rounds once.
+template <auto function>
+constexpr Formula calls_wide() {
+  return [](In x, In) {
+    return [&]<size_t... i>(std::index_sequence<i...>)->Results {
+      return cast(x[0].type(), function(cast(Type::kF64, x[i])...));
+    }
+    (std::make_index_sequence<arity(function)>());
+  };
 }
 
 // At the poles below 0 as PyTorch, whose sine of pi x is what rounding leaves of 0 there: the
 // results are large, yet finite, and depend on the dtype.
 Value trigamma_of_rounded_angles(Value a) {
-  const Value usual = wide(a, [](Value x) { return ir::trigamma(x); });
+  const Value usual = cast(a.type(), ir::trigamma(cast(Type::kF64, a)));
   const Value sine = sin(a * std::numbers::pi);
   const Value large = std::numbers::pi * std::numbers::pi / (sine * sine);
   return select((a < 0) & (a == floor(a)), large, usual);
@@ -134,104 +131,83 @@ Value scaled_by_power_of_two(Value a, Value n) {
 
 constexpr uint8_t kSingleTypes = kFloatTypes | kNoHalfTypes;
 
-#define GRAFT_WIDE_ROW(name, types, stub, function)                                  \
-  {                                                                                  \
-    name, 1, 0, 1, types, 0, stub,                                                   \
-        [](In x, In) { return wide(x[0], [](Value a) { return ir::function(a); }); } \
-  }
-#define GRAFT_PAIR_ROW(name, types, stub, function)                              \
-  {                                                                              \
-    name, 2, 0, 1, types, 0, stub, [](In x, In) { return function(x[0], x[1]); } \
-  }
+// A row of a function's inputs alone.
+template <auto function>
+constexpr Op row(const char* name, uint8_t types, const char* stub) {
+  return {name, arity(function), 0, 1, types, 0, stub, calls<function>()};
+}
+
+template <auto function>
+constexpr Op wide_row(const char* name, uint8_t types, const char* stub) {
+  return {name, arity(function), 0, 1, types, 0, stub, calls_wide<function>()};
+}
+
 // On [0, 1] instead of [-1, 1].
-#define GRAFT_SHIFTED_ROW(name, stub, function)                                                    \
-  {                                                                                                \
-    name, 2, 0, 1, kSingleTypes, 0, stub, [](In x, In) { return function(x[0] + x[0] - 1, x[1]); } \
-  }
+template <Value (*function)(Value, Value)>
+constexpr Op shifted_row(const char* name, const char* stub) {
+  const auto formula = [](In x, In) { return function(x[0] + x[0] - 1, x[1]); };
+  return {name, 2, 0, 1, kSingleTypes, 0, stub, formula};
+}
 
 const Op kRows[] = {
-    GRAFT_WIDE_ROW("erfcx", kSingleTypes, "special_erfcx_stub", erfcx),
-    GRAFT_WIDE_ROW("ndtri", kSingleTypes, "special_ndtri_stub", ndtri),
-    GRAFT_WIDE_ROW("log_ndtr", kSingleTypes, "special_log_ndtr_stub", log_ndtr),
-    GRAFT_WIDE_ROW("i0", kFloatTypes, "i0_stub", bessel_i0),
-    GRAFT_WIDE_ROW("i0e", kFloatTypes, "special_i0e_stub", bessel_i0e),
-    GRAFT_WIDE_ROW("i1", kFloatTypes, "special_i1_stub", bessel_i1),
-    GRAFT_WIDE_ROW("i1e", kFloatTypes, "special_i1e_stub", bessel_i1e),
-    GRAFT_WIDE_ROW("bessel_j0", kSingleTypes, "special_bessel_j0_stub", bessel_j0),
-    GRAFT_WIDE_ROW("bessel_j1", kSingleTypes, "special_bessel_j1_stub", bessel_j1),
-    GRAFT_WIDE_ROW("bessel_y0", kSingleTypes, "special_bessel_y0_stub", bessel_y0),
-    GRAFT_WIDE_ROW("bessel_y1", kSingleTypes, "special_bessel_y1_stub", bessel_y1),
-    GRAFT_WIDE_ROW("modified_bessel_i0", kSingleTypes, "special_modified_bessel_i0_stub",
-                   bessel_i0),
-    GRAFT_WIDE_ROW("modified_bessel_i1", kSingleTypes, "special_modified_bessel_i1_stub",
-                   bessel_i1),
-    GRAFT_WIDE_ROW("modified_bessel_k0", kSingleTypes, "special_modified_bessel_k0_stub",
-                   bessel_k0),
-    GRAFT_WIDE_ROW("modified_bessel_k1", kSingleTypes, "special_modified_bessel_k1_stub",
-                   bessel_k1),
-    GRAFT_WIDE_ROW("scaled_bessel_k0", kSingleTypes, "special_scaled_modified_bessel_k0_stub",
-                   bessel_k0e),
-    GRAFT_WIDE_ROW("scaled_bessel_k1", kSingleTypes, "special_scaled_modified_bessel_k1_stub",
-                   bessel_k1e),
-    GRAFT_WIDE_ROW("spherical_bessel_j0", kSingleTypes, "special_spherical_bessel_j0_stub",
-                   spherical_bessel_j0),
-    GRAFT_WIDE_ROW("airy_ai", kSingleTypes, "special_airy_ai_stub", airy_ai),
-    {"kaiser_window", 1, 2, 1, kFloatTypes, 0, "kaiser_window_stub",
-     [](In x, In s) { return kaiser_window(x[0], s[0], s[1]); }},
-    {"trigamma", 1, 0, 1, kFloatTypes, 0, "trigamma_stub",
-     [](In x, In) { return trigamma_of_rounded_angles(x[0]); }},
-    {"polygamma", 1, 1, 1, kFloatTypes, 0, "", [](In x, In s) { return polygamma(x[0], s[0]); }},
-    {"standard_gamma_gradient", 2, 0, 1, kFloatTypes, 0, "",
-     [](In x, In) { return wide_of(x, ir::gamma_gradient); }},
-    {"dirichlet_gradient", 3, 0, 1, kFloatTypes, 0, "",
-     [](In x, In) { return wide_of(x, ir::dirichlet_gradient); }},
-    GRAFT_PAIR_ROW("zeta", kSingleTypes, "zeta_stub", zeta),
-    GRAFT_PAIR_ROW("igamma", kFloatTypes, "igamma_stub", igamma),
-    GRAFT_PAIR_ROW("igammac", kFloatTypes, "igammac_stub", igammac),
-    GRAFT_PAIR_ROW("chebyshev_t", kSingleTypes, "chebyshev_polynomial_t_stub", chebyshev_t),
-    GRAFT_PAIR_ROW("chebyshev_u", kSingleTypes, "chebyshev_polynomial_u_stub", chebyshev_u),
-    GRAFT_PAIR_ROW("chebyshev_v", kSingleTypes, "chebyshev_polynomial_v_stub", chebyshev_v),
-    GRAFT_PAIR_ROW("chebyshev_w", kSingleTypes, "chebyshev_polynomial_w_stub", chebyshev_w),
-    GRAFT_SHIFTED_ROW("shifted_chebyshev_t", "shifted_chebyshev_polynomial_t_stub", chebyshev_t),
-    GRAFT_SHIFTED_ROW("shifted_chebyshev_u", "shifted_chebyshev_polynomial_u_stub", chebyshev_u),
-    GRAFT_SHIFTED_ROW("shifted_chebyshev_v", "shifted_chebyshev_polynomial_v_stub", chebyshev_v),
-    GRAFT_SHIFTED_ROW("shifted_chebyshev_w", "shifted_chebyshev_polynomial_w_stub", chebyshev_w),
-    GRAFT_PAIR_ROW("hermite_h", kSingleTypes, "hermite_polynomial_h_stub", hermite_h),
-    GRAFT_PAIR_ROW("hermite_he", kSingleTypes, "hermite_polynomial_he_stub", hermite_he),
-    GRAFT_PAIR_ROW("laguerre_l", kSingleTypes, "laguerre_polynomial_l_stub", laguerre_l),
-    GRAFT_PAIR_ROW("legendre_p", kSingleTypes, "legendre_polynomial_p_stub", legendre_p),
+    wide_row<ir::erfcx>("erfcx", kSingleTypes, "special_erfcx_stub"),
+    wide_row<ir::ndtri>("ndtri", kSingleTypes, "special_ndtri_stub"),
+    wide_row<ir::log_ndtr>("log_ndtr", kSingleTypes, "special_log_ndtr_stub"),
+    wide_row<ir::bessel_i0>("i0", kFloatTypes, "i0_stub"),
+    wide_row<ir::bessel_i0e>("i0e", kFloatTypes, "special_i0e_stub"),
+    wide_row<ir::bessel_i1>("i1", kFloatTypes, "special_i1_stub"),
+    wide_row<ir::bessel_i1e>("i1e", kFloatTypes, "special_i1e_stub"),
+    wide_row<ir::bessel_j0>("bessel_j0", kSingleTypes, "special_bessel_j0_stub"),
+    wide_row<ir::bessel_j1>("bessel_j1", kSingleTypes, "special_bessel_j1_stub"),
+    wide_row<ir::bessel_y0>("bessel_y0", kSingleTypes, "special_bessel_y0_stub"),
+    wide_row<ir::bessel_y1>("bessel_y1", kSingleTypes, "special_bessel_y1_stub"),
+    wide_row<ir::bessel_i0>("modified_bessel_i0", kSingleTypes, "special_modified_bessel_i0_stub"),
+    wide_row<ir::bessel_i1>("modified_bessel_i1", kSingleTypes, "special_modified_bessel_i1_stub"),
+    wide_row<ir::bessel_k0>("modified_bessel_k0", kSingleTypes, "special_modified_bessel_k0_stub"),
+    wide_row<ir::bessel_k1>("modified_bessel_k1", kSingleTypes, "special_modified_bessel_k1_stub"),
+    wide_row<ir::bessel_k0e>("scaled_bessel_k0", kSingleTypes,
+                             "special_scaled_modified_bessel_k0_stub"),
+    wide_row<ir::bessel_k1e>("scaled_bessel_k1", kSingleTypes,
+                             "special_scaled_modified_bessel_k1_stub"),
+    wide_row<ir::spherical_bessel_j0>("spherical_bessel_j0", kSingleTypes,
+                                      "special_spherical_bessel_j0_stub"),
+    wide_row<ir::airy_ai>("airy_ai", kSingleTypes, "special_airy_ai_stub"),
+    {"kaiser_window", 1, 2, 1, kFloatTypes, 0, "kaiser_window_stub", calls<kaiser_window>()},
+    {"trigamma", 1, 0, 1, kFloatTypes, 0, "trigamma_stub", calls<trigamma_of_rounded_angles>()},
+    {"polygamma", 1, 1, 1, kFloatTypes, 0, "", calls<polygamma>()},
+    {"standard_gamma_gradient", 2, 0, 1, kFloatTypes, 0, "", calls_wide<ir::gamma_gradient>()},
+    {"dirichlet_gradient", 3, 0, 1, kFloatTypes, 0, "", calls_wide<ir::dirichlet_gradient>()},
+    row<ir::zeta>("zeta", kSingleTypes, "zeta_stub"),
+    row<ir::igamma>("igamma", kFloatTypes, "igamma_stub"),
+    row<ir::igammac>("igammac", kFloatTypes, "igammac_stub"),
+    row<ir::chebyshev_t>("chebyshev_t", kSingleTypes, "chebyshev_polynomial_t_stub"),
+    row<ir::chebyshev_u>("chebyshev_u", kSingleTypes, "chebyshev_polynomial_u_stub"),
+    row<ir::chebyshev_v>("chebyshev_v", kSingleTypes, "chebyshev_polynomial_v_stub"),
+    row<ir::chebyshev_w>("chebyshev_w", kSingleTypes, "chebyshev_polynomial_w_stub"),
+    shifted_row<ir::chebyshev_t>("shifted_chebyshev_t", "shifted_chebyshev_polynomial_t_stub"),
+    shifted_row<ir::chebyshev_u>("shifted_chebyshev_u", "shifted_chebyshev_polynomial_u_stub"),
+    shifted_row<ir::chebyshev_v>("shifted_chebyshev_v", "shifted_chebyshev_polynomial_v_stub"),
+    shifted_row<ir::chebyshev_w>("shifted_chebyshev_w", "shifted_chebyshev_polynomial_w_stub"),
+    row<ir::hermite_h>("hermite_h", kSingleTypes, "hermite_polynomial_h_stub"),
+    row<ir::hermite_he>("hermite_he", kSingleTypes, "hermite_polynomial_he_stub"),
+    row<ir::laguerre_l>("laguerre_l", kSingleTypes, "laguerre_polynomial_l_stub"),
+    row<ir::legendre_p>("legendre_p", kSingleTypes, "legendre_polynomial_p_stub"),
     {"nextafter", 2, 0, 1, kFloatTypes, 0, "nextafter_stub",
      [](In x, In) { return next_after(x[0], x[1], 0); }},
     // Of bfloat16 numbers in float32.
     {"nextafter_bfloat16", 2, 0, 1, kFloatTypes, 0, "",
      [](In x, In) { return next_after(x[0], x[1], x[0].type() == Type::kF32 ? 16 : 45); }},
     // Of float16 numbers in float32.
-    {"nextafter_float16", 2, 0, 1, kFloatTypes, 0, "",
-     [](In x, In) { return next_after_float16(x[0], x[1]); }},
-    {"frexp", 1, 0, 2, kFloatTypes, 0, "frexp_stub",
-     [](In x, In) { return fraction_and_exponent(x[0]); }},
-    GRAFT_PAIR_ROW("ldexp", kFloatTypes, "ldexp_stub", scaled_by_power_of_two),
-    {"gcd", 2, 0, 1, kIntegerTypes, 0, "gcd_stub", [](In x, In) { return gcd(x[0], x[1]); }},
-    {"lcm", 2, 0, 1, kIntegerTypes, 0, "lcm_stub", [](In x, In) { return lcm(x[0], x[1]); }},
-    {"complex",
-     2,
-     0,
-     1,
-     kComplexTypes,
-     0,
-     "complex_stub",
-     {},
+    {"nextafter_float16", 2, 0, 1, kFloatTypes, 0, "", calls<next_after_float16>()},
+    {"frexp", 1, 0, 2, kFloatTypes, 0, "frexp_stub", calls<fraction_and_exponent>()},
+    row<scaled_by_power_of_two>("ldexp", kFloatTypes, "ldexp_stub"),
+    {"gcd", 2, 0, 1, kIntegerTypes, 0, "gcd_stub", calls<ir::gcd>()},
+    {"lcm", 2, 0, 1, kIntegerTypes, 0, "lcm_stub", calls<lcm>()},
+    {"complex", 2, 0, 1, kComplexTypes, 0, "complex_stub", Formula(),
      [](In x, In) -> Results {
        return {x[0], x[2]};
      }},
-    {"polar",
-     2,
-     0,
-     1,
-     kComplexTypes,
-     0,
-     "polar_stub",
-     {},
+    {"polar", 2, 0, 1, kComplexTypes, 0, "polar_stub", Formula(),
      [](In x, In) -> Results {
        return {x[0] * cos(x[2]), x[0] * sin(x[2])};
      }},
