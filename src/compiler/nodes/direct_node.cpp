@@ -98,9 +98,7 @@ DirectNode attention_node(const Graph& graph, const Node& node) {
   for (size_t i : {kSeed, kOffset}) {
     if (node.results[i] != kNone && is_used(graph, node.results[i])) numbers.push_back(i);
   }
-  return [=, tag = op_tag(node.op->qualified())](const ExternalCall& call, ExecutionHost&,
-                                                 Stream& stream) {
-    const OpScope named(tag);
+  return under(node, [=](const ExternalCall& call, Stream& stream) {
     Attention wanted;
     wanted.query = call.operands[0];
     wanted.key = call.operands[1];
@@ -114,7 +112,7 @@ DirectNode attention_node(const Graph& graph, const Node& node) {
     }
     attention(stream, call.results[0], call.results[1], wanted);
     for (size_t i : numbers) fill(stream, call.results[i], Scalar::of(int64_t{0}));
-  };
+  });
 }
 
 bool takes_attention_gradient(const Graph& graph, const Node& node) {
@@ -139,9 +137,7 @@ DirectNode attention_gradient_node(const Graph& graph, const Node& node) {
   if (!takes_attention_gradient(graph, node) || !scale_of(node, &scale)) return {};
   const bool causal = is_true(node, "is_causal");
   const size_t biased = operand(node, "attn_bias") == kNone ? 0 : 1;
-  return [=, tag = op_tag(node.op->qualified())](const ExternalCall& call, ExecutionHost&,
-                                                 Stream& stream) {
-    const OpScope named(tag);
+  return under(node, [=](const ExternalCall& call, Stream& stream) {
     const std::span<const TensorView> given = call.operands;
     Attention wanted;
     wanted.query = given[1], wanted.key = given[2], wanted.value = given[3];
@@ -154,7 +150,7 @@ DirectNode attention_gradient_node(const Graph& graph, const Node& node) {
       wanted.bias = &bias;
     }
     attention_backward(stream, call.results[0], call.results[1], call.results[2], given[0], wanted);
-  };
+  });
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include "kernels/norm/normalization.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
-#include "runtime/driver/op_tag.h"
 
 namespace graft::compiler {
 namespace {
@@ -101,9 +100,7 @@ DirectNode norm_node(const Graph& graph, const Node& node) {
   const auto found = norm_vectors(
       graph, node, {node.results[1], node.results[2], node.results[3], node.results[4]});
   if (!found) return {};
-  return [=, vectors = *found, tag = op_tag("aten::_native_batch_norm_legit_functional")](
-             const ExternalCall& call, ExecutionHost&, Stream& stream) {
-    const OpScope named(tag);
+  return under(node, [=, vectors = *found](const ExternalCall& call, Stream& stream) {
     const std::span<const TensorView> given = call.operands, to = call.results;
     if (given[0].count() == 0) {
       for (size_t i : {1, 2}) fill(stream, to[i], Scalar::of(0.0));
@@ -114,7 +111,7 @@ DirectNode norm_node(const Graph& graph, const Node& node) {
     batch_norm_train(stream, to[0], to[1], to[2], &given[vectors.mean], &given[vectors.variance],
                      given[0], at(given, vectors.weight), at(given, vectors.bias), momentum,
                      epsilon, {&to[3], &to[4]});
-  };
+  });
 }
 
 DirectNode inference_norm_node(const Graph& graph, const Node& node) {
@@ -123,15 +120,13 @@ DirectNode inference_norm_node(const Graph& graph, const Node& node) {
   if (!number_of(node, "eps", &epsilon)) return {};
   const auto found = norm_vectors(graph, node, {});
   if (!found) return {};
-  return [epsilon, vectors = *found, tag = op_tag("aten::_native_batch_norm_legit_no_training")](
-             const ExternalCall& call, ExecutionHost&, Stream& stream) {
+  return under(node, [epsilon, vectors = *found](const ExternalCall& call, Stream& stream) {
     const std::span<const TensorView> given = call.operands;
     if (given[0].count() == 0) return;
-    const OpScope named(tag);
     batch_norm_inference(stream, call.results[0], given[0], at(given, vectors.weight),
                          at(given, vectors.bias), given[vectors.mean], given[vectors.variance],
                          epsilon);
-  };
+  });
 }
 
 bool same_dtype(const Graph& graph, std::initializer_list<ValueId> values) {
@@ -169,9 +164,7 @@ DirectNode norm_gradient_node(const Graph& graph, const Node& node) {
   operands.vectors({operand(node, 2), operand(node, train ? 5 : 3), operand(node, train ? 6 : 4),
                     node.results[1], node.results[2]});
   if (!operands.fit() || !same_dtype(graph, {operand(node, 0), operand(node, 1)})) return {};
-  return [=, tag = op_tag("aten::native_batch_norm_backward")](const ExternalCall& call,
-                                                               ExecutionHost&, Stream& stream) {
-    const OpScope named(tag);
+  return under(node, [=](const ExternalCall& call, Stream& stream) {
     const std::span<const TensorView> given = call.operands;
     NormGradients gradients{wanted(call, 0), wanted(call, 1), wanted(call, 2)};
     if (given[1].count() == 0) {
@@ -187,7 +180,7 @@ DirectNode norm_gradient_node(const Graph& graph, const Node& node) {
     batch_norm_backward(stream, gradients, gradient.view, given[1], at(given, weight), given[*mean],
                         given[*spread], train, epsilon);
     if (input.elsewhere) copy(stream, call.results[0], input.view);
-  };
+  });
 }
 
 DirectNode convolution_gradient_node(const Graph& graph, const Node& node) {
@@ -200,9 +193,7 @@ DirectNode convolution_gradient_node(const Graph& graph, const Node& node) {
     if (value == kNone || graph.values[value].type.dtype != input.dtype) return {};
     if (graph.values[value].type.sizes.size() != input.sizes.size()) return {};
   }
-  return [found = *found, tag = op_tag("aten::convolution_backward")](
-             const ExternalCall& call, ExecutionHost&, Stream& stream) {
-    const OpScope named(tag);
+  return under(node, [found = *found](const ExternalCall& call, Stream& stream) {
     const TensorView &gradient = call.operands[0], &images = call.operands[1];
     if (const TensorView* to = wanted(call, 0); to != nullptr && to->count() > 0) {
       convolution_backward_input(stream, *to, gradient, call.operands[2], found);
@@ -213,7 +204,7 @@ DirectNode convolution_gradient_node(const Graph& graph, const Node& node) {
     if (const TensorView* to = wanted(call, 2)) {
       convolution_backward_bias(stream, *to, gradient);
     }
-  };
+  });
 }
 
 // What a library's call does not take, transposed ones among them.
@@ -227,16 +218,13 @@ DirectNode convolution_node(const Graph& graph, const Node& node) {
     if (value != kNone && graph.values[value].type.dtype != input.dtype) return {};
   }
   const auto bias = index_of(node, 2);
-  return [found = *found, bias, tag = op_tag("aten::convolution")](const ExternalCall& call,
-                                                                   ExecutionHost&, Stream& stream) {
-    if (call.results[0].count() == 0) return;
+  return unless_empty(node, [found = *found, bias](const ExternalCall& call, Stream& stream) {
     if (call.operands[0].count() == 0) {
       throw Error(GRAFT_UNSUPPORTED, "a convolution of no element is not a kernel's");
     }
-    const OpScope named(tag);
     convolution(stream, call.results[0], call.operands[0], call.operands[1],
                 at(call.operands, bias), found);
-  };
+  });
 }
 
 }  // namespace

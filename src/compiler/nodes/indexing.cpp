@@ -8,7 +8,6 @@
 #include "kernels/move/copy.h"
 #include "kernels/tensor/image_views.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/driver/op_tag.h"
 
 namespace graft::compiler {
 namespace {
@@ -42,12 +41,9 @@ DirectNode embedding_node(const Graph& graph, const Node& node) {
   if (table == kNone || indices == kNone || type_of(graph, table).sizes.size() != 2) return {};
   if (!is_index(type_of(graph, indices))) return {};
   if (!type_of(graph, node.results[0]).row_major()) return {};
-  return
-      [tag = op_tag("aten::embedding")](const ExternalCall& call, ExecutionHost&, Stream& stream) {
-        if (call.results[0].count() == 0) return;
-        const OpScope named(tag);
-        select_rows(stream, call.results[0], call.operands[0], call.operands[1]);
-      };
+  return unless_empty(node, [](const ExternalCall& call, Stream& stream) {
+    select_rows(stream, call.results[0], call.operands[0], call.operands[1]);
+  });
 }
 
 // Both take (self, dim, index).
@@ -60,13 +56,10 @@ DirectNode along_node(const Graph& graph, const Node& node, bool gathers) {
   if (!is_index(type_of(graph, indices)) || rank == 0) return {};
   if (gathers ? index_rank != rank : index_rank > 1) return {};
   const int at = static_cast<int>(dim < 0 ? dim + static_cast<double>(rank) : dim);
-  return [at, gathers, tag = op_tag(gathers ? "aten::gather" : "aten::index_select")](
-             const ExternalCall& call, ExecutionHost&, Stream& stream) {
-    if (call.results[0].count() == 0) return;
-    const OpScope named(tag);
+  return unless_empty(node, [at, gathers](const ExternalCall& call, Stream& stream) {
     const auto run = gathers ? gather : index_select;
     run(stream, call.results[0], call.operands[0], at, call.operands[1]);
-  };
+  });
 }
 
 // Which dimensions of self have indices, as positions of the argument's list; empty where the list
@@ -154,13 +147,11 @@ DirectNode index_node(const Graph& graph, const Node& node) {
   if (self == kNone || node.arguments.size() != 2) return {};
   std::vector<int> dims = indexed_dims(graph, node);
   if (dims.empty()) return {};
-  return [dims = std::move(dims), tag = op_tag("aten::index")](const ExternalCall& call,
-                                                               ExecutionHost&, Stream& stream) {
-    if (call.results[0].count() == 0) return;
-    const OpScope named(tag);
-    const Spread all = spread(call.operands[0], call.operands.subspan(1), dims);
-    index(stream, call.results[0], all.input, all.indices, all.sizes, all.strides);
-  };
+  return unless_empty(
+      "aten::index", [dims = std::move(dims)](const ExternalCall& call, Stream& stream) {
+        const Spread all = spread(call.operands[0], call.operands.subspan(1), dims);
+        index(stream, call.results[0], all.input, all.indices, all.sizes, all.strides);
+      });
 }
 
 DirectNode index_put_node(const Graph& graph, const Node& node) {
@@ -169,19 +160,16 @@ DirectNode index_put_node(const Graph& graph, const Node& node) {
   if (type_of(graph, self).dtype != type_of(graph, values).dtype) return {};
   std::vector<int> dims = indexed_dims(graph, node);
   if (dims.empty()) return {};
-  return [dims = std::move(dims), accumulate = is_true(node, "accumulate"),
-          in_place = node.op->in_place,
-          tag = op_tag(node.op->in_place ? "aten::index_put_" : "aten::index_put")](
-             const ExternalCall& call, ExecutionHost&, Stream& stream) {
+  return under(node, [dims = std::move(dims), accumulate = is_true(node, "accumulate"),
+                      in_place = node.op->in_place](const ExternalCall& call, Stream& stream) {
     const TensorView& to = in_place ? call.operands[0] : call.results[0];
     if (to.count() == 0) return;
-    const OpScope named(tag);
     if (!in_place) copy(stream, to, call.operands[0]);
     const Spread all = spread(to, call.operands.subspan(1, dims.size()), dims);
     if (all.input.count() == 0) return;
     index_put(stream, all.input, expanded(call.operands[1 + dims.size()], all.input), all.indices,
               all.sizes, all.strides, accumulate);
-  };
+  });
 }
 
 DirectNode scatter_node(const Graph& graph, const Node& node) {
@@ -195,14 +183,11 @@ DirectNode scatter_node(const Graph& graph, const Node& node) {
   if (type_of(graph, indices).sizes.size() != rank) return {};
   if (type_of(graph, from).sizes.size() != rank || type_of(graph, from).dtype != dtype) return {};
   const int at = static_cast<int>(dim < 0 ? dim + static_cast<double>(rank) : dim);
-  return [at, tag = op_tag("aten::scatter")](const ExternalCall& call, ExecutionHost&,
-                                             Stream& stream) {
-    if (call.results[0].count() == 0) return;
-    const OpScope named(tag);
+  return unless_empty("aten::scatter", [at](const ExternalCall& call, Stream& stream) {
     copy(stream, call.results[0], call.operands[0]);
     if (call.operands[1].count() == 0) return;
     scatter(stream, call.results[0], at, call.operands[1], call.operands[2], ScatterMode::kReplace);
-  };
+  });
 }
 
 }  // namespace

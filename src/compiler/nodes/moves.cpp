@@ -15,7 +15,6 @@
 #include "kernels/sort/sort.h"
 #include "kernels/tensor/image_views.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/driver/op_tag.h"
 
 namespace graft::compiler {
 namespace {
@@ -33,15 +32,13 @@ DirectNode cat_node(const Graph& graph, const Node& node) {
   const TensorType& to = type_of(graph, node.results[0]);
   const std::optional<int> dim = dim_of(node, to.sizes.size());
   if (!dim || is_complex(to.dtype)) return {};
-  return [dim = *dim, tag = op_tag("aten::cat")](const ExternalCall& call, ExecutionHost&,
-                                                 Stream& stream) {
-    const OpScope named(tag);
+  return under(node, [dim = *dim](const ExternalCall& call, Stream& stream) {
     std::vector<TensorView> parts;
     for (const TensorView& part : call.operands) {
       if (part.count() > 0) parts.push_back(part);
     }
     if (!parts.empty()) cat(stream, call.results[0], parts, dim);
-  };
+  });
 }
 
 // A number of the call, whose sizes are numbers by now.
@@ -63,14 +60,11 @@ DirectNode range_node(const Graph& graph, const Node& node) {
   }
   if (numbers < 2 || numbers > 3 || (!is_floating(to.dtype) && !is_integral(to.dtype))) return {};
   const graft_dtype dtype = is_floating(to.dtype) ? GRAFT_FLOAT64 : GRAFT_INT64;
-  return [numbers, dtype, tag = op_tag("aten::arange")](const ExternalCall& call, ExecutionHost&,
-                                                        Stream& stream) {
-    if (call.results[0].count() == 0) return;
-    const OpScope named(tag);
+  return unless_empty("aten::arange", [numbers, dtype](const ExternalCall& call, Stream& stream) {
     const std::vector<Argument>& given = call.node.arguments;
     const Scalar step = numbers == 3 ? scalar_of(given[2], dtype) : Scalar::of_integer(dtype, 1);
     arange(stream, call.results[0], scalar_of(given[0], dtype), step);
-  };
+  });
 }
 
 DirectNode cumsum_node(const Graph& graph, const Node& node) {
@@ -82,12 +76,9 @@ DirectNode cumsum_node(const Graph& graph, const Node& node) {
   if (is_complex(from) || (from != to && !whole)) return {};
   const std::optional<int> dim = dim_of(node, type_of(graph, self).sizes.size());
   if (!dim) return {};
-  return [dim = *dim, tag = op_tag("aten::cumsum")](const ExternalCall& call, ExecutionHost&,
-                                                    Stream& stream) {
-    if (call.results[0].count() == 0) return;
-    const OpScope named(tag);
+  return unless_empty(node, [dim = *dim](const ExternalCall& call, Stream& stream) {
     cumulative_sum(stream, call.results[0], call.operands[0], dim);
-  };
+  });
 }
 
 DirectNode reduction_node(const Graph& graph, const Node& node, Reduction kind) {
@@ -110,10 +101,7 @@ DirectNode reduction_node(const Graph& graph, const Node& node, Reduction kind) 
     if (at < rank) reduced[at] = true;
   }
   const bool keep = is_true(node, "keepdim");
-  return [=, tag = op_tag(node.op->qualified())](const ExternalCall& call, ExecutionHost&,
-                                                 Stream& stream) {
-    if (call.results[0].count() == 0) return;
-    const OpScope named(tag);
+  return unless_empty(node, [=](const ExternalCall& call, Stream& stream) {
     TensorView wide = call.operands[0];
     wide.address = call.results[0].address, wide.dtype = call.results[0].dtype;
     int at = 0;
@@ -123,7 +111,7 @@ DirectNode reduction_node(const Graph& graph, const Node& node, Reduction kind) 
       at += !gone || keep;
     }
     reduce(stream, kind, wide, call.operands[0]);
-  };
+  });
 }
 
 std::optional<PoolWindow> window_of(const Node& node) {
@@ -148,12 +136,9 @@ DirectNode max_pool_node(const Graph& graph, const Node& node) {
   if (image.sizes.size() < 3 || image.dtype == GRAFT_BOOL || is_complex(image.dtype)) return {};
   const std::optional<PoolWindow> window = window_of(node);
   if (!window) return {};
-  return [window = *window, tag = op_tag("aten::max_pool2d_with_indices")](
-             const ExternalCall& call, ExecutionHost&, Stream& stream) {
-    if (call.results[0].count() == 0) return;
-    const OpScope named(tag);
+  return unless_empty(node, [window = *window](const ExternalCall& call, Stream& stream) {
     max_pool2d(stream, call.results[0], call.results[1], call.operands[0], window);
-  };
+  });
 }
 
 DirectNode max_pool_gradient_node(const Graph& graph, const Node& node) {
@@ -164,12 +149,9 @@ DirectNode max_pool_gradient_node(const Graph& graph, const Node& node) {
   if (type_of(graph, gradient).dtype != image.dtype) return {};
   const std::optional<PoolWindow> window = window_of(node);
   if (!window) return {};
-  return [window = *window, tag = op_tag("aten::max_pool2d_with_indices_backward")](
-             const ExternalCall& call, ExecutionHost&, Stream& stream) {
-    if (call.results[0].count() == 0) return;
-    const OpScope named(tag);
+  return unless_empty(node, [window = *window](const ExternalCall& call, Stream& stream) {
     max_pool2d_backward(stream, call.results[0], call.operands[0], call.operands[2], window);
-  };
+  });
 }
 
 DirectNode top_k_node(const Graph& graph, const Node& node) {
@@ -181,12 +163,9 @@ DirectNode top_k_node(const Graph& graph, const Node& node) {
   if (argument(node, "dim") != nullptr && !number_of(node, "dim", &dim)) return {};
   if (argument(node, "largest") != nullptr && !number_of(node, "largest", &largest)) return {};
   const int at = static_cast<int>(dim < 0 ? dim + static_cast<double>(line.sizes.size()) : dim);
-  return [at, largest, tag = op_tag("aten::topk")](const ExternalCall& call, ExecutionHost&,
-                                                   Stream& stream) {
-    if (call.results[0].count() == 0) return;
-    const OpScope named(tag);
+  return unless_empty(node, [at, largest](const ExternalCall& call, Stream& stream) {
     top_k(stream, call.results[0], call.results[1], call.operands[0], at, largest != 0);
-  };
+  });
 }
 
 // copy_: its result is self, whose memory it writes.
@@ -194,12 +173,11 @@ DirectNode copy_node(const Graph& graph, const Node& node) {
   const ValueId from = operand(node, 1);
   if (operand(node, 0) == kNone || from == kNone || graph.values[from].kind == InputKind::kScalar)
     return {};
-  return [tag = op_tag("aten::copy_")](const ExternalCall& call, ExecutionHost&, Stream& stream) {
+  return under(node, [](const ExternalCall& call, Stream& stream) {
     const TensorView& to = call.operands[0];
     if (to.count() == 0) return;
-    const OpScope named(tag);
     copy(stream, to, expanded(call.operands[1], to));
-  };
+  });
 }
 
 // A reshape that is no view: the same elements in row-major order.
@@ -207,14 +185,12 @@ DirectNode reshape_node(const Graph& graph, const Node& node) {
   const ValueId self = operand(node, 0);
   const bool rows = type_of(graph, node.results[0]).row_major();
   if (self == kNone || !rows || graph.values[node.results[0]].alias != kNone) return {};
-  return [tag = op_tag("aten::reshape")](const ExternalCall& call, ExecutionHost&, Stream& stream) {
-    if (call.results[0].count() == 0) return;
-    const OpScope named(tag);
+  return unless_empty(node, [](const ExternalCall& call, Stream& stream) {
     TensorView to = call.operands[0];
     to.address = call.results[0].address;
     make_contiguous(to);
     copy(stream, to, call.operands[0]);
-  };
+  });
 }
 
 // What composites.cpp does not write as smaller nodes: other dimensions than the last.
@@ -225,12 +201,9 @@ DirectNode softmax_node(const Graph& graph, const Node& node, bool log) {
   if (!is_floating(line.dtype) || line.dtype != type_of(graph, node.results[0]).dtype) return {};
   const std::optional<int> dim = dim_of(node, line.sizes.size());
   if (!dim) return {};
-  return [dim = *dim, log, tag = op_tag(node.op->qualified())](const ExternalCall& call,
-                                                               ExecutionHost&, Stream& stream) {
-    if (call.results[0].count() == 0) return;
-    const OpScope named(tag);
+  return unless_empty(node, [dim = *dim, log](const ExternalCall& call, Stream& stream) {
     softmax(stream, call.results[0], call.operands[0], dim, log);
-  };
+  });
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "kernels/norm/normalization.h"
 #include "kernels/tensor/image_views.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/driver/op_tag.h"
 
 namespace graft::compiler {
 namespace {
@@ -63,12 +62,10 @@ DirectNode loss_node(const Graph& graph, const Node& node) {
   for (const ValueId result : node.results) {
     if (graph.values[result].type.dtype != dtype) return {};
   }
-  return [loss = *found, tag = op_tag(node.op->qualified())](const ExternalCall& call,
-                                                             ExecutionHost&, Stream& stream) {
-    const OpScope named(tag);
+  return under(node, [loss = *found](const ExternalCall& call, Stream& stream) {
     nll_loss(stream, call.results[0], call.results[1], call.operands[0], call.operands[1],
              loss.weighted ? &call.operands[2] : nullptr, loss.reduction, loss.ignored);
-  };
+  });
 }
 
 DirectNode loss_gradient_node(const Graph& graph, const Node& node) {
@@ -78,13 +75,11 @@ DirectNode loss_gradient_node(const Graph& graph, const Node& node) {
   const graft_dtype dtype = graph.values[node.results[0]].type.dtype;
   if (!found || gradient == nullptr || gradient->dtype != dtype) return {};
   if (!has_numbers(total, dtype)) return {};
-  return [loss = *found, tag = op_tag(node.op->qualified())](const ExternalCall& call,
-                                                             ExecutionHost&, Stream& stream) {
-    const OpScope named(tag);
+  return under(node, [loss = *found](const ExternalCall& call, Stream& stream) {
     nll_loss_backward(stream, call.results[0], call.operands[0], call.operands[2],
                       loss.weighted ? &call.operands[3] : nullptr, call.operands.back(),
                       loss.reduction, loss.ignored);
-  };
+  });
 }
 
 // How many dimensions of the input one mean is taken over; 0 where the kernel does not take it.
@@ -109,9 +104,7 @@ DirectNode layer_norm_gradient_node(const Graph& graph, const Node& node) {
   const size_t dims = normalized_dims(graph, node);
   if (dims == 0 || node.results.size() != 3) return {};
   const bool weighted = given_type(graph, node, "weight") != nullptr;
-  return [=, tag = op_tag(node.op->qualified())](const ExternalCall& call, ExecutionHost&,
-                                                 Stream& stream) {
-    const OpScope named(tag);
+  return under(node, [=](const ExternalCall& call, Stream& stream) {
     const auto wanted = [&](size_t i) {
       return call.node.results[i] == kNone ? nullptr : &call.results[i];
     };
@@ -129,7 +122,7 @@ DirectNode layer_norm_gradient_node(const Graph& graph, const Node& node) {
     layer_norm_backward(stream, {wanted(0), wanted(1), wanted(2)}, gradient.view(), from.view(),
                         call.operands[2], call.operands[3], weighted ? &call.operands[4] : nullptr,
                         input.count() / n, n);
-  };
+  });
 }
 
 TensorView as_lines(const TensorView& view, int64_t lines) {
@@ -150,11 +143,9 @@ DirectNode embedding_gradient_node(const Graph& graph, const Node& node) {
   if (gradient == nullptr || gradient->dtype != table.dtype || indices == nullptr) return {};
   if (indices->dtype != GRAFT_INT64 && indices->dtype != GRAFT_INT32) return {};
   const bool scaled = is_true(node, "scale_grad_by_freq");
-  return [=, row = static_cast<int64_t>(padding), tag = op_tag(node.op->qualified())](
-             const ExternalCall& call, ExecutionHost&, Stream& stream) {
-    const OpScope named(tag);
+  const auto row = static_cast<int64_t>(padding);
+  return unless_empty(node, [=](const ExternalCall& call, Stream& stream) {
     const TensorView& to = call.results[0];
-    if (to.count() == 0) return;
     const int64_t count = call.operands[1].count();
     if (count == 0) return fill(stream, to, Scalar::of(0.0));
     const StagedInput gradient = row_major(stream, call.operands[0]);
@@ -162,7 +153,7 @@ DirectNode embedding_gradient_node(const Graph& graph, const Node& node) {
     TensorView line = indices.view();
     line.rank = 1, line.sizes[0] = count, line.strides[0] = 1;
     embedding_dense_backward(stream, to, as_lines(gradient.view(), count), line, row, scaled);
-  };
+  });
 }
 
 }  // namespace
