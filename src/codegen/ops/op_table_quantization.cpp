@@ -6,8 +6,7 @@ namespace graft {
 
 namespace {
 
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 // NaN becomes the lower bound, so that a store to an integer is defined.
 Value bounded(Value a, Value low, Value high) {

@@ -11,8 +11,7 @@ namespace graft {
 
 namespace {
 
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 // The formula that calls a function in f64 with the inputs, and rounds once.
 template <auto function>

@@ -22,9 +22,7 @@ namespace graft::compiler {
 
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 // Every node has a formula for the bits of one half type.
 bool works_on_bits(const Graph& graph, const GroupKernel& kernel) {

@@ -9,10 +9,7 @@
 
 namespace graft {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 std::string AttentionKernel::key() const {
   return std::string("attention_weights_") + name_of(dtype) +

@@ -8,9 +8,7 @@
 
 namespace graft {
 
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 TiledAttention::TiledAttention(const Attention& call, AttentionTile made_for)
     : dtype(call.query.dtype), drops(call.dropout > 0), tile(std::move(made_for)) {

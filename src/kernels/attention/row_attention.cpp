@@ -18,12 +18,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-using ir::Values;
+using namespace ir;
 
 // Elements that are summed side by side; a key and a value are some of these. What a loop over
 // columns sums has to stay in 16 vector registers: kColumns keys, or kLanesAtOnce of a value.

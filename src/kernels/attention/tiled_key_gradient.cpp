@@ -7,11 +7,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::LocalArray;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 class KeyGradientWriter {
  public:

@@ -8,12 +8,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::LocalArray;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 class QueryGradientWriter {
  public:

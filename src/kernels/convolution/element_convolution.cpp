@@ -11,10 +11,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 // Of the tensor that is written and of the two that are read.
 struct Dtypes {

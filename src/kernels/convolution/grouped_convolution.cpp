@@ -9,11 +9,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 constexpr int64_t kRow = 128;  // positions of a row that an item holds
 constexpr int64_t kSums = 64;  // sums that an element of the factor is folded from

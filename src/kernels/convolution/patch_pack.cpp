@@ -11,11 +11,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 constexpr uint64_t kTurnBytes = uint64_t{64} << 20;
 constexpr int64_t kDepths = 64;          // of a panel that one item gathers

@@ -10,10 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 struct TiledConvolution {
   graft_convolution_kind kind;

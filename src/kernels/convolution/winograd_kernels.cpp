@@ -11,12 +11,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-using ir::Values;
+using namespace ir;
 
 constexpr int64_t kDepths = 16;           // of a panel that one item transforms
 constexpr int64_t kTiles = 16;            // whose sums one item takes together

@@ -7,8 +7,7 @@
 namespace graft {
 namespace {
 
-using ir::Value;
-using ir::Values;
+using namespace ir;
 
 const WinogradTile kTwo{2,
                         {1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1},

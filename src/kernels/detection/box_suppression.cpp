@@ -17,10 +17,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 constexpr int64_t kBits = 32;                      // boxes of a word
 constexpr int64_t kWords = 8;                      // words of a line

@@ -17,11 +17,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 constexpr int64_t kLocations = 64;        // of a line
 constexpr int64_t kChannels = 16;         // of a line of images' gradients

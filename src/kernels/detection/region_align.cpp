@@ -8,8 +8,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Lanes;
+using namespace ir;
 
 constexpr const char* kName = "region_align";
 

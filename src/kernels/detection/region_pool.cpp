@@ -10,9 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Lanes;
-using ir::Type;
+using namespace ir;
 
 constexpr const char* kMax = "region_max";
 constexpr const char* kAverage = "region_average";

@@ -11,9 +11,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 constexpr size_t kMaxIndices = kMaxOperands - 2;
 

@@ -13,9 +13,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 // Larger inputs fill a launch of their own; shorter pieces are better copied element by element.
 constexpr int64_t kLargeInput = 8 * kGroupTile, kShortPiece = 16;

@@ -16,9 +16,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 constexpr int64_t kBlock = 64;
 

@@ -14,11 +14,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 constexpr int64_t kBlock = 64;
 

@@ -11,9 +11,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 // A line copies one row of inner elements.
 ir::Kernel build_select(const std::string& key, graft_dtype data, graft_dtype index) {

@@ -13,9 +13,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 const char* name_of_mode(ScatterMode mode) {
   switch (mode) {

@@ -12,10 +12,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 ir::Kernel build(const std::string& key, graft_dtype dtype) {
   Builder b(key);

@@ -3,10 +3,7 @@
 
 namespace graft {
 
-using ir::SubGroup;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 GroupFold::GroupFold(ir::Builder& builder, const std::vector<Type>& types, WorkMapping deal)
     : b_(builder), shuffles_(deal == WorkMapping::kShuffles) {

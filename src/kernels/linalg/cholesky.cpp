@@ -10,11 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 // Scales column k, then takes its outer product from the columns to the right.
 template <class Number>

@@ -10,9 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 constexpr uint32_t kColumnLanes = 16;
 

@@ -10,11 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 std::string key_of(const char* what, const TensorView& matrices) {
   return std::string(what) + "_" + name_of(matrices.dtype) +

@@ -13,11 +13,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 constexpr int64_t kHoldsNan = -4;
 

@@ -14,9 +14,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 // A line is a row of raw elements, width of which make one element.
 ir::Kernel build(const std::string& key, graft_dtype data, int64_t width, bool upper) {

@@ -12,8 +12,7 @@
 namespace graft {
 namespace {
 
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 struct SolveKernel {
   graft_dtype dtype;

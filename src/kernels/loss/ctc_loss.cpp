@@ -14,10 +14,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

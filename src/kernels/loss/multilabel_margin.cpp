@@ -12,11 +12,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 struct MarginKernel {
   graft_dtype dtype;

@@ -13,9 +13,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 // Elements whose losses one work-item adds up.
 constexpr int64_t kChunk = 4096;

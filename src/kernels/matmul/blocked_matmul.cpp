@@ -13,11 +13,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 // The part of the result that a work-item holds: rows times two vectors.
 struct Tile {

@@ -13,10 +13,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Value;
+using namespace ir;
 using C = ComplexValue;
 
 // A work-item computes tiles of this size.

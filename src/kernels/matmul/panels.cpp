@@ -8,9 +8,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 // Depths that are packed in one go: their lines stay in the first cache.
 constexpr int64_t kDepths = 64;

@@ -17,12 +17,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-using ir::Values;
+using namespace ir;
 
 constexpr int64_t kThin = 7;       // rows that are summed side by side
 constexpr int64_t kDepth = 32;     // below it there is too little to sum

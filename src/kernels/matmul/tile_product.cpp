@@ -6,9 +6,7 @@
 
 namespace graft {
 
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 namespace {
 

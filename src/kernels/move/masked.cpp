@@ -13,9 +13,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 ir::Kernel build_scatter(const std::string& key, graft_dtype data, int64_t width) {
   Builder b(key);

@@ -14,9 +14,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 // first + i * step, or the same counted back from last in the second half.
 ir::Kernel build(const std::string& key, graft_dtype data, bool two_ended) {

@@ -12,9 +12,7 @@ namespace graft {
 
 namespace {
 
-using ir::Builder;
-using ir::Lanes;
-using ir::Value;
+using namespace ir;
 
 // Rows that one work-item does: where lines of from are far apart, it reads longer pieces of each.
 constexpr int kItemRows = 64;

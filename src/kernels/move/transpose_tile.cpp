@@ -11,8 +11,7 @@
 
 namespace graft {
 
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 namespace {
 

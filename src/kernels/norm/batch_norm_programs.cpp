@@ -6,9 +6,7 @@
 namespace graft {
 namespace {
 
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 FoldPass adding_pass(Type type, size_t accumulators,
                      std::function<Values(const FoldContext&)> elements) {

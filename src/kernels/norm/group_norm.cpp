@@ -17,10 +17,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
-using ir::Values;
+using namespace ir;
 
 graft_dtype sum_dtype(graft_dtype dtype) {
   return dtype == GRAFT_FLOAT64 ? GRAFT_FLOAT64 : GRAFT_FLOAT32;

@@ -9,10 +9,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 Value add(Value a, Value b) { return a + b; }
 

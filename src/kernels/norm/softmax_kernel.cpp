@@ -10,10 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Value;
+using namespace ir;
 
 class SoftmaxWriter {
  public:

@@ -12,9 +12,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 struct AffineKernel {
   bool columns;

@@ -14,9 +14,7 @@ namespace graft {
 
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 class Writer {
  public:

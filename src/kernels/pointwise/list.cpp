@@ -15,9 +15,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 using Kind = ListOperand::Kind;
 
 // Of the kinds, in keys.

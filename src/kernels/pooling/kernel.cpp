@@ -11,10 +11,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Value;
+using namespace ir;
 
 struct Range {
   Value begin, end;

@@ -10,11 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 constexpr int kPlaneLanes = 64;
 

@@ -16,10 +16,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 // Operands of the loops: output, indices, input's plane, sample of the plane, then the output's
 // coordinates.

@@ -6,8 +6,7 @@
 namespace graft {
 namespace {
 
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 constexpr uint32_t kMultiplier[2] = {0xD2511F53u, 0xCD9E8D57u};
 constexpr uint32_t kWeyl[2] = {0x9E3779B9u, 0xBB67AE85u};

@@ -16,10 +16,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 using Values = std::vector<Value>;
 
 enum class Distribution {

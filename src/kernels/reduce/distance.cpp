@@ -12,10 +12,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 enum class Norm { kZero, kOne, kTwo, kInfinity, kGeneral };
 

@@ -8,9 +8,7 @@
 namespace graft {
 namespace {
 
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 constexpr int64_t kNowhere = std::numeric_limits<int64_t>::max();
 

@@ -7,11 +7,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 // Elements of a column that are combined before they join the rest.
 constexpr int64_t kFoldRows = 64;

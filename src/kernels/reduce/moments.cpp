@@ -4,9 +4,7 @@
 
 namespace graft {
 
-using ir::Value;
-using ir::Values;
-using ir::Variable;
+using namespace ir;
 
 namespace {
 

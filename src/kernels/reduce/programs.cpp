@@ -8,9 +8,7 @@
 namespace graft {
 namespace {
 
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 const char* key_of(Reduction reduction) {
   switch (reduction) {

@@ -17,9 +17,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 constexpr const char* kNames[] = {"norm1", "norm2", "norminf", "squares", "max"};
 

@@ -5,9 +5,7 @@
 namespace graft {
 namespace {
 
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 FoldPass sums_pass(Type type, size_t count, std::function<Values(const FoldContext&)> elements) {
   FoldPass pass;

@@ -18,10 +18,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Value;
+using namespace ir;
 
 // What the tables of GridTaps are used for. Images have their own strides, x last.
 struct SampleKernel {

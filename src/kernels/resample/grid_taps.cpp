@@ -11,9 +11,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 // A coordinate in elements, and how it changes with the grid's number.
 struct Coordinate {

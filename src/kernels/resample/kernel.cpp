@@ -10,11 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 class ResampleWriter {
  public:

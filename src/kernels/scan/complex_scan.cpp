@@ -13,11 +13,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 ComplexValue neutral(Builder& b, ComplexScan scan) {
   const double infinity = std::numeric_limits<double>::infinity();

@@ -20,12 +20,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-using ir::Values;
+using namespace ir;
 
 constexpr int64_t kBlock = 64;
 

@@ -15,10 +15,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Value;
+using namespace ir;
 
 constexpr int64_t kBlock = 64;
 // Rows that are walked along together: each of their sums waits for the one before it.

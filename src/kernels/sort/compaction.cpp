@@ -14,11 +14,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 constexpr int64_t kChunkElements = 16384;
 constexpr int64_t kMostChunks = 4096;

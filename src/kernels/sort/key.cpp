@@ -6,8 +6,7 @@
 
 namespace graft {
 
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 graft_dtype key_storage(graft_dtype dtype) {
   return dtype == GRAFT_BOOL ? GRAFT_BOOL : raw_dtype(dtype);

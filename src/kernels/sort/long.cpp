@@ -13,12 +13,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 Value digit(Value key, Value shift) {
   const Value low = (key >> cast(key.type(), shift)) & key.builder().constant(key.type(), 255);

@@ -15,12 +15,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 Value number(bool condition, Value a, Value b) { return condition ? a : b; }
 

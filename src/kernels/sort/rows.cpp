@@ -11,12 +11,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 constexpr int64_t kScratchItems = 64;  // work-items that share the radix sort's scratch memory
 

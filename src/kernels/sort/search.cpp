@@ -12,11 +12,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 constexpr int64_t kBlock = 64;
 

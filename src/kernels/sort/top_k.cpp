@@ -15,12 +15,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 constexpr int64_t kMostFiltered = 64;  // a larger k sorts whole lines
 constexpr int64_t kBlock = 64;

@@ -11,10 +11,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 Value finite(Value x) { return !(is_nan(x) | is_inf(x)); }
 

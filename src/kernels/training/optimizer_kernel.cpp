@@ -10,10 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 // Positions in OptimizerNumbers; one place means different things to different rules.
 enum Number {

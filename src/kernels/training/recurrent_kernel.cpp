@@ -8,9 +8,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 // The derivative of a sigmoid or tanh from its value.
 Value sigmoid_slope(Value y) { return y * (1 - y); }

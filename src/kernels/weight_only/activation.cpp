@@ -10,9 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Value;
+using namespace ir;
 
 // What undoes the place of an integer in its word; the last is shifted down instead.
 double factor_of(int64_t place, int64_t places) {

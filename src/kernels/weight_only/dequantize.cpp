@@ -10,10 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 struct DequantizeKernel {
   graft_dtype output, scales, zeros;

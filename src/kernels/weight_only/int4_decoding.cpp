@@ -16,12 +16,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::LocalArray;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 // A group of kLanes work-items sums a panel: the words of its rows lie side by side, and kLanes /
 // kWords of them take turns along the depth.

@@ -10,13 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-using ir::Values;
-using ir::Variable;
+using namespace ir;
 
 constexpr int64_t kPairsOfWord = kNibblesOfWord / 2;
 

@@ -14,12 +14,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 // What a kernel is made for: rows of the activation, lines of the weight beside one another.
 struct Int8Decoding {

@@ -10,12 +10,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Lanes;
-using ir::Type;
-using ir::Value;
-using ir::Variable;
+using namespace ir;
 
 constexpr double kMost = 32767, kLeast = 1e-30;
 

@@ -13,10 +13,7 @@
 namespace graft {
 namespace {
 
-using ir::Address;
-using ir::Builder;
-using ir::Type;
-using ir::Value;
+using namespace ir;
 
 constexpr int64_t kPairs = kNibblesOfWord / 2;  // of a word
 
