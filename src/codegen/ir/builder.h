@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -100,6 +101,12 @@ class Builder {
   Value scalar(graft_dtype dtype);  // bits of dtype, read as compute_type(dtype)
   Value index();                    // an int64 scalar: a size, stride or position
   Value index32();                  // the same in int32 arithmetic; the argument is an int32
+  // index() for each in order, or for as many values from there on.
+  void indices(std::initializer_list<Value*> values, int each = 1) {
+    for (Value* const value : values) {
+      for (int i = 0; i < each; ++i) value[i] = index();
+    }
+  }
 
   // In functions on stored elements: the parameter as it lies in memory.
   Value stored_scalar(graft_dtype dtype, Type type);

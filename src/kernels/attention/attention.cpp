@@ -77,8 +77,8 @@ void weights(Stream& stream, const TensorView& scores, const TensorView& logsume
     arguments.read(bias);
   }
   const WorkSplit split = split_work(block.heads * block.rows, 8 * block.columns);
-  arguments.index(split.lines).index(split.per_item).index(block.rows).index(block.columns);
-  arguments.index(call.causal ? block.row : -1).index(logsumexp.strides[0]);
+  arguments.indices({split.lines, split.per_item, block.rows, block.columns,
+                     call.causal ? block.row : -1, logsumexp.strides[0]});
   for (int d = 0; d < 3; ++d) arguments.index(kernel.biased ? bias.strides[d] : 0);
   launch_kernel(stream, kernel, split.grid, arguments);
 }

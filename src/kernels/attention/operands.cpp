@@ -29,10 +29,8 @@ TileProduct::Factor weights_of(const AttentionTile& tile, const ir::LocalArray& 
 }
 
 AttentionDropout::AttentionDropout(Builder& b) : b_(b), philox_(b) {
-  for (Value* value : {&whole_, &block_rows_, &block_heads_, &slab_heads_, &slab_draws_,
-                       &group_draws_, &threshold_}) {
-    *value = b.index();
-  }
+  b.indices({&whole_, &block_rows_, &block_heads_, &slab_heads_, &slab_draws_, &group_draws_,
+             &threshold_});
   factor_ = b.scalar(GRAFT_FLOAT64);
 }
 
@@ -43,10 +41,10 @@ void AttentionDropout::append(Arguments& arguments, const Attention& call, bool 
   const uint64_t group = plan.draws(heads);
   const uint64_t rest = slab % heads == 0 ? 0 : plan.draws(slab % heads);
   append_philox(arguments, call.philox, call.query.sizes[2], 4);
-  arguments.index(whole ? 1 : 0).index(plan.block_rows()).index(heads).index(slab);
-  arguments.index(static_cast<int64_t>(static_cast<uint64_t>(slab / heads) * group + rest));
-  arguments.index(static_cast<int64_t>(group));
-  arguments.index(static_cast<int64_t>(dropout_threshold(call.dropout)));
+  arguments.indices({whole ? 1 : 0, plan.block_rows(), heads, slab,
+                     static_cast<int64_t>(static_cast<uint64_t>(slab / heads) * group + rest),
+                     static_cast<int64_t>(group),
+                     static_cast<int64_t>(dropout_threshold(call.dropout))});
   arguments.scalar(Scalar::of(call.dropout < 1 ? 1 / (1 - call.dropout) : 0), sizeof(double));
 }
 
@@ -84,9 +82,7 @@ Value AttentionDropout::apply(Value start, Value column, Value weight) const {
 
 AttentionOperands::AttentionOperands(Builder& b, const TiledAttention& kernel)
     : type(ir::compute_type(kernel.dtype)) {
-  for (Value* value : {&rows, &columns, &depth, &value_depth, &heads, &members, &causal}) {
-    *value = b.index();
-  }
+  b.indices({&rows, &columns, &depth, &value_depth, &heads, &members, &causal});
   for (Tensor* one : {&query, &key, &value}) *one = tensor(b, b.read(kernel.dtype));
   if (kernel.bias) bias = tensor(b, b.read(*kernel.bias));
   scale = b.scalar(scale_dtype(kernel.dtype));
@@ -95,8 +91,8 @@ AttentionOperands::AttentionOperands(Builder& b, const TiledAttention& kernel)
 
 void AttentionOperands::append(Arguments& arguments, const Attention& call, bool whole) {
   const TensorView &q = call.query, &k = call.key;
-  arguments.index(q.sizes[2]).index(k.sizes[2]).index(q.sizes[3]).index(call.value.sizes[3]);
-  arguments.index(q.sizes[1]).index(q.sizes[1] / k.sizes[1]).index(call.causal ? 1 : 0);
+  arguments.indices({q.sizes[2], k.sizes[2], q.sizes[3], call.value.sizes[3], q.sizes[1],
+                     q.sizes[1] / k.sizes[1], call.causal ? 1 : 0});
   for (const TensorView* view : {&q, &k, &call.value, call.bias}) {
     if (view != nullptr) append_tensor(arguments.read(*view), *view);
   }

@@ -27,15 +27,9 @@ class ConvolutionWriter {
     first_ = b_.read(dtypes.first);
     second_ = b_.read(dtypes.second);
     bias_ = biased ? b_.read(dtypes.written) : first_;
-    for (Value* value : {&lines_, &per_item_, &images_, &channels_, &outs_, &groups_}) {
-      *value = b_.index();
-    }
-    for (Value* triple : {input_, kernel_, output_, step_, padding_, dilation_}) {
-      for (int d = 0; d < 3; ++d) triple[d] = b_.index();
-    }
-    for (Value* strides : {input_stride_, weight_stride_, output_stride_}) {
-      for (int d = 0; d < 5; ++d) strides[d] = b_.index();
-    }
+    b_.indices({&lines_, &per_item_, &images_, &channels_, &outs_, &groups_});
+    b_.indices({input_, kernel_, output_, step_, padding_, dilation_}, 3);
+    b_.indices({input_stride_, weight_stride_, output_stride_}, 5);
   }
 
   ir::Kernel write() {
@@ -204,8 +198,8 @@ void element_convolution(Stream& stream, graft_convolution_kind kind, const Conv
   Arguments arguments;
   arguments.write(written).read(first).read(second);
   if (biased) arguments.read(*bias);
-  arguments.index(split.lines).index(split.per_item).index(views.input.sizes[0]);
-  arguments.index(views.input.sizes[1]).index(views.output.sizes[1]).index(parameters.groups);
+  arguments.indices({split.lines, split.per_item, views.input.sizes[0], views.input.sizes[1],
+                     views.output.sizes[1], parameters.groups});
   append_spatial(arguments, views.input);
   append_spatial(arguments, views.weight);
   append_spatial(arguments, views.output);

@@ -34,16 +34,10 @@ class SumWriter {
     first_ = b_.read(kernel.dtype);
     second_ = b_.read(kernel.dtype);
     bias_ = kernel.biased ? b_.read(kernel.dtype) : first_;
-    for (Value* value : {&lines_, &per_item_, &images_, &channels_, &outs_, &groups_, &factor_step_,
-                         &bias_stride_}) {
-      *value = b_.index();
-    }
-    for (Value* triple : {input_, taps_, output_, step_, start_, reach_}) {
-      for (int d = 0; d < 3; ++d) triple[d] = b_.index();
-    }
-    for (Value* strides : {input_stride_, factor_stride_, output_stride_}) {
-      for (int d = 0; d < 5; ++d) strides[d] = b_.index();
-    }
+    b_.indices({&lines_, &per_item_, &images_, &channels_, &outs_, &groups_, &factor_step_,
+                &bias_stride_});
+    b_.indices({input_, taps_, output_, step_, start_, reach_}, 3);
+    b_.indices({input_stride_, factor_stride_, output_stride_}, 5);
     across_input_ = kernel.dense_input ? b_.i64(1) : step_[2] * input_stride_[4];
     across_output_ = kernel.dense_output ? b_.i64(1) : output_stride_[4];
   }
@@ -221,9 +215,9 @@ void launch(Stream& stream, const PatchProduct& product, const SumKernel& kernel
     append_factor(arguments, product, GRAFT_ACCESS_READ);
     if (kernel.biased) arguments.read(*product.bias);
   }
-  arguments.index(split.lines).index(split.per_item).index(product.input.sizes[0]);
-  arguments.index(product.channels()).index(product.outs()).index(product.groups);
-  arguments.index(product.factor_step).index(kernel.biased ? product.bias->strides[0] : 0);
+  arguments.indices({split.lines, split.per_item, product.input.sizes[0], product.channels(),
+                     product.outs(), product.groups, product.factor_step,
+                     kernel.biased ? product.bias->strides[0] : 0});
   append(arguments, product.input.sizes + 2, 3);
   append(arguments, product.factor.sizes + 2, 3);
   append(arguments, product.output.sizes + 2, 3);

@@ -40,13 +40,9 @@ class PatchWriter {
         rank_(kernel.rank),
         to_(b_.write(GRAFT_FLOAT32)),
         from_(b_.read(kernel.dtype)) {
-    for (Value* value : {&blocks_, &per_item_, &lines_, &places_, &outers_, &together_[0],
-                         &together_[1], &image_, &channel_}) {
-      *value = b_.index();
-    }
-    for (Value* each : {input_, kernel_, output_, step_, padding_, dilation_, stride_}) {
-      for (int d = 0; d < rank_; ++d) each[d] = b_.index();
-    }
+    b_.indices({&blocks_, &per_item_, &lines_, &places_, &outers_, &together_[0], &together_[1],
+                &image_, &channel_});
+    b_.indices({input_, kernel_, output_, step_, padding_, dilation_, stride_}, rank_);
   }
 
   ir::Kernel write() {
@@ -186,8 +182,8 @@ void pack_patches(Stream& stream, graft_address panels, const TensorView& input,
   Arguments arguments;
   arguments.address(panels, patch_bytes(input, geometry, lines, width), GRAFT_ACCESS_WRITE);
   arguments.read(input).index(split.lines).index(split.per_item);
-  arguments.index(extent.lines).index(extent.places).index(extent.outers);
-  arguments.index(places).index(outers).index(input.strides[0]).index(input.strides[1]);
+  arguments.indices({extent.lines, extent.places, extent.outers, places, outers, input.strides[0],
+                     input.strides[1]});
   append(arguments, input.sizes + 2, rank);
   append(arguments, geometry.kernel, rank);
   append(arguments, geometry.positions, rank);

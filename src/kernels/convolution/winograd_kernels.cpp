@@ -32,9 +32,7 @@ class PanelWriter {
         b_(key),
         to_(b_.write(GRAFT_FLOAT32)),
         from_(b_.read(dtype)) {
-    for (Value* value : {&blocks_, &per_item_, &lines_, &depth_, &width_, &each_}) {
-      *value = b_.index();
-    }
+    b_.indices({&blocks_, &per_item_, &lines_, &depth_, &width_, &each_});
     for (Value& stride : strides_) stride = b_.index32();
   }
 
@@ -94,7 +92,7 @@ class ElementWriter : PanelWriter {
  public:
   ElementWriter(const std::string& key, int results, int64_t lanes, graft_dtype dtype)
       : PanelWriter(key, results, lanes, dtype) {
-    for (Value* value : {&down_, &across_}) *value = b_.index();
+    b_.indices({&down_, &across_});
     for (Value* pair : {input_, padding_}) {
       for (int d = 0; d < 2; ++d) pair[d] = b_.index32();
     }
@@ -156,10 +154,8 @@ class SumWriter {
         from_(b_.read(GRAFT_FLOAT32)),
         bias_(biased ? b_.read(dtype) : from_),
         biased_(biased) {
-    for (Value* value : {&blocks_, &per_item_, &tiles_, &each_, &down_, &across_, &height_, &width_,
-                         &bias_stride_}) {
-      *value = b_.index();
-    }
+    b_.indices({&blocks_, &per_item_, &tiles_, &each_, &down_, &across_, &height_, &width_,
+                &bias_stride_});
     for (Value& stride : strides_) stride = b_.index();
   }
 
@@ -217,8 +213,7 @@ WorkSplit append_panels(Arguments& arguments, const WinogradPanels& to, const Te
   const int64_t blocks = (to.lines + lanes - 1) / lanes * ((to.depth + kDepths - 1) / kDepths);
   const WorkSplit split = split_work(blocks, lanes * kDepths * products * kElementsPerValue);
   arguments.address(to.address, to.bytes(products), GRAFT_ACCESS_WRITE).read(from);
-  arguments.index(split.lines).index(split.per_item).index(to.lines).index(to.depth);
-  arguments.index(to.width).index(to.each());
+  arguments.indices({split.lines, split.per_item, to.lines, to.depth, to.width, to.each()});
   for (int d = 0; d < 4; ++d) append32(arguments, from.strides[d]);
   return split;
 }
@@ -254,9 +249,8 @@ void winograd_sums(Stream& stream, const TensorView& output, const TensorView& p
   Arguments arguments;
   arguments.write(output).read(products);
   if (bias != nullptr) arguments.read(*bias);
-  arguments.index(split.lines).index(split.per_item).index(tiles).index(outs * tiles);
-  arguments.index(grid.down).index(grid.across).index(output.sizes[2]).index(output.sizes[3]);
-  arguments.index(bias == nullptr ? 0 : bias->strides[0]);
+  arguments.indices({split.lines, split.per_item, tiles, outs * tiles, grid.down, grid.across,
+                     output.sizes[2], output.sizes[3], bias == nullptr ? 0 : bias->strides[0]});
   for (int d = 0; d < 4; ++d) arguments.index(output.strides[d]);
   const bool biased = bias != nullptr;
   const std::string key =

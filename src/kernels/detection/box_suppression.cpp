@@ -136,13 +136,12 @@ void suppress_boxes(Stream& stream, const TensorView& kept, const TensorView& bo
     const WorkSplit split = split_work(rows * blocks, kWords * kBits * 4);
     Arguments comparing, sweeping;
     comparing.address(masks.address(), mask_bytes, GRAFT_ACCESS_WRITE).read(boxes);
-    comparing.index(split.lines).index(split.per_item).index(n).index(words);
-    comparing.index(blocks).index(first);
+    comparing.indices({split.lines, split.per_item, n, words, blocks, first});
     comparing.scalar(limit_of(boxes.dtype, threshold), size_of(boxes.dtype));
     launch_kernel(stream, key, split.grid, comparing,
                   [&] { return build_masks(key, boxes.dtype); });
     sweeping.update(kept).update(bits).address(masks.address(), mask_bytes, GRAFT_ACCESS_READ);
-    sweeping.index(first).index(rows).index(words);
+    sweeping.indices({first, rows, words});
     launch_kernel(stream, kSweep, 1, sweeping, [] { return build_sweep(kSweep); });
   }
 }

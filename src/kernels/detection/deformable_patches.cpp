@@ -47,13 +47,9 @@ class PatchWriter {
     if (!adds) images_ = b_.read(k_.dtype);
     offsets_ = b_.read(k_.dtype);
     if (k_.masked) mask_ = b_.read(k_.dtype);
-    for (Value* value : {&lines_, &per_item_, &groups_, &channels_, &patch_, &locations_, &bands_,
-                         &band_rows_, &out_width_, &kernel_width_}) {
-      *value = b_.index();
-    }
-    for (Value* pair : {size_, stride_, padding_, dilation_}) {
-      for (int d = 0; d < 2; ++d) pair[d] = b_.index();
-    }
+    b_.indices({&lines_, &per_item_, &groups_, &channels_, &patch_, &locations_, &bands_,
+                &band_rows_, &out_width_, &kernel_width_});
+    b_.indices({size_, stride_, padding_, dilation_}, 2);
     for (Value& value : pitch_) value = b_.index();
   }
 
@@ -279,9 +275,8 @@ void launch(Stream& stream, const PatchKernel& kernel, Arguments& arguments,
   bands = (rows + band_rows - 1) / band_rows;
   if (kernel.kind == PatchKernel::kImages) lines *= bands;
   const WorkSplit split = split_work(lines, elements);
-  arguments.index(split.lines).index(split.per_item).index(groups).index(channels).index(patch);
-  arguments.index(locations).index(bands).index(band_rows).index(patches.columns);
-  arguments.index(patches.kernel[1]).index(rows).index(images.sizes[3]);
+  arguments.indices({split.lines, split.per_item, groups, channels, patch, locations, bands,
+                     band_rows, patches.columns, patches.kernel[1], rows, images.sizes[3]});
   for (const int64_t* pair : {patches.stride, patches.padding, patches.dilation}) {
     arguments.index(pair[0]).index(pair[1]);
   }

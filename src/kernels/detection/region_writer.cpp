@@ -33,16 +33,9 @@ RegionWriter::RegionWriter(const RegionKernel& kernel)
     : kernel_(kernel), b_(kernel.key()), type_(ir::compute_type(kernel.dtype)) {
   boxes_ = b_.read(kernel.dtype);
   if (!kernel.backward) checker_.emplace(b_);
-  for (Value* value :
-       {&lines_, &per_item_, &regions_, &channels_, &images_, &bands_, &band_rows_}) {
-    *value = b_.index();
-  }
-  for (Value* pair : {size_, bins_}) {
-    for (int d = 0; d < 2; ++d) pair[d] = b_.index();
-  }
-  for (Value* strides : {image_strides_, bin_strides_}) {
-    for (int d = 0; d < 4; ++d) strides[d] = b_.index();
-  }
+  b_.indices({&lines_, &per_item_, &regions_, &channels_, &images_, &bands_, &band_rows_});
+  b_.indices({size_, bins_}, 2);
+  b_.indices({image_strides_, bin_strides_}, 4);
   scale_ = b_.scalar(kernel.wide());
 }
 
@@ -133,9 +126,8 @@ int64_t append_regions(Arguments& arguments, Stream& stream, const RegionKernel&
   const WorkSplit split = split_work(lines * bands, 4 * elements);
   arguments.read(regions.boxes);
   if (!kernel.backward) append_checker(arguments, stream);
-  arguments.index(split.lines).index(split.per_item).index(regions.boxes.sizes[0]);
-  arguments.index(channels).index(images.sizes[0]).index(bands).index(band_rows);
-  arguments.index(images.sizes[2]).index(images.sizes[3]).index(rows).index(columns);
+  arguments.indices({split.lines, split.per_item, regions.boxes.sizes[0], channels, images.sizes[0],
+                     bands, band_rows, images.sizes[2], images.sizes[3], rows, columns});
   for (const TensorView* view : {&images, &bins}) {
     for (int d = 0; d < 4; ++d) arguments.index(view->strides[d]);
   }

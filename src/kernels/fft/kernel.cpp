@@ -40,10 +40,8 @@ class FftWriter {
         roots_(b_.read(kernel.part)),
         factors_(b_.read(kernel.part)),
         scale_(b_.scalar(kernel.part)) {
-    for (Value* value : {&groups_, &per_item_, &blocks_, &run_, &middle_size_, &inner_size_,
-                         &length_, &radices_, &stages_, &root_step_, &middle_, &factored_}) {
-      *value = b_.index();
-    }
+    b_.indices({&groups_, &per_item_, &blocks_, &run_, &middle_size_, &inner_size_, &length_,
+                &radices_, &stages_, &root_step_, &middle_, &factored_});
   }
 
   ir::Kernel build() {
@@ -343,7 +341,7 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 void append_side(Arguments& arguments, const FftSide& side, uint32_t access) {
   arguments.address(side.address, side.bytes, access);
   for (const int64_t stride : side.strides) arguments.index(stride);
-  arguments.index(side.step).index(side.part).index(side.count).index(side.plane);
+  arguments.indices({side.step, side.part, side.count, side.plane});
 }
 
 }  // namespace
@@ -370,10 +368,9 @@ void FftKernel::append(Arguments& arguments, const FftLaunch& launch, uint64_t& 
   arguments.address(launch.factors == 0 ? launch.roots : launch.factors,
                     launch.factors == 0 ? roots : factors, GRAFT_ACCESS_READ);
   arguments.scalar(Scalar::of(part, launch.scale), size_of(part));
-  arguments.index(split.lines).index(split.per_item).index(blocks).index(run);
-  arguments.index(launch.sizes[1]).index(inner).index(launch.length).index(launch.radices);
-  arguments.index(launch.stages).index(launch.root_step);
-  arguments.index(static_cast<int64_t>(launch.middle)).index(launch.factors != 0 ? 1 : 0);
+  arguments.indices({split.lines, split.per_item, blocks, run, launch.sizes[1], inner,
+                     launch.length, launch.radices, launch.stages, launch.root_step,
+                     static_cast<int64_t>(launch.middle), launch.factors != 0 ? 1 : 0});
   grid = static_cast<uint64_t>(split.grid);
 }
 

@@ -111,8 +111,7 @@ void embedding_dense_backward(Stream& stream, const TensorView& grad_weight,
   }
   append_checker(arguments, stream);
   const WorkSplit split = split_work((n + kBlock - 1) / kBlock, count * kBlock);
-  arguments.index(split.lines).index(split.per_item).index(rows).index(n).index(count);
-  arguments.index(padding_idx);
+  arguments.indices({split.lines, split.per_item, rows, n, count, padding_idx});
   launch_kernel(stream, key, split.grid, arguments, [&] {
     return build_sums(key, wide, grad_output.dtype, indices.dtype, scale_by_frequency);
   });

@@ -43,10 +43,8 @@ class BagWriter {
     offsets_ = b_.read(k_.index);
     if (k_.weighted) weights_ = b_.read(k_.data);
     checker_ = std::make_unique<IndexChecker>(b_);
-    for (Value* value : {&lines_, &per_item_, &n_, &height_, &row_stride_, &stride_, &given_,
-                         &count_, &padding_}) {
-      *value = b_.index();
-    }
+    b_.indices(
+        {&lines_, &per_item_, &n_, &height_, &row_stride_, &stride_, &given_, &count_, &padding_});
   }
 
   ir::Kernel write() {
@@ -145,9 +143,8 @@ void embedding_bag(Stream& stream, const BagOutputs& outputs, const TensorView& 
   arguments.read(table).read(indices).read(offsets);
   if (weights != nullptr) arguments.read(*weights);
   append_checker(arguments, stream);
-  arguments.index(split.lines).index(split.per_item).index(n).index(table.sizes[0]);
-  arguments.index(table.strides[0]).index(table.strides[1]).index(offsets.count());
-  arguments.index(count).index(padding);
+  arguments.indices({split.lines, split.per_item, n, table.sizes[0], table.strides[0],
+                     table.strides[1], offsets.count(), count, padding});
   launch_kernel(stream, kernel.key(), split.grid, arguments,
                 [&] { return BagWriter(kernel).write(); });
 }

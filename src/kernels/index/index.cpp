@@ -123,9 +123,8 @@ void index_select(Stream& stream, const TensorView& output, const TensorView& in
   Arguments arguments;
   arguments.write(to.view()).read(from.view()).read(indices);
   append_checker(arguments, stream);
-  arguments.index(split.lines).index(split.per_item).index(picks);
-  arguments.index(indices.rank == 0 ? 0 : indices.strides[0]);
-  arguments.index(input.rank == 0 ? 1 : input.sizes[dim]).index(inner);
+  arguments.indices({split.lines, split.per_item, picks, indices.rank == 0 ? 0 : indices.strides[0],
+                     input.rank == 0 ? 1 : input.sizes[dim], inner});
   const std::string key = key_of("index_select", data, indices.dtype);
   launch_kernel(stream, key, split.grid, arguments,
                 [&] { return build_select(key, data, indices.dtype); });
@@ -145,8 +144,8 @@ void gather(Stream& stream, const TensorView& output, const TensorView& input, i
   Arguments arguments;
   arguments.write(output).read(input).read(index);
   append_checker(arguments, stream);
-  arguments.index(input.rank > 0 ? input.sizes[dim] : 1);
-  arguments.index(input.rank > 0 ? input.strides[dim] : 0);
+  arguments.indices(
+      {input.rank > 0 ? input.sizes[dim] : 1, input.rank > 0 ? input.strides[dim] : 0});
   Axes axes = Axes::of({&output, &fixed, &index});
   axes.merge();
   const WorkSplit split = append_loops_as_given(arguments, axes);

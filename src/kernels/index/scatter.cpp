@@ -233,8 +233,7 @@ void scatter(Stream& stream, const TensorView& to, int dim, const TensorView& in
   Arguments arguments;
   arguments.update(to).read(index).read(from);
   append_checker(arguments, stream);
-  arguments.index(to.rank > 0 ? to.sizes[dim] : 1);
-  arguments.index(to.rank > 0 ? to.strides[dim] * width : 0);
+  arguments.indices({to.rank > 0 ? to.sizes[dim] : 1, to.rank > 0 ? to.strides[dim] * width : 0});
   if (by_rows) arguments.index(cut_rows(&axes, rows, width));
   const WorkSplit split = append_loops_as_given(arguments, axes);
   if (!by_rows) return launch_kernel(stream, kernel, split.grid, arguments);

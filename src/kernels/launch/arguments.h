@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 
@@ -42,6 +43,13 @@ class Arguments {
     const graft_dtype dtype = narrow ? GRAFT_INT32 : GRAFT_INT64;
     return push({GRAFT_ARGUMENT_SCALAR, static_cast<uint8_t>(dtype), 0, 0,
                  static_cast<uint64_t>(value), narrow ? 4u : 8u});
+  }
+  Arguments& indices(std::span<const int64_t> values, bool narrow = false) {
+    for (const int64_t value : values) index(value, narrow);
+    return *this;
+  }
+  Arguments& indices(std::initializer_list<int64_t> values, bool narrow = false) {
+    return indices(std::span(values.begin(), values.size()), narrow);
   }
   // A generator's state, at most one: the key's low and high half, the offset.
   Arguments& random(uint64_t seed, uint64_t offset) {

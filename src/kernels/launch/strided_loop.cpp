@@ -41,7 +41,7 @@ WorkSplit append_loops_as_given(Arguments& arguments, const Axes& axes, bool who
   if (whole) together = std::max<int64_t>(lines, 1);
   split.per_item = (split.per_item + together - 1) / together * together;
   split.grid = (lines + split.per_item - 1) / split.per_item;
-  arguments.index(inner).index(split.lines).index(split.per_item);
+  arguments.indices({inner, split.lines, split.per_item});
   append_strides(arguments, strided_shape(axes.operands), padded.span());
   return split;
 }

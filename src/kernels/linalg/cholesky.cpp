@@ -71,7 +71,7 @@ void cholesky_factor(Stream& stream, const TensorView& matrices, const TensorVie
   Arguments arguments;
   append_updated(arguments, matrices);
   arguments.write(info);
-  arguments.index(split.lines).index(split.per_item).index(n);
+  arguments.indices({split.lines, split.per_item, n});
   const auto make = [&]<class Number>() { return build<Number>(key, matrices); };
   launch_kernel(stream, key, split.grid, arguments,
                 [&] { return for_numbers_of(matrices.dtype, make); });

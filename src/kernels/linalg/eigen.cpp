@@ -163,7 +163,7 @@ void symmetric_eigen(Stream& stream, const TensorView& values, const TensorView*
   arguments.update(values).write(info);
   append_updated(arguments, matrices);
   if (vectors != nullptr) append_updated(arguments, *vectors);
-  arguments.index(split.lines).index(split.per_item).index(n);
+  arguments.indices({split.lines, split.per_item, n});
   const auto make = [&]<class Number>() {
     Builder b(kernel.key());
     EigenBuilder<Number>(b, kernel).build();

@@ -149,7 +149,7 @@ void householder_factor(Stream& stream, const TensorView& matrices, const Tensor
   Arguments arguments;
   append_updated(arguments, matrices);
   arguments.write(factors).index(split.lines).index(split.per_item);
-  arguments.index(rows).index(columns).index(count);
+  arguments.indices({rows, columns, count});
   const auto make = [&]<class Number>() { return factor_kernel<Number>(key, matrices); };
   launch_kernel(stream, key, split.grid, arguments,
                 [&] { return for_numbers_of(matrices.dtype, make); });
@@ -183,7 +183,7 @@ void apply_reflections(Stream& stream, const TensorView& matrices, const TensorV
   arguments.read(reflections);
   append_strides(arguments, reflections);
   arguments.read(factors).index(split.lines).index(split.per_item);
-  arguments.index(rows).index(columns).index(count);
+  arguments.indices({rows, columns, count});
   const auto make = [&]<class Number>() {
     return apply_kernel<Number>(key, matrices, reflections, adjoint, conjugated, to_identity);
   };

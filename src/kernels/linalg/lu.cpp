@@ -140,7 +140,7 @@ void lu_factor(Stream& stream, const TensorView& matrices, const TensorView& piv
   Arguments arguments;
   append_updated(arguments, matrices);
   arguments.write(pivots).write(info);
-  arguments.index(split.lines).index(split.per_item).index(rows).index(columns);
+  arguments.indices({split.lines, split.per_item, rows, columns});
   const auto make = [&]<class Number>() { return factor_kernel<Number>(key, matrices); };
   launch_kernel(stream, key, split.grid, arguments,
                 [&] { return for_numbers_of(matrices.dtype, make); });
@@ -160,7 +160,7 @@ void exchange_rows(Stream& stream, const TensorView& matrices, const TensorView&
   append_updated(arguments, matrices);
   arguments.read(pivots);
   append_checker(arguments, stream);
-  arguments.index(split.lines).index(split.per_item).index(rows).index(columns).index(count);
+  arguments.indices({split.lines, split.per_item, rows, columns, count});
   const auto make = [&]<class Number>() {
     return exchange_kernel<Number>(key, matrices, backward);
   };
@@ -180,7 +180,7 @@ void permutation_of_pivots(Stream& stream, const TensorView& permutation,
   Arguments arguments;
   arguments.update(permutation).read(pivots);
   append_checker(arguments, stream);
-  arguments.index(split.lines).index(split.per_item).index(rows).index(count);
+  arguments.indices({split.lines, split.per_item, rows, count});
   launch_kernel(stream, key, split.grid, arguments, [&] { return permutation_kernel(key); });
 }
 

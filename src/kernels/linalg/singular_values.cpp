@@ -163,7 +163,7 @@ void singular_values(Stream& stream, const TensorView& values, const TensorView*
   arguments.update(values).write(info);
   append_updated(arguments, matrices);
   if (vectors != nullptr) append_updated(arguments, *vectors);
-  arguments.index(split.lines).index(split.per_item).index(rows).index(columns);
+  arguments.indices({split.lines, split.per_item, rows, columns});
   const auto make = [&]<class Number>() {
     Builder b(kernel.key());
     SingularBuilder<Number>(b, kernel).build();

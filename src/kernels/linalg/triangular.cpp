@@ -69,7 +69,7 @@ void triangular(Stream& stream, const TensorView& output, const TensorView& inpu
   const std::string key = key_of(data, width, upper);
   Arguments arguments;
   arguments.write(to.view()).read(from.view());
-  arguments.index(split.lines).index(split.per_item).index(rows).index(length).index(within);
+  arguments.indices({split.lines, split.per_item, rows, length, within});
   launch_kernel(stream, key, split.grid, arguments, [&] { return build(key, data, width, upper); });
   to.finish();
 }

@@ -106,7 +106,7 @@ void triangular_solve(Stream& stream, const TensorView& right, const TensorView&
   append_updated(arguments, right);
   arguments.read(a);
   append_strides(arguments, a);
-  arguments.index(split.lines).index(split.per_item).index(n).index(columns);
+  arguments.indices({split.lines, split.per_item, n, columns});
   const auto make = [&]<class Number>() { return kernel.build<Number>(); };
   launch_kernel(stream, kernel.key(), split.grid, arguments,
                 [&] { return for_numbers_of(right.dtype, make); });

@@ -39,10 +39,8 @@ class Sequences {
         lengths_(b.read(GRAFT_INT64)),
         labels_(b.update(GRAFT_INT64)),
         checker_(b) {
-    for (Value* value : {&lines_, &per_item_, &time_, &classes_, &states_, &blank_, &target_stride_,
-                         &prob_time_, &prob_batch_, &prob_class_}) {
-      *value = b.index();
-    }
+    b.indices({&lines_, &per_item_, &time_, &classes_, &states_, &blank_, &target_stride_,
+               &prob_time_, &prob_batch_, &prob_class_});
   }
 
   // body() for each sequence of this work-item, once its labels are known.
@@ -199,9 +197,8 @@ void append(Arguments& arguments, Stream& stream, const CtcSequences& sequences,
   arguments.read(probs).read(sequences.targets).read(sequences.lengths);
   arguments.address(labels.address(), label_bytes, GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE);
   append_checker(arguments, stream);
-  arguments.index(split.lines).index(split.per_item).index(probs.sizes[0]).index(probs.sizes[2]);
-  arguments.index(states).index(sequences.blank);
-  arguments.index(sequences.targets.strides[sequences.targets.rank - 1]);
+  arguments.indices({split.lines, split.per_item, probs.sizes[0], probs.sizes[2], states,
+                     sequences.blank, sequences.targets.strides[sequences.targets.rank - 1]});
   for (int i = 0; i < 3; ++i) arguments.index(probs.strides[i]);
 }
 

@@ -98,7 +98,7 @@ void launch(Stream& stream, const MarginKernel& kernel, Arguments& arguments,
   const int64_t samples = scores.sizes[0], classes = scores.sizes[1];
   const WorkSplit split = split_work(samples, classes * 8);
   append_checker(arguments, stream);
-  arguments.index(split.lines).index(split.per_item).index(classes);
+  arguments.indices({split.lines, split.per_item, classes});
   launch_kernel(stream, kernel, split.grid, arguments);
 }
 

@@ -49,10 +49,8 @@ struct Elements {
         weights(kernel.weighted ? b.read(kernel.data) : scores),
         weighted(kernel.weighted),
         checker(b) {
-    for (Value* value : {&count, &plane, &classes, &ignored, &score_image, &score_class,
-                         &score_pixel, &target_image, &target_pixel}) {
-      *value = b.index();
-    }
+    b.indices({&count, &plane, &classes, &ignored, &score_image, &score_class, &score_pixel,
+               &target_image, &target_pixel});
   }
 
   // body(position of the score, weight) for an element that counts.
@@ -199,9 +197,8 @@ void append_elements(Arguments& arguments, Stream& stream, const Shape& shape,
                      const TensorView& target, int64_t ignore_index) {
   if (shape.n * shape.plane > 0) require_elements(shape.classes, 1);
   append_checker(arguments, stream);
-  arguments.index(shape.n * shape.plane).index(shape.plane).index(shape.classes);
-  arguments.index(ignore_index);
-  arguments.index(shape.image_stride).index(shape.class_stride).index(shape.pixel_stride);
+  arguments.indices({shape.n * shape.plane, shape.plane, shape.classes, ignore_index,
+                     shape.image_stride, shape.class_stride, shape.pixel_stride});
   append_strides(arguments, target);
 }
 

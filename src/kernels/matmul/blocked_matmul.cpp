@@ -50,13 +50,8 @@ class TileWriter {
         right_(b_.read(GRAFT_FLOAT32)),
         addend_(adds ? b_.read(dtype) : left_),
         adds_(adds) {
-    for (Value* value :
-         {&tiles_, &per_item_, &m_, &n_, &each_, &k_, &relu_, &left_batch_, &right_batch_}) {
-      *value = b_.index();
-    }
-    for (Value* strides : {to_, from_}) {
-      for (int d = 0; d < 3; ++d) strides[d] = b_.index();
-    }
+    b_.indices({&tiles_, &per_item_, &m_, &n_, &each_, &k_, &relu_, &left_batch_, &right_batch_});
+    b_.indices({to_, from_}, 3);
     alpha_ = b_.scalar(GRAFT_FLOAT32);
     beta_ = b_.scalar(GRAFT_FLOAT32);
   }
@@ -193,8 +188,8 @@ void blocked_matmul(Stream& stream, const TensorView& output, const PackedFactor
   arguments.write(output).address(left.address, left.bytes, GRAFT_ACCESS_READ);
   arguments.address(right.address, right.bytes, GRAFT_ACCESS_READ);
   if (adds) arguments.read(*epilogue.addend);
-  arguments.index(split.lines).index(split.per_item).index(m).index(n).index(each).index(k);
-  arguments.index(epilogue.relu ? 1 : 0).index(left.batch_stride).index(right.batch_stride);
+  arguments.indices({split.lines, split.per_item, m, n, each, k, epilogue.relu ? 1 : 0,
+                     left.batch_stride, right.batch_stride});
   append_matrix_strides(arguments, output);
   append_matrix_strides(arguments, adds ? *epilogue.addend : output);
   arguments.scalar(Scalar::of(static_cast<float>(epilogue.alpha)), sizeof(float));

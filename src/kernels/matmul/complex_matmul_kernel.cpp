@@ -41,10 +41,8 @@ class ComplexMatmulWriter {
         addend_(adds ? b_.read(part) : left_),
         adds_(adds),
         scales_(scales) {
-    for (Value* value : {&lines_, &per_item_, &m_, &n_, &k_}) *value = b_.index();
-    for (Value* strides : {left_strides_, right_strides_, strides_, added_}) {
-      for (int d = 0; d < 3; ++d) strides[d] = b_.index();
-    }
+    b_.indices({&lines_, &per_item_, &m_, &n_, &k_});
+    b_.indices({left_strides_, right_strides_, strides_, added_}, 3);
     for (Value* value : {&sign_a_, &sign_b_, &alpha_.re, &alpha_.im, &beta_.re, &beta_.im}) {
       *value = cast(type_, b_.scalar(GRAFT_FLOAT64));
     }
@@ -146,7 +144,7 @@ void generated_complex_matmul(Stream& stream, const TensorView& output, const Co
   Arguments arguments;
   arguments.write(output).read(a.view).read(b.view);
   if (adds) arguments.read(*epilogue.addend);
-  arguments.index(split.lines).index(split.per_item).index(m).index(n).index(k);
+  arguments.indices({split.lines, split.per_item, m, n, k});
   append_matrix_strides(arguments, a.view);
   append_matrix_strides(arguments, b.view);
   append_matrix_strides(arguments, output);

@@ -25,10 +25,8 @@ struct Parameters {
   Value a[3], b[3], c[3], addend[3];  // strides: batch, row, column
 
   explicit Parameters(Builder& builder) {
-    for (Value* value : {&lines, &per_item, &m, &n, &k, &relu}) *value = builder.index();
-    for (Value* strides : {a, b, c, addend}) {
-      for (int d = 0; d < 3; ++d) strides[d] = builder.index();
-    }
+    builder.indices({&lines, &per_item, &m, &n, &k, &relu});
+    builder.indices({a, b, c, addend}, 3);
     alpha = builder.scalar(GRAFT_FLOAT64);
     beta = builder.scalar(GRAFT_FLOAT64);
   }
@@ -130,8 +128,8 @@ const PackEntry kPackedProducts([](const PackEntry::Sink& add) {
 }  // namespace
 
 void append_matrix_strides(Arguments& arguments, const TensorView& view) {
-  arguments.index(view.rank == 3 ? view.strides[0] : 0);
-  arguments.index(view.strides[view.rank - 2]).index(view.strides[view.rank - 1]);
+  arguments.indices({view.rank == 3 ? view.strides[0] : 0, view.strides[view.rank - 2],
+                     view.strides[view.rank - 1]});
 }
 
 void generated_matmul(Stream& stream, const TensorView& output, const TensorView& a,
@@ -161,8 +159,7 @@ void generated_matmul(Stream& stream, const TensorView& output, const TensorView
   Arguments arguments;
   arguments.write(output).read(a).read(right.view());
   if (adds) arguments.read(*epilogue.addend);
-  arguments.index(split.lines).index(split.per_item).index(m).index(n).index(k);
-  arguments.index(epilogue.relu ? 1 : 0);
+  arguments.indices({split.lines, split.per_item, m, n, k, epilogue.relu ? 1 : 0});
   append_matrix_strides(arguments, a);
   append_matrix_strides(arguments, right.view());
   append_matrix_strides(arguments, output);

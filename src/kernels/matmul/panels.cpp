@@ -81,10 +81,9 @@ Panels::Panels(Stream& stream, const TensorView& matrix, int depth, int64_t widt
       split_work(panels_of(matrix, lines, width) * count * chunks, width * kDepths);
   Arguments arguments;
   arguments.address(address(), bytes_, GRAFT_ACCESS_WRITE).read(matrix);
-  arguments.index(split.lines).index(split.per_item);
-  arguments.index(matrix.sizes[lines]).index(matrix.sizes[depth]);
-  arguments.index(count == 1 ? 0 : matrix.strides[0]);
-  arguments.index(matrix.strides[lines]).index(matrix.strides[depth]);
+  arguments.indices({split.lines, split.per_item, matrix.sizes[lines], matrix.sizes[depth],
+                     count == 1 ? 0 : matrix.strides[0], matrix.strides[lines],
+                     matrix.strides[depth]});
   const Dense dense = matrix.strides[lines] == 1   ? Dense::kLines
                       : matrix.strides[depth] == 1 ? Dense::kDepths
                                                    : Dense::kNone;

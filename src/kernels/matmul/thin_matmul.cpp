@@ -53,13 +53,9 @@ class ThinWriter {
         left_(b_.read(kernel.words ? GRAFT_INT32 : kernel.left)),
         right_(b_.read(kernel.words ? GRAFT_INT32 : kernel.right)),
         addend_(kernel.adds ? b_.read(kernel.output) : left_) {
-    for (Value* value : {&items_, &per_item_, &items_of_batch_, &n_, &depth_, &relu_, &row_,
-                         &left_batch_, &right_batch_, &column_}) {
-      *value = b_.index();
-    }
-    for (Value* strides : {c_, d_}) {
-      for (int i = 0; i < 3; ++i) strides[i] = b_.index();
-    }
+    b_.indices({&items_, &per_item_, &items_of_batch_, &n_, &depth_, &relu_, &row_, &left_batch_,
+                &right_batch_, &column_});
+    b_.indices({c_, d_}, 3);
     alpha_ = cast(type_, b_.scalar(GRAFT_FLOAT64));
     beta_ = cast(type_, b_.scalar(GRAFT_FLOAT64));
   }
@@ -196,10 +192,10 @@ void run(Stream& stream, const TensorView& output, const TensorView& a, const Te
   Arguments arguments;
   arguments.write(output).read(rows).read(b);
   if (adds) arguments.read(*epilogue.addend);
-  arguments.index(split.lines).index(split.per_item).index(items_of_batch).index(n);
-  arguments.index(k / unit).index(epilogue.relu ? 1 : 0).index(rows.strides[last - 1] / unit);
-  arguments.index(output.rank == 3 ? rows.strides[0] / unit : 0);
-  arguments.index(output.rank == 3 ? b.strides[0] / unit : 0).index(b.strides[last] / unit);
+  arguments.indices({split.lines, split.per_item, items_of_batch, n, k / unit,
+                     epilogue.relu ? 1 : 0, rows.strides[last - 1] / unit,
+                     output.rank == 3 ? rows.strides[0] / unit : 0,
+                     output.rank == 3 ? b.strides[0] / unit : 0, b.strides[last] / unit});
   append_matrix_strides(arguments, output);
   append_matrix_strides(arguments, adds ? *epilogue.addend : output);
   arguments.scalar(Scalar::of(epilogue.alpha), sizeof(double));

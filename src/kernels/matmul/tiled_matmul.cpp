@@ -38,10 +38,8 @@ class TiledWriter {
         left_(b_.read(kernel.left)),
         right_(b_.read(kernel.right)),
         addend_(kernel.adds ? b_.read(kernel.output) : left_) {
-    for (Value* value : {&m_, &n_, &k_, &relu_}) *value = b_.index();
-    for (Value* strides : {a_, bs_, c_, from_}) {
-      for (int d = 0; d < 3; ++d) strides[d] = b_.index();
-    }
+    b_.indices({&m_, &n_, &k_, &relu_});
+    b_.indices({a_, bs_, c_, from_}, 3);
     alpha_ = cast(type_, b_.scalar(scale_dtype(kernel.output)));
     beta_ = cast(type_, b_.scalar(scale_dtype(kernel.output)));
   }
@@ -117,7 +115,7 @@ void tiled_matmul(Stream& stream, const TensorView& output, const TensorView& a,
   Arguments arguments;
   arguments.write(output).read(a).read(b);
   if (adds) arguments.read(*epilogue.addend);
-  arguments.index(m).index(n).index(k).index(epilogue.relu ? 1 : 0);
+  arguments.indices({m, n, k, epilogue.relu ? 1 : 0});
   append_matrix_strides(arguments, a);
   append_matrix_strides(arguments, b);
   append_matrix_strides(arguments, output);
