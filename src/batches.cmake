@@ -26,7 +26,7 @@ set(core_batches
   "kernels loss/ctc_loss index/embedding fft/lines move/fill reduce/fold_kernel reduce/fold_program resample/grid_sample"
   "kernels random/dropout launch/group_fold tensor/image_views norm/layer_norm_kernel launch/library move/masked matmul/matmul linalg/matrix_batch"
   "kernels fft/kernel reduce/histogram reduce/moments loss/multilabel_margin training/optimizer_kernel matmul/panels convolution/patch_matmul convolution/blocked_convolution"
-  "kernels training/gradient_scale linalg/householder sort/membership convolution/patch_pack convolution/patch_geometry resample/patches random/philox launch/plan_cache"
+  "kernels training/gradient_scale linalg/householder sort/membership convolution/patch_pack convolution/spatial resample/patches random/philox launch/plan_cache"
   "kernels norm/group_norm linalg/lu sort/order_statistics pointwise/pointwise pointwise/kernel launch/loop_nest pointwise/pack pooling/kernel"
   "kernels index/index convolution/grouped_convolution training/recurrent_kernel reduce/geometry resample/kernel scan/cumulative_extremum random/sampling sort/radix_select"
   "kernels norm/layer_norm matmul/kernel pooling/plane_kernel sort/search linalg/singular_values sort/sort sort/key"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "kernels/convolution/channel_views.h"
 #include "kernels/convolution/patch_matmul.h"
 #include "kernels/convolution/patch_pack.h"
 #include "kernels/matmul/blocked_matmul.h"
@@ -47,20 +48,6 @@ bool counts_in_32_bits(const ConvolutionViews& views, const PatchGeometry& geome
     return static_cast<double>(extent_bytes(view)) / static_cast<double>(size_of(view.dtype));
   };
   return std::max({spread, elements(views.input), elements(views.output)}) < kMost;
-}
-
-// [channels, kernel..., out] from the last to the first element of the kernel, as [channels, out,
-// kernel...]: what the gradient of the input multiplies.
-TensorView turned(const TensorView& weight) {
-  TensorView result = weight;
-  std::swap(result.sizes[0], result.sizes[1]);
-  std::swap(result.strides[0], result.strides[1]);
-  for (int d = 2; d < weight.rank; ++d) {
-    const int64_t last = (weight.sizes[d] - 1) * weight.strides[d];
-    result.address += static_cast<uint64_t>(last) * size_of(weight.dtype);
-    result.strides[d] = -weight.strides[d];
-  }
-  return result;
 }
 
 bool fits(Stream& stream, const TensorView& like, int64_t m, int64_t n, int64_t k) {
@@ -118,7 +105,7 @@ bool backward_input(Stream& stream, const ConvolutionViews& views, PatchGeometry
   const int64_t positions = views.input.sizes[0] * geometry.count();
   if (!fits(stream, views.input, views.input.sizes[1], positions, depth)) return false;
   std::optional<Workspace> weight_space, space;
-  const TensorView from = turned(views.weight);
+  const TensorView from = turned_about(views.weight);
   const TensorView weight = made(stream, from, weight_space);
   copy(stream, weight, from);
   if (!strided) {
@@ -142,15 +129,10 @@ bool backward_input(Stream& stream, const ConvolutionViews& views, PatchGeometry
 }
 
 // [out, images * positions]: the gradient itself where it lies so, otherwise a copy in space.
-TensorView channels_first(Stream& stream, const TensorView& view, std::optional<Workspace>& space) {
-  TensorView from = view;
-  std::swap(from.sizes[0], from.sizes[1]);
-  std::swap(from.strides[0], from.strides[1]);
-  if (auto matrix = as_matrix(view)) {
-    std::swap(matrix->sizes[0], matrix->sizes[1]);
-    std::swap(matrix->strides[0], matrix->strides[1]);
-    return *matrix;
-  }
+TensorView outs_by_positions(Stream& stream, const TensorView& view,
+                             std::optional<Workspace>& space) {
+  if (const auto matrix = as_matrix(view)) return channels_first(*matrix);
+  const TensorView from = channels_first(view);
   TensorView result = made(stream, from, space);
   copy(stream, result, from);
   result.rank = 2;
@@ -177,7 +159,7 @@ bool backward_weight(Stream& stream, const ConvolutionViews& views, const PatchG
   for (int64_t first = 0; first < images; first += together) {
     const int64_t count = std::min(together, images - first);
     std::optional<Workspace> space;
-    const TensorView left = channels_first(stream, part(views.output, 0, first, count), space);
+    const TensorView left = outs_by_positions(stream, part(views.output, 0, first, count), space);
     const TensorView input = part(views.input, 0, first, count);
     pack_patches(stream, panels.address(), input, geometry, PatchLines::kRows, width);
     MatmulEpilogue epilogue;

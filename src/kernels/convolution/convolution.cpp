@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/convolution/blocked_convolution.h"
+#include "kernels/convolution/channel_views.h"
 #include "kernels/convolution/direct_convolution.h"
 #include "kernels/convolution/element_convolution.h"
 #include "kernels/convolution/tiled_convolution.h"
@@ -81,12 +82,8 @@ void run(Stream& stream, graft_convolution_kind kind, const ConvolutionViews& vi
 // output = sums + bias over dimension 1.
 void add_bias(Stream& stream, const TensorView& output, const TensorView& sums,
               const TensorView& bias) {
-  TensorView spread = output;
-  spread.address = bias.address;
-  spread.dtype = bias.dtype;
-  for (int d = 0; d < spread.rank; ++d) spread.strides[d] = d == 1 ? bias.strides[0] : 0;
   const graft_dtype compute = is_half(output.dtype) ? GRAFT_FLOAT32 : output.dtype;
-  const Operand inputs[2] = {sums, spread};
+  const Operand inputs[2] = {sums, over_channels(output, bias)};
   pointwise(stream, *find_op("plain_add"), compute, {&output, 1}, inputs);
 }
 
@@ -175,11 +172,7 @@ void convolution_backward_weight(Stream& stream, const TensorView& grad_weight,
 
 void convolution_backward_bias(Stream& stream, const TensorView& grad_bias,
                                const TensorView& grad_output) {
-  TensorView spread = grad_output;
-  spread.address = grad_bias.address;
-  spread.dtype = grad_bias.dtype;
-  for (int d = 0; d < spread.rank; ++d) spread.strides[d] = d == 1 ? grad_bias.strides[0] : 0;
-  reduce(stream, Reduction::kSum, spread, grad_output);
+  reduce(stream, Reduction::kSum, over_channels(grad_output, grad_bias), grad_output);
 }
 
 bool prefers_channels_last(OpenDevice& device, graft_dtype dtype) {

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "kernels/convolution/grouped_convolution.h"
+#include "kernels/convolution/spatial.h"
 #include "kernels/move/fill.h"
 #include "kernels/move/staging.h"
+#include "kernels/tensor/image_views.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/open_device.h"
 
@@ -18,27 +20,9 @@ namespace {
 constexpr int64_t kMostRemainders = 64;  // more of them are launched than it pays
 constexpr int64_t kRow = 8;              // shorter ones of many channels sum faster by element
 
-// A convolution with three spatial dimensions.
-struct Spatial {
-  TensorView input, weight, output;
-  int64_t step[3], padding[3], dilation[3];
-
-  Spatial(const ConvolutionViews& views, const ConvolutionParameters& parameters)
-      : input(with_three_dimensions(views.input)),
-        weight(with_three_dimensions(views.weight)),
-        output(with_three_dimensions(views.output)) {
-    const int added = 5 - views.input.rank;
-    for (int d = 0; d < 3; ++d) {
-      const int from = d - added;
-      step[d] = from < 0 ? 1 : parameters.stride[from];
-      padding[d] = from < 0 ? 0 : parameters.padding[from];
-      dilation[d] = from < 0 ? 1 : parameters.dilation[from];
-    }
-  }
-};
-
 // Forward, and for the gradient of the weight.
-PatchProduct forward_product(const Spatial& spatial, int64_t groups, const TensorView* bias) {
+PatchProduct forward_product(const SpatialConvolution& spatial, int64_t groups,
+                             const TensorView* bias) {
   PatchProduct product;
   product.input = spatial.input, product.output = spatial.output;
   product.factor = spatial.weight;
@@ -55,7 +39,7 @@ PatchProduct forward_product(const Spatial& spatial, int64_t groups, const Tenso
 }
 
 // With the output's gradient as input and the input's gradient as output.
-PatchProduct backward_product(const Spatial& spatial, int64_t groups) {
+PatchProduct backward_product(const SpatialConvolution& spatial, int64_t groups) {
   PatchProduct product;
   product.input = spatial.output, product.output = spatial.input;
   product.factor = spatial.weight;
@@ -68,26 +52,21 @@ PatchProduct backward_product(const Spatial& spatial, int64_t groups) {
   return product;
 }
 
-void advance(TensorView& view, int dimension, int64_t by) {
-  view.address += static_cast<uint64_t>(by * view.strides[dimension]) * size_of(view.dtype);
-}
-
 // Keeps input positions first, first + stride, ... and the taps that reach them: tap k meets them
 // where first + padding - k * dilation is a multiple of the stride, the output then lies at that
 // multiple. False where there is no such position; no tap leaves taps of 0.
-bool keep_remainder(PatchProduct& product, const Spatial& spatial, int d, int64_t first) {
+bool keep_remainder(PatchProduct& product, const SpatialConvolution& spatial, int d,
+                    int64_t first) {
   const int64_t stride = spatial.step[d], dilation = spatial.dilation[d];
   TensorView &output = product.output, &factor = product.factor;
   const int64_t size = output.sizes[2 + d], taps = factor.sizes[2 + d];
   if (first >= size) return false;
-  advance(output, 2 + d, first);
-  output.sizes[2 + d] = (size - first + stride - 1) / stride;
+  output = part(output, 2 + d, first, (size - first + stride - 1) / stride);
   output.strides[2 + d] *= stride;
   int64_t tap = 0;
   while (tap < taps && (first + spatial.padding[d] - tap * dilation) % stride != 0) ++tap;
   const int64_t apart = stride / std::gcd(stride, dilation);
-  factor.sizes[2 + d] = (taps - tap + apart - 1) / apart;
-  if (tap < taps) advance(factor, 2 + d, tap);
+  factor = part(factor, 2 + d, tap < taps ? tap : 0, (taps - tap + apart - 1) / apart);
   factor.strides[2 + d] *= apart;
   product.grid.step[d] = 1;
   product.grid.start[d] = (first + spatial.padding[d] - tap * dilation) / stride;
@@ -95,7 +74,7 @@ bool keep_remainder(PatchProduct& product, const Spatial& spatial, int d, int64_
   return true;
 }
 
-std::vector<PatchProduct> remainders(const Spatial& spatial, int64_t groups) {
+std::vector<PatchProduct> remainders(const SpatialConvolution& spatial, int64_t groups) {
   std::vector<PatchProduct> products;
   for (int64_t z = 0; z < spatial.step[0]; ++z) {
     for (int64_t y = 0; y < spatial.step[1]; ++y) {
@@ -129,7 +108,7 @@ bool takes(const OpenDevice& device, graft_convolution_kind kind, const Convolut
   return kind != GRAFT_CONVOLUTION_BACKWARD_INPUT || remainders <= kMostRemainders;
 }
 
-void backward_input(Stream& stream, const Spatial& spatial, int64_t groups) {
+void backward_input(Stream& stream, const SpatialConvolution& spatial, int64_t groups) {
   for (const PatchProduct& product : remainders(spatial, groups)) {
     if (product.taps() == 0) {
       fill(stream, product.output, Scalar::of(product.output.dtype, 0.0));
@@ -154,7 +133,7 @@ bool convolution_products(Stream& stream, graft_convolution_kind kind,
     const StagedInput gradient(stream, views.output, !has_dense_rows(views.output));
     StagedOutput result(stream, views.input, !has_dense_rows(views.input));
     dense.output = gradient.view(), dense.input = result.view();
-    backward_input(stream, Spatial(dense, parameters), groups);
+    backward_input(stream, SpatialConvolution(dense, parameters), groups);
     result.finish();
     return true;
   }
@@ -163,13 +142,14 @@ bool convolution_products(Stream& stream, graft_convolution_kind kind,
   if (kind == GRAFT_CONVOLUTION_FORWARD) {
     StagedOutput result(stream, views.output, !has_dense_rows(views.output));
     dense.output = result.view();
-    patch_sums(stream, forward_product(Spatial(dense, parameters), groups, bias));
+    patch_sums(stream, forward_product(SpatialConvolution(dense, parameters), groups, bias));
     result.finish();
     return true;
   }
   const StagedInput gradient(stream, views.output, !has_dense_rows(views.output));
   dense.output = gradient.view();
-  patch_sums_factor(stream, forward_product(Spatial(dense, parameters), groups, nullptr));
+  patch_sums_factor(stream,
+                    forward_product(SpatialConvolution(dense, parameters), groups, nullptr));
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/convolution/spatial.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "runtime/driver/dtype.h"
@@ -28,8 +29,7 @@ class ConvolutionWriter {
     second_ = b_.read(dtypes.second);
     bias_ = biased ? b_.read(dtypes.written) : first_;
     b_.indices({&lines_, &per_item_, &images_, &channels_, &outs_, &groups_});
-    b_.indices({input_, kernel_, output_, step_, padding_, dilation_}, 3);
-    b_.indices({input_stride_, weight_stride_, output_stride_}, 5);
+    s_.declare(b_);
   }
 
   ir::Kernel write() {
@@ -42,19 +42,9 @@ class ConvolutionWriter {
   }
 
  private:
-  static Value offset(const Value* strides, Value outer, Value inner, const Value* spatial) {
-    Value sum = outer * strides[0] + inner * strides[1];
-    for (int d = 0; d < 3; ++d) sum = sum + spatial[d] * strides[2 + d];
-    return sum;
-  }
-
   // Splits line into at[0..2] (sizes spatial), then inner and outer.
   void split(Value line, const Value* spatial, Value inner_size) {
-    Value rest = line;
-    for (int d = 2; d >= 0; --d) {
-      at_[d] = rest % spatial[d];
-      rest = rest / spatial[d];
-    }
+    const Value rest = s_.split(line, spatial, at_);
     inner_ = rest % inner_size;
     outer_ = rest / inner_size;
   }
@@ -72,10 +62,6 @@ class ConvolutionWriter {
     });
   }
 
-  // Where an output position meets the input through a kernel position.
-  Value source(Value output, Value kernel, int d) {
-    return output * step_[d] - padding_[d] + kernel * dilation_[d];
-  }
   Value inside(const Value* position, const Value* sizes) {
     Value all = (position[0] >= 0) & (position[0] < sizes[0]);
     for (int d = 1; d < 3; ++d) all = all & (position[d] >= 0) & (position[d] < sizes[d]);
@@ -87,64 +73,60 @@ class ConvolutionWriter {
   }
 
   void forward(Value line) {
-    split(line, output_, outs_);
+    split(line, s_.output, outs_);
     const Value per_group = channels_ / groups_, group = inner_ / (outs_ / groups_);
     const Variable sum = zero();
-    over(kernel_, [&](const Value* k) {
-      const Value from[3] = {source(at_[0], k[0], 0), source(at_[1], k[1], 1),
-                             source(at_[2], k[2], 2)};
-      b_.if_(inside(from, input_), [&] {
-        const Value image = offset(input_stride_, outer_, group * per_group, from);
-        const Value weight = offset(weight_stride_, inner_, b_.i64(0), k);
+    over(s_.taps, [&](const Value* k) {
+      Value from[3];
+      s_.to_input(at_, k, from);
+      b_.if_(inside(from, s_.input), [&] {
+        const Value image = s_.offset(s_.input_stride, outer_, group * per_group, from);
+        const Value weight = s_.offset(s_.weight_stride, inner_, b_.i64(0), k);
         b_.loop(b_.i64(0), per_group, [&](Value c) {
-          add_product(sum, image + c * input_stride_[1], weight + c * weight_stride_[1]);
+          add_product(sum, image + c * s_.input_stride[1], weight + c * s_.weight_stride[1]);
         });
       });
     });
     const Value result = biased_ ? sum.get() + bias_.load(inner_) : sum.get();
-    to_.store(offset(output_stride_, outer_, inner_, at_), result);
+    to_.store(s_.offset(s_.output_stride, outer_, inner_, at_), result);
   }
 
   void backward_input(Value line) {
-    split(line, input_, channels_);
+    split(line, s_.input, channels_);
     const Value per_group = channels_ / groups_, outs = outs_ / groups_;
     const Value group = inner_ / per_group, channel = inner_ % per_group;
     const Variable sum = zero();
-    over(kernel_, [&](const Value* k) {
-      Value from[3], fits = b_.boolean(true);
-      for (int d = 0; d < 3; ++d) {
-        const Value shifted = at_[d] + padding_[d] - k[d] * dilation_[d];
-        from[d] = shifted / step_[d];
-        fits = fits & (shifted >= 0) & (shifted % step_[d] == 0);
-      }
-      b_.if_(fits & inside(from, output_), [&] {
-        const Value gradient = offset(output_stride_, outer_, group * outs, from);
-        const Value weight = offset(weight_stride_, group * outs, channel, k);
+    over(s_.taps, [&](const Value* k) {
+      Value from[3];
+      const Value fits = s_.to_output(at_, k, from, b_.boolean(true));
+      b_.if_(fits & inside(from, s_.output), [&] {
+        const Value gradient = s_.offset(s_.output_stride, outer_, group * outs, from);
+        const Value weight = s_.offset(s_.weight_stride, group * outs, channel, k);
         b_.loop(b_.i64(0), outs, [&](Value o) {
-          add_product(sum, gradient + o * output_stride_[1], weight + o * weight_stride_[0]);
+          add_product(sum, gradient + o * s_.output_stride[1], weight + o * s_.weight_stride[0]);
         });
       });
     });
-    to_.store(offset(input_stride_, outer_, inner_, at_), sum.get());
+    to_.store(s_.offset(s_.input_stride, outer_, inner_, at_), sum.get());
   }
 
   void backward_weight(Value line) {
     const Value per_group = channels_ / groups_;
-    split(line, kernel_, per_group);
+    split(line, s_.taps, per_group);
     const Value channel = outer_ / (outs_ / groups_) * per_group + inner_;
     const Variable sum = zero();
-    over(output_, [&](const Value* position) {
-      const Value from[3] = {source(position[0], at_[0], 0), source(position[1], at_[1], 1),
-                             source(position[2], at_[2], 2)};
-      b_.if_(inside(from, input_), [&] {
-        const Value gradient = offset(output_stride_, b_.i64(0), outer_, position);
-        const Value image = offset(input_stride_, b_.i64(0), channel, from);
+    over(s_.output, [&](const Value* position) {
+      Value from[3];
+      s_.to_input(position, at_, from);
+      b_.if_(inside(from, s_.input), [&] {
+        const Value gradient = s_.offset(s_.output_stride, b_.i64(0), outer_, position);
+        const Value image = s_.offset(s_.input_stride, b_.i64(0), channel, from);
         b_.loop(b_.i64(0), images_, [&](Value n) {
-          add_product(sum, gradient + n * output_stride_[0], image + n * input_stride_[0]);
+          add_product(sum, gradient + n * s_.output_stride[0], image + n * s_.input_stride[0]);
         });
       });
     });
-    to_.store(offset(weight_stride_, outer_, inner_, at_), sum.get());
+    to_.store(s_.offset(s_.weight_stride, outer_, inner_, at_), sum.get());
   }
 
   const graft_convolution_kind kind_;
@@ -153,25 +135,9 @@ class ConvolutionWriter {
   ir::Type type_;
   Address to_, first_, second_, bias_;
   Value lines_, per_item_, images_, channels_, outs_, groups_;
-  Value input_[3], kernel_[3], output_[3], step_[3], padding_[3], dilation_[3];
-  Value input_stride_[5], weight_stride_[5], output_stride_[5];
+  SpatialParameters s_;
   Value outer_, inner_, at_[3];
 };
-
-// Spatial sizes, or all strides, with leading dimensions of one step.
-void append_spatial(Arguments& arguments, const TensorView& view) {
-  for (int d = view.rank - 2; d < 3; ++d) arguments.index(1);
-  for (int d = 2; d < view.rank; ++d) arguments.index(view.sizes[d]);
-}
-void append_strides(Arguments& arguments, const TensorView& view) {
-  arguments.index(view.strides[0]).index(view.strides[1]);
-  for (int d = view.rank - 2; d < 3; ++d) arguments.index(0);
-  for (int d = 2; d < view.rank; ++d) arguments.index(view.strides[d]);
-}
-void append_triple(Arguments& arguments, const int64_t* values, int rank, int64_t neutral) {
-  for (int d = rank; d < 3; ++d) arguments.index(neutral);
-  for (int d = 0; d < rank; ++d) arguments.index(values[d]);
-}
 
 std::string key_of(graft_convolution_kind kind, const Dtypes& dtypes, bool biased) {
   static const char* const kKinds[] = {"forward_", "input_", "weight_"};
@@ -194,21 +160,12 @@ void element_convolution(Stream& stream, graft_convolution_kind kind, const Conv
   const Dtypes dtypes{written.dtype, first.dtype, second.dtype};
   const std::string key = key_of(kind, dtypes, biased);
   const WorkSplit split = split_work(written.count(), 4 * products / written.count() + 1);
-  const int rank = views.input.rank - 2;
   Arguments arguments;
   arguments.write(written).read(first).read(second);
   if (biased) arguments.read(*bias);
   arguments.indices({split.lines, split.per_item, views.input.sizes[0], views.input.sizes[1],
                      views.output.sizes[1], parameters.groups});
-  append_spatial(arguments, views.input);
-  append_spatial(arguments, views.weight);
-  append_spatial(arguments, views.output);
-  append_triple(arguments, parameters.stride, rank, 1);
-  append_triple(arguments, parameters.padding, rank, 0);
-  append_triple(arguments, parameters.dilation, rank, 1);
-  append_strides(arguments, views.input);
-  append_strides(arguments, views.weight);
-  append_strides(arguments, views.output);
+  SpatialConvolution(views, parameters).append(arguments);
   const auto make = [&] { return ConvolutionWriter(key, kind, dtypes, biased).write(); };
   launch_kernel(stream, key, split.grid, arguments, make);
 }

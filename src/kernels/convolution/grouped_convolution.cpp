@@ -2,6 +2,7 @@
 // channels in small groups.
 #include "kernels/convolution/grouped_convolution.h"
 
+#include "kernels/convolution/spatial.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "runtime/driver/dtype.h"
@@ -191,10 +192,6 @@ class SumWriter {
   Value across_input_, across_output_;
 };
 
-void append(Arguments& arguments, const int64_t* values, int count) {
-  for (int i = 0; i < count; ++i) arguments.index(values[i]);
-}
-
 // All groups' factors, as the memory that they lie in.
 void append_factor(Arguments& arguments, const PatchProduct& product, uint32_t access) {
   const auto size = static_cast<int64_t>(size_of(product.factor.dtype));
@@ -218,15 +215,8 @@ void launch(Stream& stream, const PatchProduct& product, const SumKernel& kernel
   arguments.indices({split.lines, split.per_item, product.input.sizes[0], product.channels(),
                      product.outs(), product.groups, product.factor_step,
                      kernel.biased ? product.bias->strides[0] : 0});
-  append(arguments, product.input.sizes + 2, 3);
-  append(arguments, product.factor.sizes + 2, 3);
-  append(arguments, product.output.sizes + 2, 3);
-  append(arguments, product.grid.step, 3);
-  append(arguments, product.grid.start, 3);
-  append(arguments, product.grid.reach, 3);
-  append(arguments, product.input.strides, 5);
-  append(arguments, product.factor.strides, 5);
-  append(arguments, product.output.strides, 5);
+  append_spatial(arguments, {&product.input, &product.factor, &product.output},
+                 {product.grid.step, product.grid.start, product.grid.reach});
   const auto make = [&] { return SumWriter(kernel).write(); };
   launch_kernel(stream, kernel.key(), split.grid, arguments, make);
 }

@@ -31,7 +31,4 @@ struct PatchProduct {
   int64_t positions() const { return output.sizes[2] * output.sizes[3] * output.sizes[4]; }
 };
 
-// A view of rank 3 to 5 with spatial dimensions of one element before the others.
-TensorView with_three_dimensions(const TensorView& view);
-
 }  // namespace graft

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/convolution/channel_views.h"
 #include "kernels/matmul/blocked_matmul.h"
 #include "kernels/matmul/panels.h"
 #include "kernels/move/staging.h"
@@ -45,14 +46,6 @@ struct PatchProduct {
   uint64_t bytes(int64_t together, int64_t width) const {
     return patch_bytes(part(input, 0, 0, together), geometry, PatchLines::kPositions, width);
   }
-
-  // to with the bias at its outputs, which are along a dimension; the epilogue adds it.
-  TensorView addend(const TensorView& to, int dimension) const {
-    TensorView added = to;
-    added.address = bias->address;
-    for (int d = 0; d < to.rank; ++d) added.strides[d] = d == dimension ? bias->strides[0] : 0;
-    return added;
-  }
 };
 
 PackedFactor pack_images(Stream& stream, const PatchProduct& what, const TensorView& images,
@@ -75,7 +68,7 @@ void multiply_last(Stream& stream, const PatchProduct& what) {
     const TensorView images = part(what.input, 0, first, count);
     const TensorView to = *as_matrix(part(what.result, 0, first, count));
     std::optional<TensorView> added;
-    if (what.bias != nullptr) added = what.addend(to, 1);
+    if (what.bias != nullptr) added = over_channels(to, *what.bias);
     const MatmulEpilogue epilogue{1.0, added ? 1.0 : 0.0, added ? &*added : nullptr};
     if (direct) {
       blocked_matmul(stream, to, *as_matrix(images), right, epilogue);
@@ -102,7 +95,7 @@ void multiply_first(Stream& stream, const PatchProduct& what) {
     TensorView to = matrices(part(output.view(), 0, first, count), count, outs, positions);
     to.strides[2] = 1;
     std::optional<TensorView> added;
-    if (what.bias != nullptr) added = what.addend(to, 1);
+    if (what.bias != nullptr) added = over_channels(to, *what.bias);
     const MatmulEpilogue epilogue{1.0, added ? 1.0 : 0.0, added ? &*added : nullptr};
     if (direct) {
       TensorView right = matrices(images, count, depth, positions);

@@ -2,6 +2,7 @@
 #include "kernels/convolution/patch_pack.h"
 
 #include <algorithm>
+#include <span>
 
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
@@ -128,10 +129,6 @@ class PatchWriter {
   Value stride_[3];
 };
 
-void append(Arguments& arguments, const int64_t* values, int rank) {
-  for (int d = 0; d < rank; ++d) arguments.index(values[d]);
-}
-
 struct Extent {
   int64_t lines, places, outers;
 
@@ -184,13 +181,10 @@ void pack_patches(Stream& stream, graft_address panels, const TensorView& input,
   arguments.read(input).index(split.lines).index(split.per_item);
   arguments.indices({extent.lines, extent.places, extent.outers, places, outers, input.strides[0],
                      input.strides[1]});
-  append(arguments, input.sizes + 2, rank);
-  append(arguments, geometry.kernel, rank);
-  append(arguments, geometry.positions, rank);
-  append(arguments, geometry.step, rank);
-  append(arguments, geometry.padding, rank);
-  append(arguments, geometry.dilation, rank);
-  append(arguments, input.strides + 2, rank);
+  for (const int64_t* each : {input.sizes + 2, geometry.kernel, geometry.positions, geometry.step,
+                              geometry.padding, geometry.dilation, input.strides + 2}) {
+    arguments.indices(std::span(each, static_cast<size_t>(rank)));
+  }
   const PatchKernel kernel{input.dtype, width, lines, rank};
   const auto make = [&] { return PatchWriter(kernel).write(); };
   launch_kernel(stream, kernel.key(), split.grid, arguments, make);

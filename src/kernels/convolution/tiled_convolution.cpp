@@ -2,6 +2,7 @@
 // devices.
 #include "kernels/convolution/tiled_convolution.h"
 
+#include "kernels/convolution/spatial.h"
 #include "kernels/matmul/tile_launch.h"
 #include "kernels/matmul/tile_product.h"
 #include "kernels/matmul/tuned_tiles.h"
@@ -37,12 +38,7 @@ class TiledConvolutionWriter {
         second_(b_.read(kernel.second)),
         bias_(kernel.biased ? b_.read(kernel.written) : first_) {
     for (Value* value : {&m_, &n_, &k_, &channels_, &outs_}) *value = b_.index32();
-    for (Value* triple : {input_, taps_, output_, step_, padding_, dilation_}) {
-      for (int d = 0; d < 3; ++d) triple[d] = b_.index32();
-    }
-    for (Value* strides : {input_stride_, weight_stride_, output_stride_}) {
-      for (int d = 0; d < 5; ++d) strides[d] = b_.index32();
-    }
+    s_.declare(b_, true);
   }
 
   ir::Kernel write() {
@@ -81,19 +77,6 @@ class TiledConvolutionWriter {
     return select(inside, cast(type_, factor.load(select(inside, at, 0))), 0);
   }
 
-  // Splits line into positions within sizes; what is left.
-  static Value split(Value line, const Value* sizes, Value* at) {
-    for (int d = 2; d >= 0; --d) {
-      at[d] = line % sizes[d];
-      line = line / sizes[d];
-    }
-    return line;
-  }
-  static Value offset(const Value* strides, Value outer, Value inner, const Value* at) {
-    Value sum = outer * strides[0] + inner * strides[1];
-    for (int d = 0; d < 3; ++d) sum = sum + at[d] * strides[2 + d];
-    return sum;
-  }
   Value inside(const Value* at, const Value* sizes) {
     Value all = b_.boolean(true);
     for (int d = 0; d < 3; ++d) all = all & (at[d] >= 0) & (at[d] < sizes[d]);
@@ -103,53 +86,47 @@ class TiledConvolutionWriter {
   Value left_at(Value i, Value k) {
     Value at[3];
     if (kernel_.kind == GRAFT_CONVOLUTION_BACKWARD_WEIGHT) {
-      const Value image = split(k, output_, at);
-      return offset(output_stride_, image, group_ * outs_ + i, at);
+      const Value image = s_.split(k, s_.output, at);
+      return s_.offset(s_.output_stride, image, group_ * outs_ + i, at);
     }
-    const Value inner = split(k, taps_, at);
+    const Value inner = s_.split(k, s_.taps, at);
     if (kernel_.kind == GRAFT_CONVOLUTION_FORWARD) {
-      return offset(weight_stride_, group_ * outs_ + i, inner, at);
+      return s_.offset(s_.weight_stride, group_ * outs_ + i, inner, at);
     }
-    return offset(weight_stride_, group_ * outs_ + inner, i, at);
+    return s_.offset(s_.weight_stride, group_ * outs_ + inner, i, at);
   }
 
   // Where the factor lies that is gathered; adds to in what keeps it within its tensor.
   Value right_at(Value k, Value j, Value* in) {
     Value tap[3], position[3], from[3];
     if (kernel_.kind == GRAFT_CONVOLUTION_BACKWARD_INPUT) {
-      const Value out = split(k, taps_, tap), image = split(j, input_, position);
-      for (int d = 0; d < 3; ++d) {
-        const Value shifted = position[d] + padding_[d] - tap[d] * dilation_[d];
-        from[d] = shifted / step_[d];
-        *in = *in & (shifted >= 0) & (shifted % step_[d] == 0);
-      }
-      *in = *in & inside(from, output_);
-      return offset(output_stride_, image, group_ * outs_ + out, from);
+      const Value out = s_.split(k, s_.taps, tap), image = s_.split(j, s_.input, position);
+      *in = s_.to_output(position, tap, from, *in);
+      *in = *in & inside(from, s_.output);
+      return s_.offset(s_.output_stride, image, group_ * outs_ + out, from);
     }
     const bool forward = kernel_.kind == GRAFT_CONVOLUTION_FORWARD;
-    const Value channel = split(forward ? k : j, taps_, tap);
-    const Value image = split(forward ? j : k, output_, position);
-    for (int d = 0; d < 3; ++d) {
-      from[d] = position[d] * step_[d] - padding_[d] + tap[d] * dilation_[d];
-    }
-    *in = *in & inside(from, input_);
-    return offset(input_stride_, image, group_ * channels_ + channel, from);
+    const Value channel = s_.split(forward ? k : j, s_.taps, tap);
+    const Value image = s_.split(forward ? j : k, s_.output, position);
+    s_.to_input(position, tap, from);
+    *in = *in & inside(from, s_.input);
+    return s_.offset(s_.input_stride, image, group_ * channels_ + channel, from);
   }
 
   Value target(Value y, Value x) {
     Value at[3];
     switch (kernel_.kind) {
       case GRAFT_CONVOLUTION_FORWARD: {
-        const Value image = split(x, output_, at);
-        return offset(output_stride_, image, group_ * outs_ + y, at);
+        const Value image = s_.split(x, s_.output, at);
+        return s_.offset(s_.output_stride, image, group_ * outs_ + y, at);
       }
       case GRAFT_CONVOLUTION_BACKWARD_INPUT: {
-        const Value image = split(x, input_, at);
-        return offset(input_stride_, image, group_ * channels_ + y, at);
+        const Value image = s_.split(x, s_.input, at);
+        return s_.offset(s_.input_stride, image, group_ * channels_ + y, at);
       }
       default: {
-        const Value channel = split(x, taps_, at);
-        return offset(weight_stride_, group_ * outs_ + y, channel, at);
+        const Value channel = s_.split(x, s_.taps, at);
+        return s_.offset(s_.weight_stride, group_ * outs_ + y, channel, at);
       }
     }
   }
@@ -159,22 +136,8 @@ class TiledConvolutionWriter {
   const Type type_;
   Address to_, first_, second_, bias_;
   Value m_, n_, k_, channels_, outs_, group_;  // channels and outs of a group
-  Value input_[3], taps_[3], output_[3], step_[3], padding_[3], dilation_[3];
-  Value input_stride_[5], weight_stride_[5], output_stride_[5];
+  SpatialParameters s_;
 };
-
-void append32(Arguments& arguments, int64_t value) {
-  arguments.scalar(Scalar::of(static_cast<int32_t>(value)), sizeof(int32_t));
-}
-void append_triple(Arguments& arguments, const int64_t* values, int rank, int64_t neutral) {
-  for (int d = rank; d < 3; ++d) append32(arguments, neutral);
-  for (int d = 0; d < rank; ++d) append32(arguments, values[d]);
-}
-void append_strides(Arguments& arguments, const TensorView& view) {
-  append32(arguments, view.strides[0]);
-  append32(arguments, view.strides[1]);
-  append_triple(arguments, view.strides + 2, view.rank - 2, 0);
-}
 
 int64_t spatial(const TensorView& view) {
   int64_t count = 1;
@@ -235,23 +198,13 @@ bool tiled_convolution(Stream& stream, graft_convolution_kind kind, const Convol
   if (!fits_32_bits(views, parameters, size)) return false;
   const bool biased = kind == GRAFT_CONVOLUTION_FORWARD && bias != nullptr;
   const TiledConvolution kernel{kind, written.dtype, first.dtype, second.dtype, biased, shape};
-  const int rank = views.input.rank - 2;
   Arguments arguments;
   arguments.write(written).read(first).read(second);
   if (biased) arguments.read(*bias);
-  for (const int64_t value :
-       {size.m, size.n, size.k, views.weight.sizes[1], views.weight.sizes[0] / parameters.groups}) {
-    append32(arguments, value);
-  }
-  append_triple(arguments, views.input.sizes + 2, rank, 1);
-  append_triple(arguments, views.weight.sizes + 2, rank, 1);
-  append_triple(arguments, views.output.sizes + 2, rank, 1);
-  append_triple(arguments, parameters.stride, rank, 1);
-  append_triple(arguments, parameters.padding, rank, 0);
-  append_triple(arguments, parameters.dilation, rank, 1);
-  append_strides(arguments, views.input);
-  append_strides(arguments, views.weight);
-  append_strides(arguments, views.output);
+  arguments.indices(
+      {size.m, size.n, size.k, views.weight.sizes[1], views.weight.sizes[0] / parameters.groups},
+      true);
+  SpatialConvolution(views, parameters).append(arguments, true);
   const auto make = [&] { return TiledConvolutionWriter(kernel).write(); };
   launch_kernel(stream, kernel.key(), parameters.groups * tiles_of(shape, size.m, size.n),
                 arguments, make, shape.group());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/convolution/channel_views.h"
 #include "kernels/convolution/winograd_kernels.h"
 #include "kernels/convolution/winograd_tile.h"
 #include "kernels/launch/workspace.h"
@@ -11,6 +12,7 @@
 #include "kernels/matmul/kernel.h"
 #include "kernels/move/staging.h"
 #include "kernels/tensor/axes.h"
+#include "kernels/tensor/image_views.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
@@ -44,32 +46,16 @@ struct Plain {
     std::copy(parameters.padding, parameters.padding + 2, padding);
     if (kind == GRAFT_CONVOLUTION_FORWARD) return;
     std::swap(input, output);
-    std::swap(weight.sizes[0], weight.sizes[1]);
-    std::swap(weight.strides[0], weight.strides[1]);
-    for (int d = 0; d < 2; ++d) {
-      const int64_t last = 2 * weight.strides[2 + d];
-      weight.address += static_cast<uint64_t>(last) * size_of(weight.dtype);
-      weight.strides[2 + d] = -weight.strides[2 + d];
-      padding[d] = 2 - padding[d];
-    }
+    weight = turned_about(weight);
+    for (int64_t& each : padding) each = 2 - each;
   }
 };
 
-TensorView images(const TensorView& view, int64_t first, int64_t count) {
-  TensorView result = view;
-  result.sizes[0] = count;
-  result.address += static_cast<uint64_t>(first * view.strides[0]) * size_of(view.dtype);
-  return result;
-}
-
 TensorView batch(const TensorView& like, graft_address address, int64_t count, int64_t rows,
                  int64_t columns) {
-  TensorView result = like;
-  result.dtype = GRAFT_FLOAT32;
-  result.address = address;
-  result.rank = 3;
-  result.sizes[0] = count, result.sizes[1] = rows, result.sizes[2] = columns;
-  result.strides[0] = rows * columns, result.strides[1] = columns, result.strides[2] = 1;
+  TensorView result = matrices(like, count, rows, columns);
+  result.dtype = GRAFT_FLOAT32, result.address = address;
+  make_contiguous(result);
   return result;
 }
 
@@ -171,11 +157,11 @@ void winograd_convolution(Stream& stream, graft_convolution_kind kind,
     const int64_t taken = std::min(together, count - first);
     WinogradPanels elements = panels(taken);
     elements.address = element_space.address();
-    winograd_elements(stream, elements, images(plain.input, first, taken), grid,
+    winograd_elements(stream, elements, part(plain.input, 0, first, taken), grid,
                       std::max<int64_t>(1, widths.columns));
     const TensorView sums = batch(plain.output, sum_space.address(), products, outs, tiles * taken);
     multiply(stream, sums, weights, elements, widths);
-    winograd_sums(stream, images(plain.output, first, taken), sums, bias, grid);
+    winograd_sums(stream, part(plain.output, 0, first, taken), sums, bias, grid);
   }
 }
 

@@ -203,10 +203,6 @@ class SumWriter {
   Value strides_[4];
 };
 
-void append32(Arguments& arguments, int64_t value) {
-  arguments.scalar(Scalar::of(static_cast<int32_t>(value)), sizeof(int32_t));
-}
-
 WorkSplit append_panels(Arguments& arguments, const WinogradPanels& to, const TensorView& from,
                         int results, int64_t lanes) {
   const int products = winograd_tile(results).products();
@@ -214,7 +210,7 @@ WorkSplit append_panels(Arguments& arguments, const WinogradPanels& to, const Te
   const WorkSplit split = split_work(blocks, lanes * kDepths * products * kElementsPerValue);
   arguments.address(to.address, to.bytes(products), GRAFT_ACCESS_WRITE).read(from);
   arguments.indices({split.lines, split.per_item, to.lines, to.depth, to.width, to.each()});
-  for (int d = 0; d < 4; ++d) append32(arguments, from.strides[d]);
+  for (int d = 0; d < 4; ++d) arguments.index(from.strides[d], true);
   return split;
 }
 
@@ -234,8 +230,7 @@ void winograd_elements(Stream& stream, const WinogradPanels& to, const TensorVie
   Arguments arguments;
   const WorkSplit split = append_panels(arguments, to, input, grid.results, lanes);
   arguments.index(grid.down).index(grid.across);
-  for (int d = 0; d < 2; ++d) append32(arguments, input.sizes[2 + d]);
-  for (int d = 0; d < 2; ++d) append32(arguments, grid.padding[d]);
+  arguments.indices({input.sizes[2], input.sizes[3], grid.padding[0], grid.padding[1]}, true);
   const std::string key = key_of("winograd_elements_", grid.results, lanes, input.dtype);
   const auto make = [&] { return ElementWriter(key, grid.results, lanes, input.dtype).write(); };
   launch_kernel(stream, key, split.grid, arguments, make);
