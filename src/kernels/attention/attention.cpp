@@ -18,7 +18,6 @@
 #include "kernels/move/staging.h"
 #include "kernels/norm/softmax.h"
 #include "kernels/operation/offer.h"
-#include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
@@ -36,14 +35,11 @@ class Scores {
   Scores(Stream& stream, int64_t elements, graft_dtype dtype)
       : memory_(stream, static_cast<uint64_t>(elements) * size_of(dtype)), dtype_(dtype) {}
   TensorView of(const RowBlock& block) const {
-    TensorView view{};
-    view.address = memory_.address();
-    view.dtype = dtype_;
-    view.rank = 3;
-    view.sizes[0] = block.heads, view.sizes[1] = block.rows, view.sizes[2] = block.columns;
-    view.strides[0] = block.rows * block.columns, view.strides[1] = block.columns;
-    view.strides[2] = 1;
-    return view;
+    return {memory_.address(),
+            dtype_,
+            3,
+            {block.heads, block.rows, block.columns},
+            {block.rows * block.columns, block.columns, 1}};
   }
 
  private:
@@ -109,23 +105,24 @@ uint64_t attention_increment(const Attention& call) {
 
 namespace {
 
+// What the call reads, with its results where they are given back, and its settings.
+void append(VendorCall& to, const Attention& call, bool results) {
+  to.read(call.query).read(call.key).read(call.value).read(call.bias);
+  if (results) to.read(call.output).read(call.logsumexp);
+  to.integers({call.causal}).numbers({call.scale, call.dropout});
+  to.random(call.philox.seed, call.philox.offset);
+}
+
 // Half types, in float32: as PyTorch's own composition does.
 void attention_of_halves(Stream& stream, const TensorView& output, const TensorView& logsumexp,
                          Attention call) {
-  const auto bytes_of = [](const TensorView& view) {
-    return static_cast<uint64_t>(view.count()) * size_of(GRAFT_FLOAT32);
-  };
-  const Workspace query(stream, bytes_of(call.query)), key(stream, bytes_of(call.key)),
-      value(stream, bytes_of(call.value)), result(stream, bytes_of(output));
-  const auto widen = [&](TensorView* view, const Workspace& memory) {
-    const TensorView wide = contiguous_like(*view, memory.address(), GRAFT_FLOAT32);
-    copy(stream, wide, *view);
-    *view = wide;
-  };
-  widen(&call.query, query), widen(&call.key, key), widen(&call.value, value);
-  const TensorView wide = contiguous_like(output, result.address(), GRAFT_FLOAT32);
-  attention(stream, wide, logsumexp, call);
-  copy(stream, output, wide);
+  const StagedInput query(stream, call.query, true, GRAFT_FLOAT32);
+  const StagedInput key(stream, call.key, true, GRAFT_FLOAT32);
+  const StagedInput value(stream, call.value, true, GRAFT_FLOAT32);
+  const ScratchTensor result(stream, output, GRAFT_FLOAT32);
+  call.query = query.view(), call.key = key.view(), call.value = value.view();
+  attention(stream, result.view(), logsumexp, call);
+  copy(stream, output, result.view());
 }
 
 }  // namespace
@@ -133,15 +130,8 @@ void attention_of_halves(Stream& stream, const TensorView& output, const TensorV
 void attention(Stream& stream, const TensorView& output, const TensorView& logsumexp,
                const Attention& call) {
   if (offer(stream, Operation::attention, [&](VendorCall& to) {
-        to.write(output)
-            .write(logsumexp)
-            .read(call.query)
-            .read(call.key)
-            .read(call.value)
-            .read(call.bias)
-            .integers({call.causal})
-            .numbers({call.scale, call.dropout})
-            .random(call.philox.seed, call.philox.offset);
+        to.write(output).write(logsumexp);
+        append(to, call, false);
       }))
     return;
   if (tiled_attention(stream, output, logsumexp, call)) return;
@@ -216,19 +206,8 @@ void attention_backward(Stream& stream, const TensorView& grad_query, const Tens
                         const TensorView& grad_value, const TensorView& grad_output,
                         const Attention& call) {
   if (offer(stream, Operation::attention_backward, [&](VendorCall& to) {
-        to.write(grad_query)
-            .write(grad_key)
-            .write(grad_value)
-            .read(grad_output)
-            .read(call.query)
-            .read(call.key)
-            .read(call.value)
-            .read(call.bias)
-            .read(call.output)
-            .read(call.logsumexp)
-            .integers({call.causal})
-            .numbers({call.scale, call.dropout})
-            .random(call.philox.seed, call.philox.offset);
+        to.write(grad_query).write(grad_key).write(grad_value).read(grad_output);
+        append(to, call, true);
       }))
     return;
   if (tiled_attention_backward(stream, grad_query, grad_key, grad_value, grad_output, call)) return;
@@ -248,16 +227,9 @@ void attention_backward(Stream& stream, const TensorView& grad_query, const Tens
   const Scores weight(stream, elements, dtype), slope(stream, elements, dtype);
   const Scores dropped(stream, drops ? elements : 0, dtype);
   const Workspace mask(stream, drops ? static_cast<uint64_t>(elements) : 0);
-  TensorView sums{};
-  sums.dtype = dtype;
-  sums.rank = 3;
-  for (int d = 0; d < 3; ++d) sums.sizes[d] = call.query.sizes[d];
-  sums.strides[0] = sums.sizes[1] * sums.sizes[2], sums.strides[1] = sums.sizes[2];
-  sums.strides[2] = 1;
-  const Workspace memory(stream, static_cast<uint64_t>(sums.count()) * size_of(dtype));
-  sums.address = memory.address();
+  const ScratchTensor sums(stream, per_row(call.query), dtype);
   plan.each(whole, Backward{stream, call, plan, query.view(), key.view(), value.view(),
-                            above.view(), sums, weight, dropped, slope, mask});
+                            above.view(), sums.view(), weight, dropped, slope, mask});
   for (StagedOutput* output : {&query, &key, &value}) output->finish();
 }
 

@@ -15,6 +15,12 @@ struct Slab {
   bool whole = false;  // all batches in one
 };
 
+// The shape of what there is one of for each row of the queries.
+inline TensorView per_row(TensorView query) {
+  query.rank = 3;
+  return query;
+}
+
 // A block of rows of some heads of a slab.
 struct RowBlock {
   Slab slab;

@@ -2,35 +2,13 @@
 // devices.
 #include "kernels/attention/tiled_attention_gradients.h"
 
+#include "kernels/attention/plan.h"
 #include "kernels/attention/tiled_attention.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/matmul/tile_launch.h"
-#include "kernels/tensor/axes.h"
 #include "runtime/driver/open_device.h"
 
 namespace graft {
-namespace {
-
-// Contiguous memory like a view, in its dtype or another one.
-class Scratch {
- public:
-  Scratch(Stream& stream, const TensorView& like, graft_dtype dtype)
-      : memory_(stream, static_cast<uint64_t>(like.count()) * size_of(dtype)),
-        view_(contiguous_like(like, memory_.address(), dtype)) {}
-  const TensorView& view() const { return view_; }
-
- private:
-  Workspace memory_;
-  TensorView view_;
-};
-
-TensorView per_row(TensorView query) {
-  query.rank = 3;
-  return query;
-}
-
-}  // namespace
-
 bool tiles_attention(OpenDevice& device, const Attention& call) {
   const graft_device_properties& has = device.properties();
   return AttentionTile::forward(has, call) && AttentionTile::query_gradient(has, call) &&
@@ -46,8 +24,8 @@ bool tiled_attention_backward(Stream& stream, const TensorView& grad_query,
   const auto key_tile = AttentionTile::key_gradient(device, given);
   Attention call = given;
   const TiledAttention query(call, *query_tile), key(call, *key_tile);
-  const Scratch slopes(stream, per_row(call.query), query.sums());
-  std::optional<Scratch> output, logsumexp;
+  const ScratchTensor slopes(stream, per_row(call.query), query.sums());
+  std::optional<ScratchTensor> output, logsumexp;
   if (call.output == nullptr || call.logsumexp == nullptr) {
     output.emplace(stream, grad_output, call.query.dtype);
     logsumexp.emplace(stream, per_row(call.query), query.sums());

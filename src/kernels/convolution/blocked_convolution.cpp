@@ -69,14 +69,6 @@ bool forward(Stream& stream, const ConvolutionViews& views, const TensorView* bi
   return true;
 }
 
-// A contiguous tensor of the sizes, in space.
-TensorView made(Stream& stream, TensorView sizes, std::optional<Workspace>& space) {
-  make_contiguous(sizes);
-  const uint64_t bytes = static_cast<uint64_t>(sizes.count()) * size_of(sizes.dtype);
-  sizes.address = space.emplace(stream, bytes).address();
-  return sizes;
-}
-
 // Writes from to every stride-th place of to, zeros elsewhere.
 void spread(Stream& stream, const TensorView& to, const TensorView& from, const int64_t* stride) {
   fill(stream, to, Scalar::of(to.dtype, 0.0));
@@ -104,10 +96,8 @@ bool backward_input(Stream& stream, const ConvolutionViews& views, PatchGeometry
   const int64_t depth = views.output.sizes[1] * geometry.taps();
   const int64_t positions = views.input.sizes[0] * geometry.count();
   if (!fits(stream, views.input, views.input.sizes[1], positions, depth)) return false;
-  std::optional<Workspace> weight_space, space;
-  const TensorView from = turned_about(views.weight);
-  const TensorView weight = made(stream, from, weight_space);
-  copy(stream, weight, from);
+  const StagedInput turned(stream, turned_about(views.weight), true);
+  const TensorView& weight = turned.view();
   if (!strided) {
     multiply_patches(stream, views.input, weight, views.output, geometry, nullptr);
     return true;
@@ -117,26 +107,24 @@ bool backward_input(Stream& stream, const ConvolutionViews& views, PatchGeometry
   for (int d = 0; !later && d < geometry.rank; ++d) {
     sizes.sizes[2 + d] = (views.output.sizes[2 + d] - 1) * step[d] + 1;
   }
-  const TensorView wide = made(stream, sizes, space);
+  const ScratchTensor wide(stream, sizes, sizes.dtype);
   if (later) {
-    multiply_patches(stream, wide, weight, views.output, geometry, nullptr);
-    spread(stream, views.input, wide, step);
+    multiply_patches(stream, wide.view(), weight, views.output, geometry, nullptr);
+    spread(stream, views.input, wide.view(), step);
     return true;
   }
-  spread(stream, wide, views.output, step);
-  multiply_patches(stream, views.input, weight, wide, geometry, nullptr);
+  spread(stream, wide.view(), views.output, step);
+  multiply_patches(stream, views.input, weight, wide.view(), geometry, nullptr);
   return true;
 }
 
 // [out, images * positions]: the gradient itself where it lies so, otherwise a copy in space.
 TensorView outs_by_positions(Stream& stream, const TensorView& view,
-                             std::optional<Workspace>& space) {
+                             std::optional<StagedInput>& space) {
   if (const auto matrix = as_matrix(view)) return channels_first(*matrix);
-  const TensorView from = channels_first(view);
-  TensorView result = made(stream, from, space);
-  copy(stream, result, from);
+  TensorView result = space.emplace(stream, channels_first(view), true).view();
+  result.sizes[1] = result.count() / result.sizes[0];
   result.rank = 2;
-  result.sizes[1] = from.count() / from.sizes[0];
   result.strides[0] = result.sizes[1], result.strides[1] = 1;
   return result;
 }
@@ -147,18 +135,14 @@ bool backward_weight(Stream& stream, const ConvolutionViews& views, const PatchG
   if (!fits(stream, views.weight, outs, depth, images * positions)) return false;
   const int64_t width = panel_columns(stream.device());
   const int64_t together = images_in_a_turn(views.input, geometry, PatchLines::kRows, width);
-  TensorView sum = views.weight;
-  sum.dtype = GRAFT_FLOAT32;
-  make_contiguous(sum);
-  const Workspace result(stream, static_cast<uint64_t>(sum.count()) * sizeof(float));
-  sum.address = result.address();
-  TensorView product = sum;
+  const ScratchTensor sum(stream, views.weight, GRAFT_FLOAT32);
+  TensorView product = sum.view();
   product.rank = 2, product.sizes[1] = depth, product.strides[0] = depth, product.strides[1] = 1;
   const Workspace panels(
       stream, patch_bytes(part(views.input, 0, 0, together), geometry, PatchLines::kRows, width));
   for (int64_t first = 0; first < images; first += together) {
     const int64_t count = std::min(together, images - first);
-    std::optional<Workspace> space;
+    std::optional<StagedInput> space;
     const TensorView left = outs_by_positions(stream, part(views.output, 0, first, count), space);
     const TensorView input = part(views.input, 0, first, count);
     pack_patches(stream, panels.address(), input, geometry, PatchLines::kRows, width);
@@ -169,7 +153,7 @@ bool backward_weight(Stream& stream, const ConvolutionViews& views, const PatchG
     const PackedFactor right{panels.address(), bytes, 0, count * positions};
     blocked_matmul(stream, product, left, right, epilogue);
   }
-  copy(stream, views.weight, sum);
+  copy(stream, views.weight, sum.view());
   return true;
 }
 

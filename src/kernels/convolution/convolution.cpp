@@ -12,11 +12,10 @@
 #include "kernels/convolution/winograd.h"
 #include "kernels/launch/library.h"
 #include "kernels/launch/workspace.h"
-#include "kernels/move/copy.h"
+#include "kernels/move/staging.h"
 #include "kernels/operation/offer.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/reduce/reduce.h"
-#include "kernels/tensor/axes.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
 
@@ -127,25 +126,15 @@ void convolution(Stream& stream, const TensorView& output, const TensorView& inp
                  const TensorView& weight, const TensorView* bias,
                  const ConvolutionParameters& parameters) {
   if (!parameters.transposed) {
-    std::optional<Workspace> memory;
-    TensorView vector;
-    if (bias != nullptr && !bias->contiguous()) {  // libraries and kernels read it side by side
-      memory.emplace(stream, static_cast<uint64_t>(bias->count()) * size_of(bias->dtype));
-      vector = contiguous_like(*bias, memory->address(), bias->dtype);
-      copy(stream, vector, *bias);
-      bias = &vector;
-    }
+    std::optional<StagedInput> vector;  // libraries and kernels read it side by side
+    if (bias != nullptr) bias = &vector.emplace(stream, *bias, !bias->contiguous()).view();
     run(stream, GRAFT_CONVOLUTION_FORWARD, {input, weight, output}, bias, parameters);
     return;
   }
   // Sums are rounded to a half type once, with their bias.
   const bool wide = bias != nullptr && is_half(output.dtype) && output.count() > 0;
-  std::optional<Workspace> memory;
-  TensorView sums = output;
-  if (wide) {
-    memory.emplace(stream, static_cast<uint64_t>(output.count()) * size_of(GRAFT_FLOAT32));
-    sums = contiguous_like(output, memory->address(), GRAFT_FLOAT32);
-  }
+  std::optional<ScratchTensor> memory;
+  const TensorView& sums = wide ? memory.emplace(stream, output, GRAFT_FLOAT32).view() : output;
   run(stream, GRAFT_CONVOLUTION_BACKWARD_INPUT, {sums, weight, input}, nullptr, parameters);
   if (bias != nullptr) add_bias(stream, output, sums, *bias);
 }

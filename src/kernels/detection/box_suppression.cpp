@@ -126,9 +126,7 @@ void suppress_boxes(Stream& stream, const TensorView& kept, const TensorView& bo
   const auto mask_bytes = static_cast<uint64_t>(most * words * 4);
   const auto word_bytes = static_cast<uint64_t>(words * 4);
   const Workspace masks(stream, mask_bytes), suppressed(stream, word_bytes);
-  TensorView bits;
-  bits.address = suppressed.address(), bits.dtype = GRAFT_INT32, bits.rank = 1;
-  bits.sizes[0] = words, bits.strides[0] = 1;
+  const TensorView bits{suppressed.address(), GRAFT_INT32, 1, {words}, {1}};
   fill(stream, bits, Scalar::of(int32_t{0}));
   const std::string key = masks_key(boxes.dtype);
   for (int64_t first = 0; first < n; first += most) {

@@ -167,6 +167,11 @@ void launch(Stream& stream, const RegionKernel& kernel, const TensorView& images
   launch_kernel(stream, kernel.key(), grid, arguments, [&] { return AlignWriter(kernel).write(); });
 }
 
+void append(VendorCall& to, const BinnedRegions& regions, const RegionSamples& samples) {
+  to.read(regions.boxes).integers({regions.positional, samples.ratio, samples.half_pixel});
+  to.numbers({regions.scale});
+}
+
 const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (const bool backward : {false, true}) {
     const RegionKernel kernel{kName, GRAFT_FLOAT32, false, backward};
@@ -178,13 +183,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 
 void region_align(Stream& stream, const TensorView& bins, const TensorView& images,
                   const BinnedRegions& regions, const RegionSamples& samples) {
-  if (offer(stream, Operation::region_align, [&](VendorCall& to) {
-        to.write(bins)
-            .read(images)
-            .read(regions.boxes)
-            .integers({regions.positional, samples.ratio, samples.half_pixel})
-            .numbers({regions.scale});
-      }))
+  if (offer(stream, Operation::region_align,
+            [&](VendorCall& to) { append(to.write(bins).read(images), regions, samples); }))
     return;
   require_region_dtype(kName, images.dtype);
   if (bins.count() == 0) return;
@@ -196,11 +196,7 @@ void region_align_backward(Stream& stream, const TensorView& grad_images,
                            const TensorView& grad_bins, const BinnedRegions& regions,
                            const RegionSamples& samples) {
   if (offer(stream, Operation::region_align_backward, [&](VendorCall& to) {
-        to.write(grad_images)
-            .read(grad_bins)
-            .read(regions.boxes)
-            .integers({regions.positional, samples.ratio, samples.half_pixel})
-            .numbers({regions.scale});
+        append(to.write(grad_images).read(grad_bins), regions, samples);
       }))
     return;
   require_region_dtype(kName, grad_images.dtype);

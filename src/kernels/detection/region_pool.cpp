@@ -192,11 +192,8 @@ void region_max(Stream& stream, const TensorView& bins, const TensorView& positi
 void region_max_backward(Stream& stream, const TensorView& grad_images, const TensorView& grad_bins,
                          const TensorView& positions, const BinnedRegions& regions) {
   if (offer(stream, Operation::region_max_backward, [&](VendorCall& to) {
-        to.write(grad_images)
-            .read(grad_bins)
-            .read(positions)
-            .read(regions.boxes)
-            .numbers({regions.scale});
+        to.write(grad_images).read(grad_bins).read(positions).read(regions.boxes);
+        to.numbers({regions.scale});
       }))
     return;
   require_region_dtype(kMax, grad_images.dtype);
@@ -210,11 +207,8 @@ void region_max_backward(Stream& stream, const TensorView& grad_images, const Te
 void region_average(Stream& stream, const TensorView& bins, const TensorView& images,
                     const BinnedRegions& regions) {
   if (offer(stream, Operation::region_average, [&](VendorCall& to) {
-        to.write(bins)
-            .read(images)
-            .read(regions.boxes)
-            .integers({regions.positional})
-            .numbers({regions.scale});
+        to.write(bins).read(images).read(regions.boxes);
+        to.integers({regions.positional}).numbers({regions.scale});
       }))
     return;
   require_region_dtype(kAverage, images.dtype);
@@ -227,11 +221,8 @@ void region_average(Stream& stream, const TensorView& bins, const TensorView& im
 void region_average_backward(Stream& stream, const TensorView& grad_images,
                              const TensorView& grad_bins, const BinnedRegions& regions) {
   if (offer(stream, Operation::region_average_backward, [&](VendorCall& to) {
-        to.write(grad_images)
-            .read(grad_bins)
-            .read(regions.boxes)
-            .integers({regions.positional})
-            .numbers({regions.scale});
+        to.write(grad_images).read(grad_bins).read(regions.boxes);
+        to.integers({regions.positional}).numbers({regions.scale});
       }))
     return;
   require_region_dtype(kAverage, grad_images.dtype);

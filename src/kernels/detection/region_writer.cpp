@@ -138,11 +138,8 @@ int64_t append_regions(Arguments& arguments, Stream& stream, const RegionKernel&
 void sum_into(Stream& stream, const TensorView& grad_images, graft_dtype wide,
               const std::function<void(const TensorView&)>& add) {
   TensorView sums = grad_images;
-  std::optional<Workspace> memory;
-  if (sums.dtype != wide) {
-    memory.emplace(stream, static_cast<uint64_t>(sums.count()) * size_of(wide));
-    sums = contiguous_like(sums, memory->address(), wide);
-  }
+  std::optional<ScratchTensor> memory;
+  if (sums.dtype != wide) sums = memory.emplace(stream, grad_images, wide).view();
   fill(stream, sums, Scalar::of(0.0));
   add(sums);
   if (memory) copy(stream, grad_images, sums);

@@ -6,12 +6,14 @@
 #include <string>
 
 #include "kernels/fft/lines.h"
+#include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
 #include "kernels/move/staging.h"
 #include "kernels/operation/offer.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/tensor/axes.h"
+#include "kernels/tensor/image_views.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
 
@@ -80,21 +82,10 @@ class Sides {
   const int dim_;
 };
 
-TensorView narrowed(const TensorView& view, int dim, int64_t first, int64_t count) {
-  TensorView part = view;
-  part.address += static_cast<graft_address>(first * view.strides[dim]) * size_of(view.dtype);
-  part.sizes[dim] = count;
-  return part;
-}
-
 TensorView with_length(const TensorView& view, int dim, int64_t length) {
   TensorView longer = view;
   longer.sizes[dim] = length;
   return longer;
-}
-
-uint64_t bytes_of(const TensorView& view) {
-  return static_cast<uint64_t>(view.count()) * size_of(view.dtype);
 }
 
 class Fft {
@@ -117,10 +108,9 @@ class Fft {
     const bool paired = length % 2 == 0 && lines_.direct(half);
     if (!paired && !lines_.direct(length)) {
       const TensorView all = with_length(output, dim, length);
-      const Workspace memory(stream_, bytes_of(all));
-      const TensorView spectrum = contiguous_like(all, memory.address(), all.dtype);
-      complex(spectrum, input, dim, false, scale);
-      return copy(stream_, output, narrowed(spectrum, dim, 0, half + 1));
+      const ScratchTensor spectrum(stream_, all, all.dtype);
+      complex(spectrum.view(), input, dim, false, scale);
+      return copy(stream_, output, part(spectrum.view(), dim, 0, half + 1));
     }
     // A side whose parts lie 0 apart is one of real numbers.
     Sides sides(stream_, output, input, dim, paired);
@@ -164,13 +154,13 @@ class Fft {
   void long_to_real(const TensorView& output, const TensorView& input, int dim, double scale) {
     const int64_t length = output.sizes[dim], half = length / 2;
     const TensorView all = with_length(input, dim, length);
-    const Workspace memory(stream_, bytes_of(all));
-    const TensorView spectrum = contiguous_like(all, memory.address(), all.dtype);
+    const ScratchTensor memory(stream_, all, all.dtype);
+    const TensorView& spectrum = memory.view();
     fill(stream_, spectrum, Scalar::of(part_, 0));
-    copy(stream_, narrowed(spectrum, dim, 0, half + 1), input);
+    copy(stream_, part(spectrum, dim, 0, half + 1), input);
     for (const int64_t single : {int64_t{0}, half}) {
       if (single > 0 && length % 2 == 1) continue;
-      const TensorView alone = narrowed(spectrum, dim, single, 1);
+      const TensorView alone = part(spectrum, dim, single, 1);
       static const Op& product = *find_op("mul");
       const Operand operands[] = {alone, Scalar::of(part_, 0.5)};
       pointwise(stream_, product, all.dtype, {&alone, 1}, operands);
@@ -242,10 +232,9 @@ void fft_to_real(Stream& stream, const TensorView& output, const TensorView& inp
   if (offer(stream, Operation::fft_to_real, call)) return;
   Fft transform(stream, part_of(output.dtype));
   if (dims.size() == 1) return transform.to_real(output, input, dims.back(), scale);
-  const Workspace memory(stream, bytes_of(input));
-  const TensorView between = contiguous_like(input, memory.address(), input.dtype);
-  fft(stream, between, input, dims.first(dims.size() - 1), true, 1);
-  transform.to_real(output, between, dims.back(), scale);
+  const ScratchTensor between(stream, input, input.dtype);
+  fft(stream, between.view(), input, dims.first(dims.size() - 1), true, 1);
+  transform.to_real(output, between.view(), dims.back(), scale);
 }
 
 }  // namespace graft

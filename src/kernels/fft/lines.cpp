@@ -96,14 +96,7 @@ bool FftLines::direct(int64_t length) const {
 }
 
 TensorView FftLines::dense(graft_address address, int64_t lines, int64_t length) const {
-  TensorView view{};
-  view.address = address;
-  view.dtype = complex_of(kernel_.part);
-  view.rank = 2;
-  view.sizes[0] = lines;
-  view.sizes[1] = view.strides[0] = length;
-  view.strides[1] = 1;
-  return view;
+  return {address, complex_of(kernel_.part), 2, {lines, length}, {length, 1}};
 }
 
 std::shared_ptr<const DeviceTable> FftLines::table(const std::string& name,

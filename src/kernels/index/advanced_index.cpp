@@ -213,12 +213,8 @@ void index_put(Stream& stream, const TensorView& to, const TensorView& values,
                std::span<const TensorView> indices, std::span<const int64_t> sizes,
                std::span<const int64_t> strides, bool accumulate, bool wraps) {
   if (offer(stream, Operation::index_put, [&](VendorCall& offered) {
-        offered.write(to)
-            .read(values)
-            .read(indices)
-            .integers({accumulate, wraps})
-            .integers(sizes)
-            .integers(strides);
+        offered.write(to).read(values).read(indices);
+        offered.integers({accumulate, wraps}).integers(sizes).integers(strides);
       }))
     return;
   run(stream, accumulate ? IndexKernel::kAccumulate : IndexKernel::kPut, values, to, indices, sizes,

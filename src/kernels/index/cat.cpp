@@ -7,6 +7,7 @@
 #include "kernels/launch/list_launch.h"
 #include "kernels/move/copy.h"
 #include "kernels/operation/offer.h"
+#include "kernels/tensor/image_views.h"
 #include "kernels/tensor/raw_dtype.h"
 #include "runtime/driver/error.h"
 
@@ -94,11 +95,9 @@ void launch(Stream& stream, const TensorView& output, std::span<const Piece> pie
 void copy_each(Stream& stream, const TensorView& output, std::span<const Piece> pieces, int dim) {
   int64_t done = 0;
   for (const Piece& piece : pieces) {
-    TensorView part = output;
-    part.sizes[dim] = piece.input->sizes[dim];
-    part.address += static_cast<uint64_t>(done * output.strides[dim]) * size_of(output.dtype);
-    done += part.sizes[dim];
-    if (part.count() > 0) copy(stream, part, *piece.input);
+    const TensorView to = part(output, dim, done, piece.input->sizes[dim]);
+    done += to.sizes[dim];
+    if (to.count() > 0) copy(stream, to, *piece.input);
   }
 }
 

@@ -73,10 +73,8 @@ void embedding_dense_backward(Stream& stream, const TensorView& grad_weight,
                               const TensorView& grad_output, const TensorView& indices,
                               int64_t padding_idx, bool scale_by_frequency) {
   if (offer(stream, Operation::embedding_dense_backward, [&](VendorCall& to) {
-        to.write(grad_weight)
-            .read(grad_output)
-            .read(indices)
-            .integers({padding_idx, scale_by_frequency});
+        to.write(grad_weight).read(grad_output).read(indices);
+        to.integers({padding_idx, scale_by_frequency});
       }))
     return;
   if (grad_weight.count() == 0) return;
@@ -84,11 +82,9 @@ void embedding_dense_backward(Stream& stream, const TensorView& grad_weight,
   const int64_t rows = grad_weight.sizes[0], n = grad_weight.count() / rows;
   const int64_t count = indices.count();
   TensorView sums = grad_weight;
-  std::optional<Workspace> memory, count_memory;
-  if (wide != grad_weight.dtype) {
-    memory.emplace(stream, static_cast<uint64_t>(rows * n) * size_of(wide));
-    sums = contiguous_like(grad_weight, memory->address(), wide);
-  }
+  std::optional<ScratchTensor> memory;
+  std::optional<Workspace> count_memory;
+  if (wide != grad_weight.dtype) sums = memory.emplace(stream, grad_weight, wide).view();
   fill(stream, sums, Scalar::of(0.0));
   const std::string suffix = std::string("_") + name_of(indices.dtype);
   const uint64_t count_bytes = static_cast<uint64_t>(rows) * sizeof(int64_t);

@@ -120,15 +120,9 @@ void embedding_bag(Stream& stream, const BagOutputs& outputs, const TensorView& 
                    const TensorView& indices, const TensorView& offsets, const TensorView* weights,
                    BagMode mode, int64_t padding) {
   if (offer(stream, Operation::embedding_bag, [&](VendorCall& to) {
-        to.write(outputs.output)
-            .write(outputs.bags)
-            .write(outputs.sizes)
-            .write(outputs.rows)
-            .read(table)
-            .read(indices)
-            .read(offsets)
-            .read(weights)
-            .integers({static_cast<int>(mode), padding});
+        to.write(outputs.output).write(outputs.bags).write(outputs.sizes).write(outputs.rows);
+        to.read(table).read(indices).read(offsets).read(weights);
+        to.integers({static_cast<int>(mode), padding});
       }))
     return;
   const int64_t bags = outputs.output.sizes[0], n = outputs.output.sizes[1];

@@ -185,11 +185,10 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 // Sums of a half type by way of float32, rounded once.
 void scatter_wide(Stream& stream, const TensorView& to, int dim, const TensorView& index,
                   const TensorView& from) {
-  const Workspace memory(stream, static_cast<uint64_t>(to.count()) * sizeof(float));
-  const TensorView sums = contiguous_like(to, memory.address(), GRAFT_FLOAT32);
-  copy(stream, sums, to);
-  scatter(stream, sums, dim, index, from, ScatterMode::kAdd);
-  copy(stream, to, sums);
+  const ScratchTensor sums(stream, to, GRAFT_FLOAT32);
+  copy(stream, sums.view(), to);
+  scatter(stream, sums.view(), dim, index, from, ScatterMode::kAdd);
+  copy(stream, to, sums.view());
 }
 
 }  // namespace

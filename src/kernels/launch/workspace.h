@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "graft/driver.h"
+#include "kernels/tensor/axes.h"
+#include "runtime/driver/dtype.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/stream/stream.h"
 
@@ -24,6 +26,20 @@ class Workspace {
  private:
   Allocator& allocator_;
   Block* block_ = nullptr;
+};
+
+// Such memory as a contiguous tensor of another one's sizes, in a dtype.
+class ScratchTensor {
+ public:
+  ScratchTensor(Stream& stream, const TensorView& sizes, graft_dtype dtype)
+      : memory_(stream, static_cast<uint64_t>(sizes.count()) * size_of(dtype)),
+        view_(contiguous_like(sizes, memory_.address(), dtype)) {}
+
+  const TensorView& view() const { return view_; }
+
+ private:
+  Workspace memory_;
+  TensorView view_;
 };
 
 }  // namespace graft

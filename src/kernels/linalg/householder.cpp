@@ -158,10 +158,8 @@ void householder_factor(Stream& stream, const TensorView& matrices, const Tensor
 void apply_reflections(Stream& stream, const TensorView& matrices, const TensorView& reflections,
                        const TensorView& factors, bool adjoint, bool conjugate, bool to_identity) {
   if (offer(stream, Operation::apply_reflections, [&](VendorCall& to) {
-        to.write(matrices)
-            .read(reflections)
-            .read(factors)
-            .integers({adjoint, conjugate, to_identity});
+        to.write(matrices).read(reflections).read(factors);
+        to.integers({adjoint, conjugate, to_identity});
       }))
     return;
   require_matrices(matrices, "apply_reflections");

@@ -202,6 +202,10 @@ void append(Arguments& arguments, Stream& stream, const CtcSequences& sequences,
   for (int i = 0; i < 3; ++i) arguments.index(probs.strides[i]);
 }
 
+VendorCall& read(VendorCall& to, const CtcSequences& sequences) {
+  return to.read(sequences.log_probs).read(sequences.targets).read(sequences.lengths);
+}
+
 void require_sequences(const CtcSequences& sequences) {
   const graft_dtype data = sequences.log_probs.dtype, target = sequences.targets.dtype;
   if (data != GRAFT_FLOAT32 && data != GRAFT_FLOAT64) {
@@ -218,12 +222,7 @@ void require_sequences(const CtcSequences& sequences) {
 void ctc_loss(Stream& stream, const CtcSequences& sequences, const TensorView& losses,
               const TensorView& log_alpha) {
   if (offer(stream, Operation::ctc_loss, [&](VendorCall& to) {
-        to.write(losses)
-            .write(log_alpha)
-            .read(sequences.log_probs)
-            .read(sequences.targets)
-            .read(sequences.lengths)
-            .integers({sequences.blank});
+        read(to.write(losses).write(log_alpha), sequences).integers({sequences.blank});
       }))
     return;
   require_sequences(sequences);
@@ -243,14 +242,8 @@ void ctc_loss_backward(Stream& stream, const CtcSequences& sequences, const Tens
                        const TensorView& grad, const TensorView& losses,
                        const TensorView& log_alpha, bool zero_infinity) {
   if (offer(stream, Operation::ctc_loss_backward, [&](VendorCall& to) {
-        to.write(grad_input)
-            .read(sequences.log_probs)
-            .read(sequences.targets)
-            .read(sequences.lengths)
-            .read(grad)
-            .read(losses)
-            .read(log_alpha)
-            .integers({sequences.blank, zero_infinity});
+        read(to.write(grad_input), sequences).read(grad).read(losses).read(log_alpha);
+        to.integers({sequences.blank, zero_infinity});
       }))
     return;
   require_sequences(sequences);

@@ -156,14 +156,13 @@ struct Shape {
 };
 
 TensorView pixels_of(const TensorView& view, int first) {
-  Axes axes;
   TensorView pixels = view;
   pixels.rank = view.rank - first;
   for (int d = 0; d < pixels.rank; ++d) {
     pixels.sizes[d] = view.sizes[d + first];
     pixels.strides[d] = view.strides[d + first];
   }
-  axes = Axes::of({&pixels});
+  Axes axes = Axes::of({&pixels});
   axes.merge();
   if (axes.rank > 1) {
     throw Error(GRAFT_UNSUPPORTED,
@@ -202,10 +201,6 @@ void append_elements(Arguments& arguments, Stream& stream, const Shape& shape,
   append_strides(arguments, target);
 }
 
-void launch(Stream& stream, const NllKernel& kernel, const Arguments& arguments, int64_t grid) {
-  launch_kernel(stream, kernel, grid, arguments);
-}
-
 const PackEntry kPacked([](const PackEntry::Sink& add) {
   const graft_dtype f32 = GRAFT_FLOAT32, i64 = GRAFT_INT64;
   const auto put = [&](const NllKernel& kernel) {
@@ -229,12 +224,8 @@ void nll_loss(Stream& stream, const TensorView& output, const TensorView& total_
               const TensorView& input, const TensorView& target, const TensorView* weight,
               LossReduction reduction, int64_t ignore_index) {
   if (offer(stream, Operation::nll_loss, [&](VendorCall& to) {
-        to.write(output)
-            .write(total_weight)
-            .read(input)
-            .read(target)
-            .read(weight)
-            .integers({static_cast<int>(reduction), ignore_index});
+        to.write(output).write(total_weight).read(input).read(target).read(weight);
+        to.integers({static_cast<int>(reduction), ignore_index});
       }))
     return;
   const Shape shape = shape_of(input);
@@ -250,7 +241,7 @@ void nll_loss(Stream& stream, const TensorView& output, const TensorView& total_
     append_elements(arguments, stream, shape, target, ignore_index);
     arguments.index(split.lines).index(split.per_item);
     append_strides(arguments, output);
-    return launch(stream, kernel, arguments, split.grid);
+    return launch_kernel(stream, kernel, split.grid, arguments);
   }
   const int64_t chunks = (count + kChunk - 1) / kChunk;
   const graft_dtype wide = wide_dtype(input.dtype);
@@ -265,7 +256,7 @@ void nll_loss(Stream& stream, const TensorView& output, const TensorView& total_
     if (weight != nullptr) arguments.read(*weight);
     append_elements(arguments, stream, shape, target, ignore_index);
     arguments.index(chunks).index(1);
-    launch(stream, kernel, arguments, chunks);
+    launch_kernel(stream, kernel, chunks, arguments);
   }
   kernel.step = NllKernel::kFinish;
   kernel.weighted = false;
@@ -274,7 +265,7 @@ void nll_loss(Stream& stream, const TensorView& output, const TensorView& total_
   arguments.write(output).write(total_weight);
   arguments.address(losses.address(), bytes, GRAFT_ACCESS_READ);
   arguments.address(totals.address(), bytes, GRAFT_ACCESS_READ).index(chunks);
-  launch(stream, kernel, arguments, 1);
+  launch_kernel(stream, kernel, 1, arguments);
 }
 
 void nll_loss_backward(Stream& stream, const TensorView& grad_input, const TensorView& grad_output,
@@ -282,12 +273,8 @@ void nll_loss_backward(Stream& stream, const TensorView& grad_input, const Tenso
                        const TensorView& total_weight, LossReduction reduction,
                        int64_t ignore_index) {
   if (offer(stream, Operation::nll_loss_backward, [&](VendorCall& to) {
-        to.write(grad_input)
-            .read(grad_output)
-            .read(target)
-            .read(weight)
-            .read(total_weight)
-            .integers({static_cast<int>(reduction), ignore_index});
+        to.write(grad_input).read(grad_output).read(target).read(weight).read(total_weight);
+        to.integers({static_cast<int>(reduction), ignore_index});
       }))
     return;
   fill(stream, grad_input, Scalar::of(0.0));
@@ -307,7 +294,7 @@ void nll_loss_backward(Stream& stream, const TensorView& grad_input, const Tenso
   } else {
     arguments.index(0).index(0);
   }
-  launch(stream, kernel, arguments, split.grid);
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 }  // namespace graft

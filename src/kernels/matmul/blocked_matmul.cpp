@@ -190,8 +190,7 @@ void blocked_matmul(Stream& stream, const TensorView& output, const PackedFactor
   if (adds) arguments.read(*epilogue.addend);
   arguments.indices({split.lines, split.per_item, m, n, each, k, epilogue.relu ? 1 : 0,
                      left.batch_stride, right.batch_stride});
-  append_matrix_strides(arguments, output);
-  append_matrix_strides(arguments, adds ? *epilogue.addend : output);
+  append_matrix_strides(arguments, {&output, adds ? epilogue.addend : &output});
   arguments.scalar(Scalar::of(static_cast<float>(epilogue.alpha)), sizeof(float));
   arguments.scalar(Scalar::of(static_cast<float>(epilogue.beta)), sizeof(float));
   const std::string key = std::string(adds ? "matmul_blocks_add_" : "matmul_blocks_") +

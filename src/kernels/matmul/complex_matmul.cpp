@@ -4,12 +4,12 @@
 
 #include "codegen/ops/op_table.h"
 #include "kernels/launch/library.h"
+#include "kernels/launch/workspace.h"
 #include "kernels/matmul/complex_matmul_kernel.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/move/copy.h"
 #include "kernels/move/staging.h"
 #include "kernels/pointwise/pointwise.h"
-#include "kernels/tensor/axes.h"
 #include "kernels/tensor/complex_parts.h"
 #include "runtime/driver/dtype.h"
 
@@ -45,8 +45,8 @@ void multiply_parts(Stream& stream, const TensorView& output, const ComplexFacto
                     const ComplexFactor& b, const ComplexEpilogue& epilogue) {
   const DenseParts left(stream, a.view), right(stream, b.view);
   const double sign_a = a.conjugate ? -1.0 : 1.0, sign_b = b.conjugate ? -1.0 : 1.0;
-  const Workspace memory(stream, static_cast<uint64_t>(output.count()) * size_of(output.dtype));
-  const TensorView product = contiguous_like(output, memory.address(), output.dtype);
+  const ScratchTensor memory(stream, output, output.dtype);
+  const TensorView& product = memory.view();
   StagedOutput re(stream, complex_part(product, 0), true);
   StagedOutput im(stream, complex_part(product, 1), true);
   const TensorView &real = re.view(), &imaginary = im.view();

@@ -145,10 +145,7 @@ void generated_complex_matmul(Stream& stream, const TensorView& output, const Co
   arguments.write(output).read(a.view).read(b.view);
   if (adds) arguments.read(*epilogue.addend);
   arguments.indices({split.lines, split.per_item, m, n, k});
-  append_matrix_strides(arguments, a.view);
-  append_matrix_strides(arguments, b.view);
-  append_matrix_strides(arguments, output);
-  append_matrix_strides(arguments, adds ? *epilogue.addend : output);
+  append_matrix_strides(arguments, {&a.view, &b.view, &output, adds ? epilogue.addend : &output});
   for (double number : {a.conjugate ? -1.0 : 1.0, b.conjugate ? -1.0 : 1.0, epilogue.alpha.real(),
                         epilogue.alpha.imag(), epilogue.beta.real(), epilogue.beta.imag()}) {
     arguments.scalar(Scalar::of(number), sizeof(number));

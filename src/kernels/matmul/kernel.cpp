@@ -127,9 +127,11 @@ const PackEntry kPackedProducts([](const PackEntry::Sink& add) {
 
 }  // namespace
 
-void append_matrix_strides(Arguments& arguments, const TensorView& view) {
-  arguments.indices({view.rank == 3 ? view.strides[0] : 0, view.strides[view.rank - 2],
-                     view.strides[view.rank - 1]});
+void append_matrix_strides(Arguments& arguments, std::initializer_list<const TensorView*> views) {
+  for (const TensorView* view : views) {
+    arguments.indices({view->rank == 3 ? view->strides[0] : 0, view->strides[view->rank - 2],
+                       view->strides[view->rank - 1]});
+  }
 }
 
 void generated_matmul(Stream& stream, const TensorView& output, const TensorView& a,
@@ -160,10 +162,7 @@ void generated_matmul(Stream& stream, const TensorView& output, const TensorView
   arguments.write(output).read(a).read(right.view());
   if (adds) arguments.read(*epilogue.addend);
   arguments.indices({split.lines, split.per_item, m, n, k, epilogue.relu ? 1 : 0});
-  append_matrix_strides(arguments, a);
-  append_matrix_strides(arguments, right.view());
-  append_matrix_strides(arguments, output);
-  append_matrix_strides(arguments, adds ? *epilogue.addend : output);
+  append_matrix_strides(arguments, {&a, &right.view(), &output, adds ? epilogue.addend : &output});
   arguments.scalar(Scalar::of(epilogue.alpha), sizeof(double));
   arguments.scalar(Scalar::of(epilogue.beta), sizeof(double));
   const std::string key = key_of(dtype, a.dtype, b.dtype, adds);

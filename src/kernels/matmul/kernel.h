@@ -1,6 +1,8 @@
 // src/kernels/matmul/kernel.h: the generated matrix product, for devices without a library.
 #pragma once
 
+#include <initializer_list>
+
 #include "kernels/launch/arguments.h"
 #include "kernels/matmul/matmul.h"
 
@@ -12,7 +14,7 @@ namespace graft {
 void generated_matmul(Stream& stream, const TensorView& output, const TensorView& a,
                       const TensorView& b, const MatmulEpilogue& epilogue);
 
-// Adds the strides of the batch (0 where there is none), the rows and the columns to a launch.
-void append_matrix_strides(Arguments& arguments, const TensorView& view);
+// Adds each view's strides of the batch (0 where there is none), the rows and the columns.
+void append_matrix_strides(Arguments& arguments, std::initializer_list<const TensorView*> views);
 
 }  // namespace graft

@@ -196,8 +196,7 @@ void run(Stream& stream, const TensorView& output, const TensorView& a, const Te
                      epilogue.relu ? 1 : 0, rows.strides[last - 1] / unit,
                      output.rank == 3 ? rows.strides[0] / unit : 0,
                      output.rank == 3 ? b.strides[0] / unit : 0, b.strides[last] / unit});
-  append_matrix_strides(arguments, output);
-  append_matrix_strides(arguments, adds ? *epilogue.addend : output);
+  append_matrix_strides(arguments, {&output, adds ? epilogue.addend : &output});
   arguments.scalar(Scalar::of(epilogue.alpha), sizeof(double));
   arguments.scalar(Scalar::of(epilogue.beta), sizeof(double));
   launch_kernel(stream, kernel.key(), split.grid, arguments,

@@ -116,10 +116,7 @@ void tiled_matmul(Stream& stream, const TensorView& output, const TensorView& a,
   arguments.write(output).read(a).read(b);
   if (adds) arguments.read(*epilogue.addend);
   arguments.indices({m, n, k, epilogue.relu ? 1 : 0});
-  append_matrix_strides(arguments, a);
-  append_matrix_strides(arguments, b);
-  append_matrix_strides(arguments, output);
-  append_matrix_strides(arguments, adds ? *epilogue.addend : output);
+  append_matrix_strides(arguments, {&a, &b, &output, adds ? epilogue.addend : &output});
   append_scale(arguments, output.dtype, epilogue.alpha);
   append_scale(arguments, output.dtype, epilogue.beta);
   const auto make = [&] { return TiledWriter(kernel).write(); };
