@@ -1,6 +1,7 @@
 // src/kernels/attention/kernel.cpp: the kernel that makes weights of a block of scores.
 #include "kernels/attention/kernel.h"
 
+#include <functional>
 #include <limits>
 
 #include "codegen/ir/builder.h"
@@ -33,13 +34,12 @@ ir::Kernel AttentionKernel::build() const {
       const Value x = scores.load(at + i);
       return biased ? x + cast(type, added.load(from + i * bias_column)) : x;
     };
-    const Value largest = ir::reduce(lowest, b.i64(0), seen, score,
-                                     [](Value x, Value y) { return ir::maximum(x, y); });
+    const Value largest = ir::reduce(lowest, b.i64(0), seen, score, ir::maximum);
     const Value base = select(largest == lowest, 0, largest);
     b.vector_loop(b.i64(0), seen, [&](Value i) { scores.store(at + i, exp(score(i) - base)); });
     const Value sum = ir::reduce(
         b.constant(type, 0), b.i64(0), seen, [&](Value i) { return scores.load(at + i); },
-        [](Value x, Value y) { return x + y; });
+        std::plus<>());
     const Value factor = select(sum == 0, 0, 1 / sum);
     b.vector_loop(b.i64(0), seen,
                   [&](Value i) { scores.store(at + i, scores.load(at + i) * factor); });

@@ -2,6 +2,7 @@
 #include "kernels/attention/row_attention.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -25,8 +26,6 @@ using namespace ir;
 constexpr int64_t kWidth = 16, kColumns = 4, kLanesAtOnce = 4;
 constexpr int64_t kWidest = 256;  // a value's elements
 constexpr double kLowest = -std::numeric_limits<double>::infinity();
-
-Value plus(Value x, Value y) { return x + y; }
 
 class RowWriter {
  public:
@@ -71,11 +70,9 @@ class RowWriter {
     };
     const Value zero = cast(Type::kI32, none), far = cast(Type::kI32, end);
     const Value first = ir::reduce(
-        far, none, end, [&](Value i) { return place(i, 0, far); },
-        [](Value x, Value y) { return ir::minimum(x, y); });
+        far, none, end, [&](Value i) { return place(i, 0, far); }, ir::minimum);
     const Value last = ir::reduce(
-        zero, none, end, [&](Value i) { return place(i, 1, zero); },
-        [](Value x, Value y) { return ir::maximum(x, y); });
+        zero, none, end, [&](Value i) { return place(i, 1, zero); }, ir::maximum);
     return {cast(Type::kI64, first), cast(Type::kI64, last)};
   }
 
@@ -137,11 +134,10 @@ class RowWriter {
     const auto [begin, end] = span;
     const Value lowest = b_.f32(kLowest);
     const auto score = [&](Value i) { return memory_.load(scores + i); };
-    const Value largest =
-        ir::reduce(lowest, begin, end, score, [](Value x, Value y) { return ir::maximum(x, y); });
+    const Value largest = ir::reduce(lowest, begin, end, score, ir::maximum);
     const Value base = select(largest == lowest, 0, largest);
     b_.vector_loop(begin, end, [&](Value i) { memory_.store(scores + i, exp(score(i) - base)); });
-    const Value sum = ir::reduce(b_.f32(0), begin, end, score, plus);
+    const Value sum = ir::reduce(b_.f32(0), begin, end, score, std::plus<>());
     logsumexp_.store(line, base + log(sum));
     return select(sum == 0, 0, 1 / sum);
   }

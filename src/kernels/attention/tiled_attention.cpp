@@ -2,6 +2,7 @@
 // devices.
 #include "kernels/attention/tiled_attention.h"
 
+#include <functional>
 #include <limits>
 
 #include "kernels/attention/operands.h"
@@ -84,8 +85,7 @@ class ForwardWriter {
     std::vector<Value> base;
     for (int64_t i = 0; i < rows; ++i) {
       const Value before = largest_[index(i)].get();
-      const Value now =
-          exchange_.gather(i, before, [](Value x, Value y) { return ir::maximum(x, y); });
+      const Value now = exchange_.gather(i, before, ir::maximum);
       base.push_back(select(now == lowest_, 0, now));
       const Value factor = exp(before - base.back());
       largest_[index(i)] = now;
@@ -114,8 +114,7 @@ class ForwardWriter {
     b_.barrier();
     const Value to = to_.head(head_.batch, head_.query);
     for (int64_t i = 0; i < tile_.scores.item_rows; ++i) {
-      const Value sum =
-          exchange_.gather(i, b_.constant(type_, 0), [](Value x, Value y) { return x + y; });
+      const Value sum = exchange_.gather(i, b_.constant(type_, 0), std::plus<>());
       const Value factor = select(sum == 0, 0, 1 / sum), row = row_[index(i)];
       b_.if_(row < in_.rows, [&] {
         b_.if_(scores_.place() == 0, [&] {

@@ -1,5 +1,6 @@
 // src/kernels/attention/tiled_query_gradient.cpp: the queries' gradient of attention on GPU-like
 // devices.
+#include <functional>
 #include <limits>
 
 #include "kernels/attention/tiled_attention_gradients.h"
@@ -75,8 +76,7 @@ class QueryGradientWriter {
     b_.barrier();
     for (int64_t i = 0; i < tile_.scores.item_rows; ++i) {
       const Value row = row_[static_cast<size_t>(i)];
-      totals_.push_back(
-          exchange.gather(i, b_.constant(type_, 0), [](Value x, Value y) { return x + y; }));
+      totals_.push_back(exchange.gather(i, b_.constant(type_, 0), std::plus<>()));
       b_.if_((row < in_.rows) & (scores_.place() == 0),
              [&] { slopes_.store(head_.number * in_.rows + row, totals_.back()); });
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -62,9 +63,8 @@ ir::Kernel build_masks(const std::string& key, graft_dtype dtype) {
         const Value set = b.constant(Type::kI32, 1) << cast(Type::kI32, k);
         return select(counts, set, 0);
       };
-      masks.store(row * words + word, ir::reduce(
-                                          b.constant(Type::kI32, 0), b.i64(0), b.i64(kBits), bit,
-                                          [](Value x, Value y) { return x | y; }, kBits));
+      masks.store(row * words + word, ir::reduce(b.constant(Type::kI32, 0), b.i64(0), b.i64(kBits),
+                                                 bit, std::bit_or<>(), kBits));
     });
   });
   return b.finish();

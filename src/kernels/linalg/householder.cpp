@@ -31,7 +31,7 @@ Value length_below(const MatrixParameter<Number>& a, Value column, Value k, Valu
   const Value zero = like(real_part(a.load(a.down(column, k))), 0);
   const Value largest = ir::reduce(
       zero, k + 1, rows, [&](Value i) { return largest_part(a.load(a.down(column, i))); },
-      [](Value x, Value y) { return ir::maximum(x, y); }, kColumnLanes);
+      ir::maximum, kColumnLanes);
   const Value scale = select(largest == 0, 1, largest);
   return largest * sqrt(sum_of(zero, k + 1, rows, [&](Value i) {
            return square(over_real(a.load(a.down(column, i)), scale));

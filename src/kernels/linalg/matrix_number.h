@@ -2,6 +2,7 @@
 // numbers.
 #pragma once
 
+#include <functional>
 #include <type_traits>
 
 #include "codegen/ops/complex_value.h"
@@ -57,8 +58,7 @@ inline void store_number(const ir::Address& parts, Value element, ComplexValue z
 // The sum of term(i) for begin <= i < end, of the kind of zero.
 template <class Term>
 Value sum_of(Value zero, Value begin, Value end, Term term) {
-  return ir::reduce(
-      zero, begin, end, term, [](Value x, Value y) { return x + y; }, 16);
+  return ir::reduce(zero, begin, end, term, std::plus<>(), 16);
 }
 template <class Term>
 ComplexValue sum_of(ComplexValue zero, Value begin, Value end, Term term) {

@@ -1,6 +1,7 @@
 // src/kernels/loss/multilabel_margin.cpp: the hinge loss of samples with several labels.
 #include "kernels/loss/multilabel_margin.h"
 
+#include <functional>
 #include <string>
 
 #include "kernels/launch/arguments.h"
@@ -59,7 +60,7 @@ ir::Kernel MarginKernel::build_forward() const {
                         const Value gap = bar + scores.load(base + i);
                         return select((gap > 0) & (marks.load(base + i) == 0), gap, 0.0);
                       },
-                      [](Value x, Value y) { return x + y; }, 16);
+                      std::plus<>(), 16);
     });
     losses.store(line, sum / cast(type, classes));
   });

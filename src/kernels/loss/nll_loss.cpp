@@ -1,4 +1,6 @@
 // src/kernels/loss/nll_loss.cpp: the negative log-likelihood loss and its gradient.
+#include <functional>
+
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/work_split.h"
@@ -113,7 +115,7 @@ ir::Kernel build_finish(const NllKernel& kernel) {
   auto sum = [&](const Address& from) {
     return ir::reduce(
         b.constant(ir::compute_type(wide), 0.0), b.i64(0), chunks,
-        [&](Value i) { return from.load(i); }, [](Value x, Value y) { return x + y; });
+        [&](Value i) { return from.load(i); }, std::plus<>());
   };
   const Value loss = sum(losses), total = sum(totals);
   output.store(b.i64(0), kernel.reduction == LossReduction::kMean ? loss / total : loss);
