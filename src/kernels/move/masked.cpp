@@ -69,9 +69,7 @@ ir::Kernel build_repeat(const std::string& key, graft_dtype index) {
 
 void masked_scatter(Stream& stream, const TensorView& to, const TensorView& mask,
                     const TensorView& ordinals, const TensorView& source) {
-  if (offer(stream, Operation::masked_scatter,
-            [&](VendorCall& offered) { offered.write(to).read(mask).read(ordinals).read(source); }))
-    return;
+  if (offer(stream, Operation::masked_scatter, writes(to), reads(mask, ordinals, source))) return;
   if (to.count() == 0) return;
   const graft_dtype data = raw_dtype(to.dtype);
   const int64_t width = raw_width(to.dtype);
@@ -100,8 +98,7 @@ bool overlaps_itself(const TensorView& view) {
 
 void masked_fill(Stream& stream, const TensorView& to, const TensorView& mask,
                  const Scalar& value) {
-  if (offer(stream, Operation::fill_masked,
-            [&](VendorCall& offered) { offered.write(to).read(mask).scalar(value.to(to.dtype)); }))
+  if (offer(stream, Operation::fill_masked, writes(to), reads(mask), scalars(value.to(to.dtype))))
     return;
   if (to.count() == 0) return;
   const graft_dtype data = raw_dtype(to.dtype);
@@ -121,9 +118,7 @@ void masked_fill(Stream& stream, const TensorView& to, const TensorView& mask,
 
 void repeat_positions(Stream& stream, const TensorView& output, const TensorView& repeats,
                       const TensorView& ends) {
-  if (offer(stream, Operation::repeat_positions,
-            [&](VendorCall& to) { to.write(output).read(repeats).read(ends); }))
-    return;
+  if (offer(stream, Operation::repeat_positions, writes(output), reads(repeats, ends))) return;
   const int64_t lines = repeats.count();
   if (lines == 0) return;
   const WorkSplit split = split_work(lines, output.count() / lines + 8);

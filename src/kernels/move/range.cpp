@@ -62,17 +62,13 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 }  // namespace
 
 void arange(Stream& stream, const TensorView& output, Scalar start, Scalar step) {
-  if (offer(stream, Operation::arange,
-            [&](VendorCall& to) { to.write(output).scalar(start).scalar(step); }))
-    return;
+  if (offer(stream, Operation::arange, writes(output), scalars(start, step))) return;
   const graft_dtype number = is_floating(output.dtype) ? GRAFT_FLOAT64 : GRAFT_INT64;
   run(stream, output, {start.to(number), step.to(number)}, false);
 }
 
 void linspace(Stream& stream, const TensorView& output, Scalar start, Scalar end) {
-  if (offer(stream, Operation::linspace,
-            [&](VendorCall& to) { to.write(output).scalar(start).scalar(end); }))
-    return;
+  if (offer(stream, Operation::linspace, writes(output), scalars(start, end))) return;
   if (is_complex(output.dtype)) {
     const Scalar first = start.to(GRAFT_COMPLEX128), last = end.to(GRAFT_COMPLEX128);
     for (int part = 0; part < 2; ++part) {

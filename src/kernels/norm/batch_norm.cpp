@@ -203,12 +203,11 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
                       const TensorView* weight, const TensorView* bias, double momentum,
                       double epsilon, const MovedStatistics& moved) {
   const bool moves = moved.mean != nullptr && moved.variance != nullptr;
-  const auto call = [&](VendorCall& to) {
-    to.write(output).write(save_mean).write(save_invstd).write(moves ? moved.mean : running_mean);
-    to.write(moves ? moved.variance : running_var).read(input).read(weight).read(bias);
-    to.read(running_mean).read(running_var).numbers({momentum, epsilon});
-  };
-  if (offer(stream, Operation::batch_norm_train, call)) return;
+  if (offer(stream, Operation::batch_norm_train,
+            writes(output, save_mean, save_invstd, moves ? moved.mean : running_mean,
+                   moves ? moved.variance : running_var),
+            reads(input, weight, bias, running_mean, running_var), numbers(momentum, epsilon)))
+    return;
   const ImageLayout layout = layout_of(input, output);
   if (input.count() == 0) return;
   const ChannelLoops loops(layout);
@@ -260,15 +259,8 @@ void batch_norm_inference(Stream& stream, const TensorView& output, const Tensor
                           const TensorView* weight, const TensorView* bias,
                           const TensorView& running_mean, const TensorView& running_var,
                           double epsilon) {
-  if (offer(stream, Operation::batch_norm_inference, [&](VendorCall& to) {
-        to.write(output)
-            .read(input)
-            .read(weight)
-            .read(bias)
-            .read(running_mean)
-            .read(running_var)
-            .numbers({epsilon});
-      }))
+  if (offer(stream, Operation::batch_norm_inference, writes(output),
+            reads(input, weight, bias, running_mean, running_var), numbers(epsilon)))
     return;
   const ImageLayout layout = layout_of(input, output);
   if (input.count() == 0) return;
@@ -290,18 +282,9 @@ void batch_norm_backward(Stream& stream, const NormGradients& gradients,
                          const TensorView& grad_output, const TensorView& input,
                          const TensorView* weight, const TensorView& mean, const TensorView& spread,
                          bool train, double epsilon) {
-  if (offer(stream, Operation::batch_norm_backward, [&](VendorCall& to) {
-        to.write(gradients.input)
-            .write(gradients.weight)
-            .write(gradients.bias)
-            .read(grad_output)
-            .read(input)
-            .read(weight)
-            .read(mean)
-            .read(spread)
-            .integers({train})
-            .numbers({epsilon});
-      }))
+  if (offer(stream, Operation::batch_norm_backward,
+            writes(gradients.input, gradients.weight, gradients.bias),
+            reads(grad_output, input, weight, mean, spread), integers(train), numbers(epsilon)))
     return;
   const ImageLayout layout = layout_of(input, grad_output);
   if (input.count() == 0) return;
@@ -337,9 +320,8 @@ void batch_norm_backward(Stream& stream, const NormGradients& gradients,
 void batch_norm_sums(Stream& stream, const TensorView& sum, const TensorView& along,
                      const TensorView& grad_output, const TensorView& input,
                      const TensorView& mean) {
-  if (offer(stream, Operation::batch_norm_sums, [&](VendorCall& to) {
-        to.write(sum).write(along).read(grad_output).read(input).read(mean);
-      }))
+  if (offer(stream, Operation::batch_norm_sums, writes(sum, along),
+            reads(grad_output, input, mean)))
     return;
   const ImageLayout layout = layout_of(input, grad_output);
   if (input.count() == 0) return;
@@ -355,9 +337,8 @@ void batch_norm_sums(Stream& stream, const TensorView& sum, const TensorView& al
 void batch_norm_affine(Stream& stream, const TensorView& output, const TensorView& x,
                        const TensorView& scale, const TensorView* y, const TensorView* slope,
                        const TensorView& shift, const TensorView* center) {
-  if (offer(stream, Operation::batch_norm_affine, [&](VendorCall& to) {
-        to.write(output).read(x).read(scale).read(y).read(slope).read(shift).read(center);
-      }))
+  if (offer(stream, Operation::batch_norm_affine, writes(output),
+            reads(x, scale, y, slope, shift, center)))
     return;
   const ImageLayout layout = layout_of(x, output);
   if (y != nullptr) layout_of(x, *y);

@@ -236,16 +236,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 void group_norm(Stream& stream, const TensorView& output, const TensorView& mean,
                 const TensorView& rstd, const TensorView& input, const TensorView* weight,
                 const TensorView* bias, const GroupShape& shape, double epsilon) {
-  if (offer(stream, Operation::group_norm, [&](VendorCall& to) {
-        to.write(output)
-            .write(mean)
-            .write(rstd)
-            .read(input)
-            .read(weight)
-            .read(bias)
-            .integers({shape.n, shape.channels, shape.length, shape.groups})
-            .numbers({epsilon});
-      }))
+  if (offer(stream, Operation::group_norm, writes(output, mean, rstd), reads(input, weight, bias),
+            integers(shape.n, shape.channels, shape.length, shape.groups), numbers(epsilon)))
     return;
   const int64_t lines = shape.n * shape.channels, rows = shape.n * shape.groups;
   if (rows == 0) return;
@@ -275,17 +267,10 @@ void group_norm_backward(Stream& stream, const NormGradients& gradients,
                          const TensorView& grad_output, const TensorView& input,
                          const TensorView& mean, const TensorView& rstd, const TensorView* weight,
                          const GroupShape& shape) {
-  if (offer(stream, Operation::group_norm_backward, [&](VendorCall& to) {
-        to.write(gradients.input)
-            .write(gradients.weight)
-            .write(gradients.bias)
-            .read(grad_output)
-            .read(input)
-            .read(mean)
-            .read(rstd)
-            .read(weight)
-            .integers({shape.n, shape.channels, shape.length, shape.groups});
-      }))
+  if (offer(stream, Operation::group_norm_backward,
+            writes(gradients.input, gradients.weight, gradients.bias),
+            reads(grad_output, input, mean, rstd, weight),
+            integers(shape.n, shape.channels, shape.length, shape.groups)))
     return;
   const int64_t lines = shape.n * shape.channels;
   if (shape.channels == 0) return;

@@ -89,16 +89,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 void layer_norm(Stream& stream, const TensorView& output, const TensorView* mean,
                 const TensorView* rstd, const TensorView& input, const TensorView* weight,
                 const TensorView* bias, int64_t rows, int64_t n, double epsilon) {
-  if (offer(stream, Operation::layer_norm, [&](VendorCall& to) {
-        to.write(output)
-            .write(mean)
-            .write(rstd)
-            .read(input)
-            .read(weight)
-            .read(bias)
-            .integers({rows, n})
-            .numbers({epsilon});
-      }))
+  if (offer(stream, Operation::layer_norm, writes(output, mean, rstd), reads(input, weight, bias),
+            integers(rows, n), numbers(epsilon)))
     return;
   if (rows == 0) return;
   const graft_dtype wide = input.dtype == GRAFT_FLOAT64 ? GRAFT_FLOAT64 : GRAFT_FLOAT32;
@@ -134,17 +126,9 @@ void layer_norm_backward(Stream& stream, const NormGradients& gradients,
                          const TensorView& grad_output, const TensorView& input,
                          const TensorView& mean, const TensorView& rstd, const TensorView* weight,
                          int64_t rows, int64_t n) {
-  if (offer(stream, Operation::layer_norm_backward, [&](VendorCall& to) {
-        to.write(gradients.input)
-            .write(gradients.weight)
-            .write(gradients.bias)
-            .read(grad_output)
-            .read(input)
-            .read(mean)
-            .read(rstd)
-            .read(weight)
-            .integers({rows, n});
-      }))
+  if (offer(stream, Operation::layer_norm_backward,
+            writes(gradients.input, gradients.weight, gradients.bias),
+            reads(grad_output, input, mean, rstd, weight), integers(rows, n)))
     return;
   if (gradients.input != nullptr && rows > 0) {
     const LayerNormKernel kernel{LayerNormKernel::kInput,

@@ -60,17 +60,15 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 }  // namespace
 
 void softmax(Stream& stream, const TensorView& output, const TensorView& input, int dim, bool log) {
-  const auto call = [&](VendorCall& to) { to.write(output).read(input).integers({dim, log}); };
-  if (offer(stream, Operation::softmax, call)) return;
+  if (offer(stream, Operation::softmax, writes(output), reads(input), integers(dim, log))) return;
   run(stream, output, input, nullptr, dim, log);
 }
 
 void softmax_backward(Stream& stream, const TensorView& grad_input, const TensorView& grad_output,
                       const TensorView& output, int dim, bool log) {
-  const auto call = [&](VendorCall& to) {
-    to.write(grad_input).read(grad_output).read(output).integers({dim, log});
-  };
-  if (offer(stream, Operation::softmax_backward, call)) return;
+  if (offer(stream, Operation::softmax_backward, writes(grad_input), reads(grad_output, output),
+            integers(dim, log)))
+    return;
   run(stream, grad_input, grad_output, &output, dim, log);
 }
 

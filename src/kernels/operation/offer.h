@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "kernels/launch/arguments.h"
 #include "kernels/operation/plans.h"
@@ -90,15 +91,47 @@ inline bool offers(Stream& stream, OperationId id) {
   return device.operations() != nullptr && vendor_knows(device, id);
 }
 
-// Runs what build(call) describes by the vendor's kernel; false where it has none, and nothing is
-// done. Throws Error where the vendor fails.
-template <class Build>
-bool offer(Stream& stream, OperationId id, Build build) {
+// Runs a call by the vendor's kernel; false where it has none, and nothing is done. parts: each
+// part(call) adds what comes next in it. Throws Error where the vendor fails.
+template <class... Parts>
+bool offer(Stream& stream, OperationId id, const Parts&... parts) {
   if (!offers(stream, id)) [[likely]]
     return false;
   VendorCall call(stream, id);
-  build(call);
+  (parts(call), ...);
   return call.run();
+}
+
+// Parts of a call. They refer to what they are given.
+template <class... Views>
+auto writes(const Views&... views) {
+  return [&](VendorCall& call) { (call.write(views), ...); };
+}
+template <class... Views>
+auto reads(const Views&... views) {
+  return [&](VendorCall& call) { (call.read(views), ...); };
+}
+// Whole numbers, truth values, enumerators, and arrays of int64_t.
+template <class... Values>
+auto integers(const Values&... values) {
+  return [&](VendorCall& call) {
+    const auto add = [&](const auto& value) {
+      if constexpr (std::is_array_v<std::remove_reference_t<decltype(value)>>) {
+        call.integers(std::span(value));
+      } else {
+        call.integers({static_cast<int64_t>(value)});
+      }
+    };
+    (add(values), ...);
+  };
+}
+template <class... Values>
+auto numbers(const Values&... values) {
+  return [&](VendorCall& call) { call.numbers({static_cast<double>(values)...}); };
+}
+template <class... Scalars>
+auto scalars(const Scalars&... values) {
+  return [&](VendorCall& call) { (call.scalar(values), ...); };
 }
 
 // A list of calls, of which the vendor takes all or none: build(i, call) describes each.

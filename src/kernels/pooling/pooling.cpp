@@ -106,11 +106,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 
 void max_pool2d(Stream& stream, const TensorView& output, const TensorView& indices,
                 const TensorView& input, const PoolWindow& window) {
-  if (offer(stream, Operation::max_pool2d, [&](VendorCall& to) {
-        to.write(output).write(indices).read(input).integers(
-            {window.kernel[0], window.kernel[1], window.stride[0], window.stride[1],
-             window.padding[0], window.padding[1], window.dilation[0], window.dilation[1]});
-      }))
+  if (offer(stream, Operation::max_pool2d, writes(output, indices), reads(input),
+            integers(window.kernel, window.stride, window.padding, window.dilation)))
     return;
   if (output.count() == 0) return;
   const TensorView from = image(input);
@@ -129,14 +126,8 @@ void max_pool2d(Stream& stream, const TensorView& output, const TensorView& indi
 void max_pool2d_backward(Stream& stream, const TensorView& grad_input,
                          const TensorView& grad_output, const TensorView& indices,
                          const PoolWindow& window) {
-  if (offer(stream, Operation::max_pool2d_backward, [&](VendorCall& to) {
-        to.write(grad_input)
-            .read(grad_output)
-            .read(indices)
-            .integers({window.kernel[0], window.kernel[1], window.stride[0], window.stride[1],
-                       window.padding[0], window.padding[1], window.dilation[0],
-                       window.dilation[1]});
-      }))
+  if (offer(stream, Operation::max_pool2d_backward, writes(grad_input), reads(grad_output, indices),
+            integers(window.kernel, window.stride, window.padding, window.dilation)))
     return;
   if (grad_input.count() == 0) return;
   if (PlanePool(window).max_backward(stream, image(grad_input), image(grad_output),
@@ -170,11 +161,8 @@ void max_pool2d_backward(Stream& stream, const TensorView& grad_input,
 
 void avg_pool2d(Stream& stream, const TensorView& output, const TensorView& input,
                 const PoolWindow& window, bool count_include_pad, int64_t divisor) {
-  if (offer(stream, Operation::avg_pool2d, [&](VendorCall& to) {
-        to.write(output).read(input).integers({window.kernel[0], window.kernel[1], window.stride[0],
-                                               window.stride[1], window.padding[0],
-                                               window.padding[1], count_include_pad, divisor});
-      }))
+  if (offer(stream, Operation::avg_pool2d, writes(output), reads(input),
+            integers(window.kernel, window.stride, window.padding, count_include_pad, divisor)))
     return;
   average(stream, PoolKernel::kAverage, output, input, window, divisor, count_include_pad);
 }
@@ -182,28 +170,22 @@ void avg_pool2d(Stream& stream, const TensorView& output, const TensorView& inpu
 void avg_pool2d_backward(Stream& stream, const TensorView& grad_input,
                          const TensorView& grad_output, const PoolWindow& window,
                          bool count_include_pad, int64_t divisor) {
-  if (offer(stream, Operation::avg_pool2d_backward, [&](VendorCall& to) {
-        to.write(grad_input)
-            .read(grad_output)
-            .integers({window.kernel[0], window.kernel[1], window.stride[0], window.stride[1],
-                       window.padding[0], window.padding[1], count_include_pad, divisor});
-      }))
+  if (offer(stream, Operation::avg_pool2d_backward, writes(grad_input), reads(grad_output),
+            integers(window.kernel, window.stride, window.padding, count_include_pad, divisor)))
     return;
   average(stream, PoolKernel::kAverageBackward, grad_input, grad_output, window, divisor,
           count_include_pad);
 }
 
 void adaptive_avg_pool2d(Stream& stream, const TensorView& output, const TensorView& input) {
-  if (offer(stream, Operation::adaptive_avg_pool2d,
-            [&](VendorCall& to) { to.write(output).read(input); }))
-    return;
+  if (offer(stream, Operation::adaptive_avg_pool2d, writes(output), reads(input))) return;
   average(stream, PoolKernel::kAdaptive, output, input, {}, 0, false);
 }
 
 void adaptive_avg_pool2d_backward(Stream& stream, const TensorView& grad_input,
                                   const TensorView& grad_output) {
-  if (offer(stream, Operation::adaptive_avg_pool2d_backward,
-            [&](VendorCall& to) { to.write(grad_input).read(grad_output); }))
+  if (offer(stream, Operation::adaptive_avg_pool2d_backward, writes(grad_input),
+            reads(grad_output)))
     return;
   average(stream, PoolKernel::kAdaptiveBackward, grad_input, grad_output, {}, 0, false);
 }

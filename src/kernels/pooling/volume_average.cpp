@@ -40,9 +40,8 @@ void spread(Stream& stream, const TensorView& to, const TensorView& from, Maps m
   resample(stream, to, from, maps);
 }
 
-void describe(VendorCall& to, const AverageBoxes& boxes) {
-  to.integers(boxes.kernel).integers(boxes.stride).integers(boxes.padding);
-  to.integers({boxes.count_padding, boxes.divisor});
+auto described(const AverageBoxes& boxes) {
+  return integers(boxes.kernel, boxes.stride, boxes.padding, boxes.count_padding, boxes.divisor);
 }
 
 // Without boxes there is nothing to spread.
@@ -56,34 +55,30 @@ bool cleared(Stream& stream, const TensorView& grad_input, const TensorView& gra
 void avg_pool3d(Stream& stream, const TensorView& output, const TensorView& input,
                 const AverageBoxes& boxes) {
   if (output.count() == 0) return;
-  if (offer(stream, Operation::avg_pool3d,
-            [&](VendorCall& to) { describe(to.write(output).read(input), boxes); }))
-    return;
+  if (offer(stream, Operation::avg_pool3d, writes(output), reads(input), described(boxes))) return;
   resample(stream, output, input, maps_of(input, output, boxes));
 }
 
 void avg_pool3d_backward(Stream& stream, const TensorView& grad_input,
                          const TensorView& grad_output, const AverageBoxes& boxes) {
   if (cleared(stream, grad_input, grad_output)) return;
-  if (offer(stream, Operation::avg_pool3d_backward,
-            [&](VendorCall& to) { describe(to.write(grad_input).read(grad_output), boxes); }))
+  if (offer(stream, Operation::avg_pool3d_backward, writes(grad_input), reads(grad_output),
+            described(boxes)))
     return;
   spread(stream, grad_input, grad_output, maps_of(grad_input, grad_output, boxes));
 }
 
 void adaptive_avg_pool3d(Stream& stream, const TensorView& output, const TensorView& input) {
   if (output.count() == 0) return;
-  if (offer(stream, Operation::adaptive_avg_pool3d,
-            [&](VendorCall& to) { to.write(output).read(input); }))
-    return;
+  if (offer(stream, Operation::adaptive_avg_pool3d, writes(output), reads(input))) return;
   resample(stream, output, input, adaptive_maps(input, output));
 }
 
 void adaptive_avg_pool3d_backward(Stream& stream, const TensorView& grad_input,
                                   const TensorView& grad_output) {
   if (cleared(stream, grad_input, grad_output)) return;
-  if (offer(stream, Operation::adaptive_avg_pool3d_backward,
-            [&](VendorCall& to) { to.write(grad_input).read(grad_output); }))
+  if (offer(stream, Operation::adaptive_avg_pool3d_backward, writes(grad_input),
+            reads(grad_output)))
     return;
   spread(stream, grad_input, grad_output, adaptive_maps(grad_input, grad_output));
 }

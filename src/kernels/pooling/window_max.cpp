@@ -137,12 +137,9 @@ void window_max(Stream& stream, const TensorView& output, const TensorView& indi
                                             std::to_string(input.rank));
   }
   if (output.count() == 0) return;
-  if (offer(stream, Operation::window_max, [&](VendorCall& to) {
-        to.write(output).write(indices).read(input).read(samples).integers(
-            {windows.kind, reversed});
-        to.integers(windows.kernel).integers(windows.stride);
-        to.integers(windows.padding).integers(windows.dilation);
-      }))
+  if (offer(stream, Operation::window_max, writes(output, indices), reads(input, samples),
+            integers(windows.kind, reversed, windows.kernel, windows.stride, windows.padding,
+                     windows.dilation)))
     return;
   static const char* const kKinds[] = {"regular", "adaptive", "fractional"};
   const std::string key =

@@ -101,9 +101,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 
 void dropout(Stream& stream, const TensorView& output, const TensorView& mask,
              const TensorView& input, Philox philox, double p) {
-  if (offer(stream, Operation::dropout, [&](VendorCall& to) {
-        to.write(output).write(mask).read(input).numbers({p}).random(philox.seed, philox.offset);
-      }))
+  if (offer(stream, Operation::dropout, writes(output, mask), reads(input), numbers(p),
+            draws(philox)))
     return;
   const int64_t count = output.count();
   if (count == 0) return;
@@ -130,9 +129,8 @@ void dropout(Stream& stream, const TensorView& output, const TensorView& mask,
 
 void dropout_backward(Stream& stream, const TensorView& grad_input, const TensorView& grad_output,
                       const TensorView& mask, double scale) {
-  if (offer(stream, Operation::dropout_backward, [&](VendorCall& to) {
-        to.write(grad_input).read(grad_output).read(mask).numbers({scale});
-      }))
+  if (offer(stream, Operation::dropout_backward, writes(grad_input), reads(grad_output, mask),
+            numbers(scale)))
     return;
   const int64_t count = grad_input.count();
   if (count == 0) return;
@@ -152,8 +150,7 @@ void dropout_backward(Stream& stream, const TensorView& grad_input, const Tensor
 void random_permutation(Stream& stream, const TensorView& output, Philox philox) {
   const int64_t count = output.count();
   if (count == 0) return;
-  const auto call = [&](VendorCall& to) { to.write(output).random(philox.seed, philox.offset); };
-  if (offer(stream, Operation::random_permutation, call)) return;
+  if (offer(stream, Operation::random_permutation, writes(output), draws(philox))) return;
   const bool direct = output.dtype == GRAFT_INT64 && output.contiguous();
   TensorView wide = output;
   wide.dtype = GRAFT_INT64;

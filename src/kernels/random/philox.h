@@ -7,6 +7,7 @@
 #include "codegen/ir/builder.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
+#include "kernels/operation/offer.h"
 #include "kernels/random/random.h"
 #include "runtime/driver/open_device.h"
 
@@ -77,6 +78,11 @@ class PhiloxWriter {
   ir::Builder& b_;
   ir::Value key_low_, key_high_, offset_, count_;
 };
+
+// The generator's state as a part of a vendor's call.
+inline auto draws(Philox philox) {
+  return [philox](VendorCall& call) { call.random(philox.seed, philox.offset); };
+}
 
 // Appends the arguments that PhiloxWriter declares; gives the grid for per_block elements a block.
 int64_t append_philox(Arguments& arguments, Philox philox, int64_t count, int64_t per_block);

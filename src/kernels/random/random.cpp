@@ -134,12 +134,12 @@ Value inverted(Distribution distribution, Value u, Value a, Value b) {
 }
 
 Values RandomKernel::real_values(const PhiloxWords& words, Value a, Value b) const {
+  const bool normal =
+      distribution == Distribution::kNormal || distribution == Distribution::kLogNormal;
   Values units, values;
   if (wide()) {
     for (const Value& word : wide_words(words)) units.push_back(unit_double(word));
   } else {
-    const bool normal =
-        distribution == Distribution::kNormal || distribution == Distribution::kLogNormal;
     const int bits = distribution == Distribution::kUniform ? unit_bits(output) : normal ? 24 : 23;
     for (const Value& word : words) units.push_back(unit_float(word, bits));
   }
@@ -148,9 +148,7 @@ Values RandomKernel::real_values(const PhiloxWords& words, Value a, Value b) con
     if (distribution == Distribution::kUniform) {
       const Value value = a + u * (b - a);
       values.push_back(select(value < b, value, a));
-    } else if (distribution == Distribution::kNormal) {
-      if (k % 2 == 0) append_normals(values, u, units[k + 1], a, b);
-    } else if (distribution == Distribution::kLogNormal) {
+    } else if (normal) {
       if (k % 2 == 0) append_normals(values, u, units[k + 1], a, b);
     } else {
       // The middle of its interval: never 0, never 1.
@@ -227,8 +225,12 @@ void draw(Stream& stream, const RandomKernel& kernel, const TensorView& output,
   to.finish();
 }
 
-void draw_real(Stream& stream, Distribution distribution, const TensorView& output, Philox philox,
-               double first, double second) {
+// A distribution of real numbers: given are the numbers of the vendor's call, first and second the
+// kernel's.
+void draw_real(Stream& stream, Operation id, Distribution distribution, const TensorView& output,
+               Philox philox, std::initializer_list<double> given, double first, double second) {
+  const auto words = [&](VendorCall& to) { to.numbers(given); };
+  if (offer(stream, id, writes(output), words, draws(philox))) return;
   const bool narrow = !is_floating(output.dtype) && !has_float64(stream.device());
   const RandomKernel kernel{distribution, output.dtype, GRAFT_FLOAT32, narrow};
   draw(stream, kernel, output, nullptr, philox, [&](Arguments& arguments) {
@@ -257,81 +259,58 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 }  // namespace
 
 void uniform(Stream& stream, const TensorView& output, Philox philox, double from, double to) {
-  if (offer(stream, Operation::uniform, [&](VendorCall& offered) {
-        offered.write(output).numbers({from, to}).random(philox.seed, philox.offset);
-      }))
-    return;
-  draw_real(stream, Distribution::kUniform, output, philox, from, to);
+  draw_real(stream, Operation::uniform, Distribution::kUniform, output, philox, {from, to}, from,
+            to);
 }
 
 void normal(Stream& stream, const TensorView& output, Philox philox, double mean,
             double deviation) {
-  if (offer(stream, Operation::normal, [&](VendorCall& to) {
-        to.write(output).numbers({mean, deviation}).random(philox.seed, philox.offset);
-      }))
-    return;
-  draw_real(stream, Distribution::kNormal, output, philox, mean, deviation);
+  draw_real(stream, Operation::normal, Distribution::kNormal, output, philox, {mean, deviation},
+            mean, deviation);
 }
 
 void exponential(Stream& stream, const TensorView& output, Philox philox, double lambda) {
-  if (offer(stream, Operation::exponential, [&](VendorCall& to) {
-        to.write(output).numbers({lambda}).random(philox.seed, philox.offset);
-      }))
-    return;
-  draw_real(stream, Distribution::kExponential, output, philox, lambda, 0.0);
+  draw_real(stream, Operation::exponential, Distribution::kExponential, output, philox, {lambda},
+            lambda, 0.0);
 }
 
 void cauchy(Stream& stream, const TensorView& output, Philox philox, double median, double sigma) {
-  if (offer(stream, Operation::cauchy, [&](VendorCall& to) {
-        to.write(output).numbers({median, sigma}).random(philox.seed, philox.offset);
-      }))
-    return;
-  draw_real(stream, Distribution::kCauchy, output, philox, median, sigma);
+  draw_real(stream, Operation::cauchy, Distribution::kCauchy, output, philox, {median, sigma},
+            median, sigma);
 }
 
 void log_normal(Stream& stream, const TensorView& output, Philox philox, double mean,
                 double deviation) {
-  if (offer(stream, Operation::log_normal, [&](VendorCall& to) {
-        to.write(output).numbers({mean, deviation}).random(philox.seed, philox.offset);
-      }))
-    return;
-  draw_real(stream, Distribution::kLogNormal, output, philox, mean, deviation);
+  draw_real(stream, Operation::log_normal, Distribution::kLogNormal, output, philox,
+            {mean, deviation}, mean, deviation);
 }
 
 void geometric(Stream& stream, const TensorView& output, Philox philox, double p) {
-  if (offer(stream, Operation::geometric, [&](VendorCall& to) {
-        to.write(output).numbers({p}).random(philox.seed, philox.offset);
-      }))
-    return;
-  draw_real(stream, Distribution::kGeometric, output, philox, std::log1p(-p), 0.0);
+  draw_real(stream, Operation::geometric, Distribution::kGeometric, output, philox, {p},
+            std::log1p(-p), 0.0);
 }
 
 void bernoulli(Stream& stream, const TensorView& output, Philox philox, double p) {
-  const auto call = [&](VendorCall& to) {
-    to.write(output).read(nullptr).numbers({p}).random(philox.seed, philox.offset);
-  };
-  if (offer(stream, Operation::bernoulli, call)) return;
+  if (offer(stream, Operation::bernoulli, writes(output), reads(nullptr), numbers(p),
+            draws(philox)))
+    return;
   draw(stream, {Distribution::kBernoulli, output.dtype}, output, nullptr, philox,
        [&](Arguments& arguments) { arguments.index(static_cast<int64_t>(p * 0x1p32)); });
 }
 
 void bernoulli(Stream& stream, const TensorView& output, Philox philox,
                const TensorView& probabilities) {
-  const auto call = [&](VendorCall& to) {
-    to.write(output).read(probabilities).numbers({0}).random(philox.seed, philox.offset);
-  };
-  if (offer(stream, Operation::bernoulli, call)) return;
+  if (offer(stream, Operation::bernoulli, writes(output), reads(probabilities), numbers(0),
+            draws(philox)))
+    return;
   draw(stream, {Distribution::kBernoulliEach, output.dtype, probabilities.dtype}, output,
        &probabilities, philox, [](Arguments& arguments) { arguments.index(0); });
 }
 
 void random_integers(Stream& stream, const TensorView& output, Philox philox, uint64_t range,
                      int64_t base) {
-  if (offer(stream, Operation::random_integers, [&](VendorCall& to) {
-        to.write(output)
-            .integers({static_cast<int64_t>(range), base})
-            .random(philox.seed, philox.offset);
-      }))
+  if (offer(stream, Operation::random_integers, writes(output), integers(range, base),
+            draws(philox)))
     return;
   const bool wide = range == 0 || range > (uint64_t{1} << 32);
   const Distribution distribution = wide ? Distribution::kWideInteger : Distribution::kInteger;

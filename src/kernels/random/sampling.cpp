@@ -223,27 +223,20 @@ void draw(Stream& stream, Sampler sampler, const TensorView& output, Philox phil
 }  // namespace
 
 void poisson(Stream& stream, const TensorView& output, Philox philox, const TensorView& rates) {
-  if (offer(stream, Operation::poisson, [&](VendorCall& to) {
-        to.write(output).read(rates).random(philox.seed, philox.offset);
-      }))
-    return;
+  if (offer(stream, Operation::poisson, writes(output), reads(rates), draws(philox))) return;
   draw(stream, Sampler::kPoisson, output, philox, rates, rates);
 }
 
 void binomial(Stream& stream, const TensorView& output, Philox philox, const TensorView& counts,
               const TensorView& chances) {
-  if (offer(stream, Operation::binomial, [&](VendorCall& to) {
-        to.write(output).read(counts).read(chances).random(philox.seed, philox.offset);
-      }))
+  if (offer(stream, Operation::binomial, writes(output), reads(counts, chances), draws(philox)))
     return;
   draw(stream, Sampler::kBinomial, output, philox, counts, chances);
 }
 
 void standard_gamma(Stream& stream, const TensorView& output, Philox philox,
                     const TensorView& shapes) {
-  if (offer(stream, Operation::standard_gamma, [&](VendorCall& to) {
-        to.write(output).read(shapes).random(philox.seed, philox.offset);
-      }))
+  if (offer(stream, Operation::standard_gamma, writes(output), reads(shapes), draws(philox)))
     return;
   draw(stream, Sampler::kGamma, output, philox, shapes, shapes);
 }

@@ -147,9 +147,7 @@ void launch(Stream& stream, const DistanceKernel& kernel, Arguments& arguments,
 
 void cross_distances(Stream& stream, const TensorView& output, const TensorView& a,
                      const TensorView& b, double p) {
-  if (offer(stream, Operation::cross_distances,
-            [&](VendorCall& to) { to.write(output).read(a).read(b).numbers({p}); }))
-    return;
+  if (offer(stream, Operation::cross_distances, writes(output), reads(a, b), numbers(p))) return;
   if (output.count() == 0) return;
   const int64_t n = a.sizes[1], k = b.sizes[1], m = a.sizes[2];
   Arguments arguments;
@@ -159,9 +157,7 @@ void cross_distances(Stream& stream, const TensorView& output, const TensorView&
 }
 
 void pair_distances(Stream& stream, const TensorView& output, const TensorView& a, double p) {
-  if (offer(stream, Operation::pair_distances,
-            [&](VendorCall& to) { to.write(output).read(a).numbers({p}); }))
-    return;
+  if (offer(stream, Operation::pair_distances, writes(output), reads(a), numbers(p))) return;
   if (output.count() == 0) return;
   const int64_t n = a.sizes[0], m = a.sizes[1];
   Arguments arguments;
@@ -172,9 +168,8 @@ void pair_distances(Stream& stream, const TensorView& output, const TensorView& 
 void cross_distances_backward(Stream& stream, const TensorView& slopes, const TensorView& grad,
                               const TensorView& a, const TensorView& b, const TensorView& distances,
                               double p) {
-  if (offer(stream, Operation::cross_distances_backward, [&](VendorCall& to) {
-        to.write(slopes).read(grad).read(a).read(b).read(distances).numbers({p});
-      }))
+  if (offer(stream, Operation::cross_distances_backward, writes(slopes),
+            reads(grad, a, b, distances), numbers(p)))
     return;
   if (slopes.count() == 0) return;
   const int64_t n = a.sizes[1], k = b.sizes[1], m = a.sizes[2];
@@ -186,9 +181,8 @@ void cross_distances_backward(Stream& stream, const TensorView& slopes, const Te
 
 void pair_distances_backward(Stream& stream, const TensorView& slopes, const TensorView& grad,
                              const TensorView& a, const TensorView& distances, double p) {
-  if (offer(stream, Operation::pair_distances_backward, [&](VendorCall& to) {
-        to.write(slopes).read(grad).read(a).read(distances).numbers({p});
-      }))
+  if (offer(stream, Operation::pair_distances_backward, writes(slopes), reads(grad, a, distances),
+            numbers(p)))
     return;
   if (slopes.count() == 0) return;
   const int64_t n = a.sizes[0], m = a.sizes[1];

@@ -171,9 +171,7 @@ int64_t histogram_parts(int64_t count, int64_t bins) {
 
 void count_integers(Stream& stream, const TensorView& partial, const TensorView& input,
                     const TensorView* weights) {
-  if (offer(stream, Operation::count_integers,
-            [&](VendorCall& to) { to.write(partial).read(input).read(weights); }))
-    return;
+  if (offer(stream, Operation::count_integers, writes(partial), reads(input, weights))) return;
   if (partial.count() == 0) return;
   Arguments arguments;
   append_part(arguments, partial, weights, input.count());
@@ -185,9 +183,8 @@ void count_integers(Stream& stream, const TensorView& partial, const TensorView&
 
 void count_integers_in_range(Stream& stream, const TensorView& partial, const TensorView& input,
                              int64_t low, int64_t high) {
-  if (offer(stream, Operation::count_integers_in_range, [&](VendorCall& to) {
-        to.write(partial).read(input).integers({low, high});
-      }))
+  if (offer(stream, Operation::count_integers_in_range, writes(partial), reads(input),
+            integers(low, high)))
     return;
   if (partial.count() == 0) return;
   Arguments arguments;
@@ -200,10 +197,8 @@ void count_integers_in_range(Stream& stream, const TensorView& partial, const Te
 
 void count_in_bins(Stream& stream, const TensorView& partial, const TensorView& input,
                    std::span<const TensorView> edges, const TensorView* weights, BinSearch search) {
-  if (offer(stream, Operation::count_in_bins, [&](VendorCall& to) {
-        to.write(partial).read(input).read(weights).read(edges).integers(
-            {static_cast<int>(search)});
-      }))
+  if (offer(stream, Operation::count_in_bins, writes(partial), reads(input, weights, edges),
+            integers(search)))
     return;
   if (partial.count() == 0) return;
   if (edges.size() > kMostDimensions || !is_floating(input.dtype)) {

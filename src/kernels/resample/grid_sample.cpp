@@ -251,10 +251,8 @@ void check(const TensorView& input) {
 
 void grid_sample(Stream& stream, const TensorView& output, const TensorView& input,
                  const TensorView& grid, const GridSampling& sampling) {
-  if (offer(stream, Operation::grid_sample, [&](VendorCall& to) {
-        to.write(output).read(input).read(grid).integers(
-            {sampling.mode, sampling.padding, sampling.align_corners});
-      }))
+  if (offer(stream, Operation::grid_sample, writes(output), reads(input, grid),
+            integers(sampling.mode, sampling.padding, sampling.align_corners)))
     return;
   check(input);
   if (output.count() == 0) return;
@@ -267,14 +265,9 @@ void grid_sample(Stream& stream, const TensorView& output, const TensorView& inp
 void grid_sample_backward(Stream& stream, const TensorView* grad_input, const TensorView* grad_grid,
                           const TensorView& grad_output, const TensorView& input,
                           const TensorView& grid, const GridSampling& sampling) {
-  if (offer(stream, Operation::grid_sample_backward, [&](VendorCall& to) {
-        to.write(grad_input)
-            .write(grad_grid)
-            .read(grad_output)
-            .read(input)
-            .read(grid)
-            .integers({sampling.mode, sampling.padding, sampling.align_corners});
-      }))
+  if (offer(stream, Operation::grid_sample_backward, writes(grad_input, grad_grid),
+            reads(grad_output, input, grid),
+            integers(sampling.mode, sampling.padding, sampling.align_corners)))
     return;
   check(input);
   if (grad_output.count() == 0) {

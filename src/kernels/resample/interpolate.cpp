@@ -44,9 +44,11 @@ std::vector<LinearMap> maps_of(const TensorView& output, const TensorView& input
   return maps;
 }
 
-void describe(VendorCall& to, const Resizing& resizing) {
-  to.integers({resizing.filter, resizing.align_corners});
-  for (const std::optional<double>& scale : resizing.scales) to.numbers({scale.value_or(0)});
+auto described(const Resizing& resizing) {
+  return [&](VendorCall& to) {
+    to.integers({resizing.filter, resizing.align_corners});
+    for (const std::optional<double>& scale : resizing.scales) to.numbers({scale.value_or(0)});
+  };
 }
 
 }  // namespace
@@ -54,8 +56,7 @@ void describe(VendorCall& to, const Resizing& resizing) {
 void interpolate(Stream& stream, const TensorView& output, const TensorView& input,
                  const Resizing& resizing) {
   if (output.count() == 0) return;
-  if (offer(stream, Operation::interpolate,
-            [&](VendorCall& to) { describe(to.write(output).read(input), resizing); }))
+  if (offer(stream, Operation::interpolate, writes(output), reads(input), described(resizing)))
     return;
   const std::vector<LinearMap> maps = maps_of(output, input, resizing);
   const bool picks = std::ranges::all_of(maps, [](const LinearMap& map) { return map.picks(); });
@@ -69,8 +70,8 @@ void interpolate(Stream& stream, const TensorView& output, const TensorView& inp
 void interpolate_backward(Stream& stream, const TensorView& grad_input,
                           const TensorView& grad_output, const Resizing& resizing) {
   if (grad_input.count() == 0) return;
-  if (offer(stream, Operation::interpolate_backward,
-            [&](VendorCall& to) { describe(to.write(grad_input).read(grad_output), resizing); }))
+  if (offer(stream, Operation::interpolate_backward, writes(grad_input), reads(grad_output),
+            described(resizing)))
     return;
   std::vector<LinearMap> maps = maps_of(grad_output, grad_input, resizing);
   for (LinearMap& map : maps) map = map.transposed();

@@ -20,10 +20,12 @@ std::vector<LinearMap> maps_of(const TensorView& inner, const Padding& padding) 
   return maps;
 }
 
-void describe(VendorCall& to, const Padding& padding) {
-  to.integers({padding.mode});
-  for (const Padding::Edge& edge : padding.edges) to.integers({edge.before});
-  for (const Padding::Edge& edge : padding.edges) to.integers({edge.after});
+auto described(const Padding& padding) {
+  return [&](VendorCall& to) {
+    to.integers({padding.mode});
+    for (const Padding::Edge& edge : padding.edges) to.integers({edge.before});
+    for (const Padding::Edge& edge : padding.edges) to.integers({edge.after});
+  };
 }
 
 }  // namespace
@@ -31,17 +33,15 @@ void describe(VendorCall& to, const Padding& padding) {
 void pad(Stream& stream, const TensorView& output, const TensorView& input,
          const Padding& padding) {
   if (output.count() == 0) return;
-  if (offer(stream, Operation::pad,
-            [&](VendorCall& to) { describe(to.write(output).read(input), padding); }))
-    return;
+  if (offer(stream, Operation::pad, writes(output), reads(input), described(padding))) return;
   resample(stream, output, input, maps_of(input, padding));
 }
 
 void pad_backward(Stream& stream, const TensorView& grad_input, const TensorView& grad_output,
                   const Padding& padding) {
   if (grad_input.count() == 0) return;
-  if (offer(stream, Operation::pad_backward,
-            [&](VendorCall& to) { describe(to.write(grad_input).read(grad_output), padding); }))
+  if (offer(stream, Operation::pad_backward, writes(grad_input), reads(grad_output),
+            described(padding)))
     return;
   std::vector<LinearMap> maps = maps_of(grad_input, padding);
   for (LinearMap& map : maps) map = map.transposed();

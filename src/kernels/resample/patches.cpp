@@ -59,8 +59,8 @@ class Cut {
   TensorView pieces_, whole_;
 };
 
-void describe(VendorCall& to, const PatchWindow& window) {
-  to.integers(window.stride).integers(window.padding).integers(window.dilation);
+auto described(const PatchWindow& window) {
+  return integers(window.stride, window.padding, window.dilation);
 }
 
 }  // namespace
@@ -79,9 +79,7 @@ LinearMap patch_taps(const PatchLine& line) {
 void unfold(Stream& stream, const TensorView& columns, const TensorView& image,
             const PatchWindow& window) {
   if (columns.count() == 0) return;
-  if (offer(stream, Operation::unfold,
-            [&](VendorCall& to) { describe(to.write(columns).read(image), window); }))
-    return;
+  if (offer(stream, Operation::unfold, writes(columns), reads(image), described(window))) return;
   const Cut cut(stream, columns);
   resample(stream, cut.whole(), image, maps_of(image, columns, window));
   copy(stream, columns, cut.columns());
@@ -90,9 +88,7 @@ void unfold(Stream& stream, const TensorView& columns, const TensorView& image,
 void fold(Stream& stream, const TensorView& image, const TensorView& columns,
           const PatchWindow& window) {
   if (image.count() == 0) return;
-  if (offer(stream, Operation::fold,
-            [&](VendorCall& to) { describe(to.write(image).read(columns), window); }))
-    return;
+  if (offer(stream, Operation::fold, writes(image), reads(columns), described(window))) return;
   const Cut cut(stream, columns);
   copy(stream, cut.columns(), columns);
   Pair maps = maps_of(image, columns, window);

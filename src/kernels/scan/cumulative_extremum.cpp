@@ -136,9 +136,7 @@ Value log_add_exp(Value a, Value b) {
 void running_extremum(Stream& stream, Extremum extremum, const TensorView& values,
                       const TensorView& indices, const TensorView& input, int dim) {
   const Operation id = extremum == Extremum::kMax ? Operation::running_max : Operation::running_min;
-  if (offer(stream, id,
-            [&](VendorCall& to) { to.write(values).write(indices).read(input).integers({dim}); }))
-    return;
+  if (offer(stream, id, writes(values, indices), reads(input), integers(dim))) return;
   const bool max = extremum == Extremum::kMax;
   require_order(input.dtype, max ? "cummax" : "cummin");
   Running running;
@@ -159,8 +157,7 @@ void running_extremum(Stream& stream, Extremum extremum, const TensorView& value
 
 void running_log_sum_exp(Stream& stream, const TensorView& output, const TensorView& input,
                          int dim) {
-  if (offer(stream, Operation::running_log_sum_exp,
-            [&](VendorCall& to) { to.write(output).read(input).integers({dim}); }))
+  if (offer(stream, Operation::running_log_sum_exp, writes(output), reads(input), integers(dim)))
     return;
   if (is_complex(input.dtype)) {
     return complex_scan(stream, ComplexScan::kLogSumExp, output, input, dim);

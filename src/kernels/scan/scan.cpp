@@ -176,9 +176,7 @@ const PackEntry kPackedScans([](const PackEntry::Sink& add) {
 }  // namespace
 
 void cumulative_sum(Stream& stream, const TensorView& output, const TensorView& input, int dim) {
-  if (offer(stream, Operation::cumulative_sum,
-            [&](VendorCall& to) { to.write(output).read(input).integers({dim}); }))
-    return;
+  if (offer(stream, Operation::cumulative_sum, writes(output), reads(input), integers(dim))) return;
   if (is_complex(input.dtype) && input.dtype == output.dtype) {
     for (int part = 0; part < 2; ++part) {
       cumulative_sum(stream, complex_part(output, part), complex_part(input, part), dim);
@@ -190,8 +188,7 @@ void cumulative_sum(Stream& stream, const TensorView& output, const TensorView& 
 
 void cumulative_product(Stream& stream, const TensorView& output, const TensorView& input,
                         int dim) {
-  if (offer(stream, Operation::cumulative_product,
-            [&](VendorCall& to) { to.write(output).read(input).integers({dim}); }))
+  if (offer(stream, Operation::cumulative_product, writes(output), reads(input), integers(dim)))
     return;
   if (is_complex(input.dtype) && input.dtype == output.dtype) {
     return complex_scan(stream, ComplexScan::kProduct, output, input, dim);

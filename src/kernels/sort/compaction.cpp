@@ -206,8 +206,7 @@ void Compaction::numbers(const TensorView& output, const TensorView* places) {
 }
 
 void mark_runs(Stream& stream, const TensorView& marks, const TensorView& input) {
-  if (offer(stream, Operation::mark_runs, [&](VendorCall& to) { to.write(marks).read(input); }))
-    return;
+  if (offer(stream, Operation::mark_runs, writes(marks), reads(input))) return;
   if (input.count() == 0) return;
   const int64_t n = input.sizes[input.rank - 1];
   const WorkSplit split = split_work(input.count() / n, n);

@@ -45,9 +45,7 @@ ir::Kernel build(const std::string& name, graft_dtype dtype) {
 
 void is_among(Stream& stream, const TensorView& output, const TensorView& elements,
               const TensorView& tests, bool invert) {
-  if (offer(stream, Operation::is_among, [&](VendorCall& to) {
-        to.write(output).read(elements).read(tests).integers({invert});
-      }))
+  if (offer(stream, Operation::is_among, writes(output), reads(elements, tests), integers(invert)))
     return;
   require_order(elements.dtype, "isin");
   const int64_t n = elements.count(), count = tests.count();

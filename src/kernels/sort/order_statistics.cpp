@@ -97,9 +97,8 @@ void pick_from_sorted(Stream& stream, Pick which, const TensorView& values,
 
 void pick(Stream& stream, Pick which, const TensorView& values, const TensorView& indices,
           const TensorView& input, int dim, int64_t n) {
-  if (offer(stream, Operation::pick, [&](VendorCall& to) {
-        to.write(values).write(indices).read(input).integers({static_cast<int>(which), dim, n});
-      }))
+  if (offer(stream, Operation::pick, writes(values, indices), reads(input),
+            integers(which, dim, n)))
     return;
   require_order(input.dtype, text_of(which));
   if (values.count() == 0) return;

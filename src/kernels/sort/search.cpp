@@ -66,9 +66,8 @@ struct SearchKernel {
 
 void search_sorted(Stream& stream, const TensorView& output, const TensorView& sorted,
                    const TensorView& values, const TensorView* sorter, bool right) {
-  if (offer(stream, Operation::search_sorted, [&](VendorCall& to) {
-        to.write(output).read(sorted).read(values).read(sorter).integers({right});
-      }))
+  if (offer(stream, Operation::search_sorted, writes(output), reads(sorted, values, sorter),
+            integers(right)))
     return;
   require_order(values.dtype, "searchsorted");
   if (output.count() == 0) return;

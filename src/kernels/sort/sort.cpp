@@ -25,9 +25,8 @@ void sort_rows(Stream& stream, const SortRows& rows) {
 
 void sort(Stream& stream, const TensorView& values, const TensorView& indices,
           const TensorView& input, int dim, bool descending) {
-  if (offer(stream, Operation::sort, [&](VendorCall& to) {
-        to.write(values).write(indices).read(input).integers({dim, descending});
-      }))
+  if (offer(stream, Operation::sort, writes(values, indices), reads(input),
+            integers(dim, descending)))
     return;
   require_order(input.dtype, "sort");
   if (input.count() == 0) return;

@@ -143,9 +143,8 @@ void sort_all(Stream& stream, const TensorView& values, const TensorView& indice
 
 void top_k(Stream& stream, const TensorView& values, const TensorView& indices,
            const TensorView& input, int dim, bool largest) {
-  if (offer(stream, Operation::top_k, [&](VendorCall& to) {
-        to.write(values).write(indices).read(input).integers({dim, largest});
-      }))
+  if (offer(stream, Operation::top_k, writes(values, indices), reads(input),
+            integers(dim, largest)))
     return;
   require_order(input.dtype, "topk");
   if (values.count() == 0) return;

@@ -92,13 +92,8 @@ void unscale_gradients(Stream& stream, std::span<const TensorView> gradients,
 void update_scale(Stream& stream, const TensorView& scale, const TensorView& tracker,
                   const TensorView& found_inf, double growth, double backoff,
                   int64_t growth_interval) {
-  if (offer(stream, Operation::update_scale, [&](VendorCall& to) {
-        to.write(scale)
-            .write(tracker)
-            .read(found_inf)
-            .integers({growth_interval})
-            .numbers({growth, backoff});
-      }))
+  if (offer(stream, Operation::update_scale, writes(scale, tracker), reads(found_inf),
+            integers(growth_interval), numbers(growth, backoff)))
     return;
   Arguments arguments;
   arguments.update(scale).update(tracker).read(found_inf);

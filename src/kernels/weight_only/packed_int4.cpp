@@ -57,8 +57,7 @@ void pack_int4(Stream& stream, const TensorView& packed, const TensorView& pairs
                     "multiples of 8");
   }
   if (packed.count() == 0) return;
-  const auto call = [&](VendorCall& to) { to.write(packed).read(pairs); };
-  if (offer(stream, Operation::pack_int4, call)) return;
+  if (offer(stream, Operation::pack_int4, writes(packed), reads(pairs))) return;
   const int64_t words = pairs.sizes[1] / kPairs;
   const WorkSplit split = split_work(pairs.sizes[0] / kWords * words, kWords * kNibblesOfWord);
   Arguments arguments;

@@ -132,11 +132,10 @@ void int4_weight_matmul(Stream& stream, const TensorView& output, const TensorVi
            "groups of a multiple of 8");
   }
   if (output.count() == 0) return;
-  const auto call = [&](VendorCall& to) {
-    to.write(output).read(a).read(packed).read(scales.scales).read(scales.zeros);
-    to.integers({scales.group});
-  };
-  if (scales.scales.dtype == a.dtype && offer(stream, Operation::int4_weight_matmul, call)) return;
+  if (scales.scales.dtype == a.dtype &&
+      offer(stream, Operation::int4_weight_matmul, writes(output),
+            reads(a, packed, scales.scales, scales.zeros), integers(scales.group)))
+    return;
   if (is_decoding(output, a)) {
     return decode_rows(output, a, [&](const TensorView& to, const TensorView& from) {
       int4_decoding(stream, to, from, packed, scales);
