@@ -39,7 +39,7 @@ void run(Stream& stream, const TensorView& output, std::initializer_list<Scalar>
          bool two_ended) {
   const int64_t count = output.count();
   if (count == 0) return;
-  StagedOutput to(stream, output, !output.contiguous());
+  StagedOutput to(stream, output);
   const std::string key = std::string(two_ended ? "linspace_" : "arange_") + name_of(output.dtype);
   const WorkSplit split = split_work(count, 1);
   Arguments arguments;

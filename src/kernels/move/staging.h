@@ -2,6 +2,8 @@
 // lie.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 
 #include "kernels/launch/workspace.h"
@@ -9,32 +11,51 @@
 
 namespace graft {
 
-// The view itself, or a contiguous copy of it when stage is set or dtype is another one than the
-// view's. Lives as long as the commands of its call are queued.
-class StagedInput {
+// A contiguous tensor of its own memory. Lives as long as the commands of its call are queued.
+class ScratchTensor {
  public:
-  StagedInput(Stream& stream, const TensorView& view, bool stage)
-      : StagedInput(stream, view, stage, view.dtype) {}
-  StagedInput(Stream& stream, const TensorView& view, bool stage, graft_dtype dtype);
+  // The sizes are those of a view, or as given.
+  ScratchTensor(Stream& stream, const TensorView& like, graft_dtype dtype);
+  ScratchTensor(Stream& stream, graft_dtype dtype, std::initializer_list<int64_t> sizes);
   const TensorView& view() const { return view_; }
 
  private:
   TensorView view_;
-  std::optional<Workspace> workspace_;
+  Workspace workspace_;
 };
 
-// The view itself, or contiguous memory that finish() copies to it.
+// The view itself, or a contiguous copy of it when stage is set (by default: when the view is not
+// contiguous) or dtype is another one than the view's. Lives as long as the commands of its call
+// are queued.
+class StagedInput {
+ public:
+  StagedInput(Stream& stream, const TensorView& view)
+      : StagedInput(stream, view, !view.contiguous()) {}
+  StagedInput(Stream& stream, const TensorView& view, bool stage)
+      : StagedInput(stream, view, stage, view.dtype) {}
+  StagedInput(Stream& stream, const TensorView& view, bool stage, graft_dtype dtype);
+  const TensorView& view() const { return copy_ ? copy_->view() : view_; }
+
+ private:
+  TensorView view_;
+  std::optional<ScratchTensor> copy_;
+};
+
+// The view itself, or in the same cases contiguous memory of the dtype that finish() copies to it.
 class StagedOutput {
  public:
-  StagedOutput(Stream& stream, const TensorView& view, bool stage);
-  const TensorView& view() const { return view_; }
+  StagedOutput(Stream& stream, const TensorView& view)
+      : StagedOutput(stream, view, !view.contiguous()) {}
+  StagedOutput(Stream& stream, const TensorView& view, bool stage)
+      : StagedOutput(stream, view, stage, view.dtype) {}
+  StagedOutput(Stream& stream, const TensorView& view, bool stage, graft_dtype dtype);
+  const TensorView& view() const { return instead_ ? instead_->view() : target_; }
   void finish();
 
  private:
   Stream& stream_;
   TensorView target_;
-  TensorView view_;
-  std::optional<Workspace> workspace_;
+  std::optional<ScratchTensor> instead_;
 };
 
 }  // namespace graft

@@ -1,8 +1,8 @@
 // src/kernels/norm/batch_norm.cpp: batch normalisation over channels and its gradients.
 #include <optional>
 
-#include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
+#include "kernels/move/staging.h"
 #include "kernels/norm/batch_norm_programs.h"
 #include "kernels/norm/normalization.h"
 #include "kernels/operation/offer.h"
@@ -70,30 +70,13 @@ struct ChannelLoops {
   int64_t partial_count() const { return kept.count() * chunks.count(); }
 };
 
-// A scratch vector of count elements.
-class Scratch {
- public:
-  Scratch(Stream& stream, graft_dtype dtype, int64_t count)
-      : memory_(stream, static_cast<uint64_t>(count) * size_of(dtype)) {
-    view_.address = memory_.address();
-    view_.dtype = dtype;
-    view_.rank = 1;
-    view_.sizes[0] = count;
-    view_.strides[0] = 1;
-  }
-  const TensorView& view() const { return view_; }
-
- private:
-  Workspace memory_;
-  TensorView view_{};
-};
-
 // A vector of sums: the wanted one, where it has their dtype, or one that is converted into it.
 class Summed {
  public:
   Summed(Stream& stream, graft_dtype wide, int64_t count, const TensorView* wanted)
       : wanted_(wanted) {
-    if (wanted == nullptr || wanted->dtype != wide) apart_.emplace(stream, wide, count);
+    if (wanted == nullptr || wanted->dtype != wide)
+      apart_.emplace(stream, wide, std::initializer_list{count});
   }
   const TensorView& view() const { return apart_ ? apart_->view() : *wanted_; }
   void finish(Stream& stream) const {
@@ -102,7 +85,7 @@ class Summed {
 
  private:
   const TensorView* wanted_;
-  std::optional<Scratch> apart_;
+  std::optional<ScratchTensor> apart_;
 };
 
 // Running statistics that move with a batch. What they were is kept.
@@ -111,8 +94,8 @@ class RunningStatistics {
   RunningStatistics(Stream& stream, const TensorView& mean, const TensorView& variance)
       : mean_(mean),
         variance_(variance),
-        old_mean_(stream, mean.dtype, mean.sizes[0]),
-        old_variance_(stream, mean.dtype, mean.sizes[0]) {}
+        old_mean_(stream, mean, mean.dtype),
+        old_variance_(stream, mean, mean.dtype) {}
 
   // In the order of batch_norm_statistics.
   void append(std::vector<TensorView>& outputs) const {
@@ -125,7 +108,7 @@ class RunningStatistics {
 
  private:
   TensorView mean_, variance_;
-  Scratch old_mean_, old_variance_;
+  ScratchTensor old_mean_, old_variance_;
 };
 
 std::vector<TensorView> present(std::initializer_list<const TensorView*> views) {
@@ -218,10 +201,11 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
   }
   const BatchNormOptions options = options_of(weight, bias, running.has_value(), input.dtype);
   const graft_dtype wide = options.wide;
-  std::optional<Scratch> memory[kMomentParts];
+  std::optional<ScratchTensor> memory[kMomentParts];
   TensorView partials[kMomentParts];
   for (size_t i = 0; i < kMomentParts; ++i) {
-    partials[i] = memory[i].emplace(stream, wide, loops.partial_count()).view();
+    partials[i] =
+        memory[i].emplace(stream, wide, std::initializer_list{loops.partial_count()}).view();
   }
   const FoldProgram moments =
       variance_program(FoldStage::kPartial, wide, input.dtype, false, false);
@@ -236,8 +220,9 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
                partials,
                {}});
 
-  const Scratch scale(stream, wide, layout.channels), shift(stream, wide, layout.channels);
-  const Scratch center(stream, wide, layout.channels);
+  const ScratchTensor scale(stream, wide, {layout.channels}),
+      shift(stream, wide, {layout.channels});
+  const ScratchTensor center(stream, wide, {layout.channels});
   const auto kept =
       present({running ? running_mean : nullptr, running ? running_var : nullptr, weight, bias});
   auto outputs = present({&scale.view(), &shift.view(), &center.view(), &save_mean, &save_invstd});
@@ -267,8 +252,8 @@ void batch_norm_inference(Stream& stream, const TensorView& output, const Tensor
   ChannelLoops loops(layout);
   loops.chunks = FoldChunks{};
   const BatchNormOptions options = options_of(weight, bias, false, input.dtype);
-  const Scratch scale(stream, options.wide, layout.channels);
-  const Scratch shift(stream, options.wide, layout.channels);
+  const ScratchTensor scale(stream, options.wide, {layout.channels});
+  const ScratchTensor shift(stream, options.wide, {layout.channels});
   const auto kept = present({&running_mean, &running_var, weight, bias});
   const TensorView outputs[2] = {scale.view(), shift.view()};
   run_final(stream, loops,
@@ -291,16 +276,17 @@ void batch_norm_backward(Stream& stream, const NormGradients& gradients,
   const ChannelLoops loops(layout);
   const BatchNormOptions options = options_of(weight, nullptr, false, input.dtype);
   const graft_dtype wide = options.wide;
-  const Scratch sum(stream, wide, loops.partial_count()),
-      along(stream, wide, loops.partial_count());
+  const ScratchTensor sum(stream, wide, {loops.partial_count()}),
+      along(stream, wide, {loops.partial_count()});
   const TensorView partials[2] = {sum.view(), along.view()};
   launch_gradient_sums(stream, loops, partials, grad_output, input, mean);
 
   const int64_t c = layout.channels;
   const Summed to_weight(stream, wide, c, gradients.weight),
       to_bias(stream, wide, c, gradients.bias);
-  const Scratch factor(stream, wide, c), slope(stream, wide, c), constant(stream, wide, c);
-  const Scratch center(stream, wide, c);
+  const ScratchTensor factor(stream, wide, {c}), slope(stream, wide, {c}),
+      constant(stream, wide, {c});
+  const ScratchTensor center(stream, wide, {c});
   const TensorView outputs[6] = {to_weight.view(), to_bias.view(),  factor.view(),
                                  slope.view(),     constant.view(), center.view()};
   const auto kept = present({&mean, &spread, weight});
@@ -327,8 +313,8 @@ void batch_norm_sums(Stream& stream, const TensorView& sum, const TensorView& al
   if (input.count() == 0) return;
   const ChannelLoops loops(layout);
   const graft_dtype wide = wide_dtype(input.dtype);
-  const Scratch sums(stream, wide, loops.partial_count());
-  const Scratch products(stream, wide, loops.partial_count());
+  const ScratchTensor sums(stream, wide, {loops.partial_count()});
+  const ScratchTensor products(stream, wide, {loops.partial_count()});
   const TensorView partials[2] = {sums.view(), products.view()}, outputs[2] = {sum, along};
   launch_gradient_sums(stream, loops, partials, grad_output, input, mean);
   run_final(stream, loops, batch_norm_whole_sums(wide), partials, {}, outputs, {});

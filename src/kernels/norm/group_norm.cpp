@@ -3,25 +3,20 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/launch/workspace.h"
-#include "kernels/move/copy.h"
+#include "kernels/move/staging.h"
 #include "kernels/operation/offer.h"
 #include "kernels/reduce/moments.h"
+#include "kernels/reduce/programs.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
 namespace {
 
 using namespace ir;
-
-graft_dtype sum_dtype(graft_dtype dtype) {
-  return dtype == GRAFT_FLOAT64 ? GRAFT_FLOAT64 : GRAFT_FLOAT32;
-}
 
 // One kind of kernel: its key and the parts that all share. Parameters: the kind's tensors, then
 // lines, lines per item, channels, length, groups and channels of a group.
@@ -40,7 +35,7 @@ struct GroupKernel {
 class GroupWriter {
  public:
   explicit GroupWriter(const GroupKernel& kernel)
-      : k(kernel), b(kernel.key()), type(ir::compute_type(sum_dtype(kernel.data))) {}
+      : k(kernel), b(kernel.key()), type(ir::compute_type(wide_dtype(kernel.data))) {}
 
   Value zero() { return b.constant(type, 0); }
   Value wide(const Address& address, Value element) { return cast(type, address.load(element)); }
@@ -109,7 +104,7 @@ constexpr int64_t kSumBlock = 16384;
 // A line is a channel of an image: sums of g * (x - mean) and of g; g, x, mean.
 ir::Kernel build_sums(const GroupKernel& kernel) {
   GroupWriter w(kernel);
-  const graft_dtype sums = sum_dtype(kernel.data);
+  const graft_dtype sums = wide_dtype(kernel.data);
   const Address products = w.b.write(sums), plain = w.b.write(sums);
   const Address gradient = w.b.read(kernel.data), input = w.b.read(kernel.data);
   const Address mean = w.b.read(kernel.statistics);
@@ -140,7 +135,7 @@ ir::Kernel build_sums(const GroupKernel& kernel) {
 // A line is a channel of an image: grad_input; g, x, mean, rstd, those sums, weight.
 ir::Kernel build_input_gradient(const GroupKernel& kernel) {
   GroupWriter w(kernel);
-  const graft_dtype sums = sum_dtype(kernel.data);
+  const graft_dtype sums = wide_dtype(kernel.data);
   const Address output = w.b.write(kernel.data), gradient = w.b.read(kernel.data);
   const Address input = w.b.read(kernel.data);
   const Address mean = w.b.read(kernel.statistics), rstd = w.b.read(kernel.statistics);
@@ -174,7 +169,7 @@ ir::Kernel build_input_gradient(const GroupKernel& kernel) {
 // A line is a channel: grad_weight, grad_bias; rstd, those sums; images.
 ir::Kernel build_parameter_gradients(const GroupKernel& kernel) {
   GroupWriter w(kernel);
-  const graft_dtype sums = sum_dtype(kernel.data);
+  const graft_dtype sums = wide_dtype(kernel.data);
   const Address to_weight = w.b.write(kernel.parameters), to_bias = w.b.write(kernel.parameters);
   const Address rstd = w.b.read(kernel.statistics);
   const Address products = w.b.read(sums), plain = w.b.read(sums);
@@ -191,25 +186,6 @@ ir::Kernel build_parameter_gradients(const GroupKernel& kernel) {
     to_bias.store(channel, by_bias.get());
   });
 }
-
-// Statistics as the results use them: not rounded to the half type in which they are saved.
-class WideStatistics {
- public:
-  WideStatistics(Stream& stream, const TensorView& saved) : view_(saved) {
-    if (saved.dtype == sum_dtype(saved.dtype)) return;
-    view_ = contiguous_like(saved, 0, sum_dtype(saved.dtype));
-    const auto count = static_cast<uint64_t>(saved.count());
-    view_.address = memory_.emplace(stream, count * size_of(view_.dtype)).address();
-  }
-  const TensorView& view() const { return view_; }
-  void save(Stream& stream, const TensorView& saved) const {
-    if (memory_.has_value()) copy(stream, saved, view_);
-  }
-
- private:
-  TensorView view_;
-  std::optional<Workspace> memory_;
-};
 
 void launch(Stream& stream, const GroupKernel& kernel, ir::Kernel (*build)(const GroupKernel&),
             Arguments& arguments, const GroupShape& shape, int64_t lines, int64_t work) {
@@ -244,15 +220,17 @@ void group_norm(Stream& stream, const TensorView& output, const TensorView& mean
   const graft_dtype parameters = weight != nullptr ? weight->dtype
                                  : bias != nullptr ? bias->dtype
                                                    : mean.dtype;
-  const WideStatistics center(stream, mean), spread(stream, rstd);
+  // Not rounded to the half type in which they are saved.
+  StagedOutput center(stream, mean, false, wide_dtype(mean.dtype));
+  StagedOutput spread(stream, rstd, false, wide_dtype(rstd.dtype));
   const graft_dtype wide = center.view().dtype;
   Arguments first;
   first.write(center.view()).write(spread.view()).read(input);
   first.scalar(Scalar::of(epsilon), sizeof(double));
   launch(stream, {"statistics", input.dtype, wide, wide}, &build_statistics, first, shape, rows,
          3 * shape.channels / shape.groups * shape.length);
-  center.save(stream, mean);
-  spread.save(stream, rstd);
+  center.finish();
+  spread.finish();
   if (lines * shape.length == 0) return;
   const GroupKernel kernel{"apply",    input.dtype,       wide,
                            parameters, weight != nullptr, bias != nullptr};
@@ -274,7 +252,7 @@ void group_norm_backward(Stream& stream, const NormGradients& gradients,
     return;
   const int64_t lines = shape.n * shape.channels;
   if (shape.channels == 0) return;
-  const graft_dtype wide = sum_dtype(input.dtype), data = input.dtype;
+  const graft_dtype wide = wide_dtype(input.dtype), data = input.dtype;
   const uint64_t bytes = static_cast<uint64_t>(lines) * size_of(wide);
   const Workspace products(stream, bytes), plain(stream, bytes);
   const auto sums = [&](Arguments& arguments, uint32_t access) {

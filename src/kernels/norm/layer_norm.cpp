@@ -1,14 +1,14 @@
 // src/kernels/norm/layer_norm.cpp: layer normalisation of rows and its gradients.
-#include <optional>
 
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
-#include "kernels/launch/workspace.h"
 #include "kernels/move/fill.h"
+#include "kernels/move/staging.h"
 #include "kernels/norm/layer_norm_kernel.h"
 #include "kernels/norm/normalization.h"
 #include "kernels/operation/offer.h"
+#include "kernels/reduce/programs.h"
 #include "kernels/reduce/reduce.h"
 #include "runtime/driver/dtype.h"
 
@@ -30,16 +30,6 @@ WorkSplit split_rows(const LayerNormKernel& kernel, int64_t rows, int64_t elemen
   return kernel.deal == WorkMapping::kSpans ? split_work(rows, elements) : WorkSplit{rows, 1, rows};
 }
 
-TensorView matrix(graft_address address, graft_dtype dtype, int64_t rows, int64_t n) {
-  TensorView view{};
-  view.address = address;
-  view.dtype = dtype;
-  view.rank = 2;
-  view.sizes[0] = rows, view.sizes[1] = n;
-  view.strides[0] = n, view.strides[1] = 1;
-  return view;
-}
-
 // Sums [chunks, n] over the chunks into a contiguous vector.
 void sum_chunks(Stream& stream, const TensorView& vector, const TensorView& partials) {
   TensorView output = partials;
@@ -55,20 +45,18 @@ void parameter_gradients(Stream& stream, const NormGradients& gradients,
   if (gradients.weight == nullptr && gradients.bias == nullptr) return;
   const int64_t chunks = (rows + kRowsPerChunk - 1) / kRowsPerChunk;
   const graft_dtype wide = mean.dtype;
-  const uint64_t bytes = static_cast<uint64_t>(chunks * n) * size_of(wide);
-  Workspace weight_memory(stream, bytes), bias_memory(stream, bytes);
-  const TensorView weights = matrix(weight_memory.address(), wide, chunks, n);
-  const TensorView biases = matrix(bias_memory.address(), wide, chunks, n);
+  const ScratchTensor weights(stream, wide, {chunks, n}), biases(stream, wide, {chunks, n});
   const LayerNormKernel kernel{
       LayerNormKernel::kParameters,  false, false, input.dtype, input.dtype, wide,
       deal_of_lines(stream.device())};
   const int64_t lines = kernel.deal == WorkMapping::kSpans ? chunks : chunks * n;
   Arguments arguments;
-  arguments.update(weights).update(biases).read(grad_output).read(input).read(mean).read(rstd);
+  arguments.update(weights.view()).update(biases.view());
+  arguments.read(grad_output).read(input).read(mean).read(rstd);
   arguments.index(lines).index(1).index(n).index(rows).index(kRowsPerChunk);
   launch(stream, kernel, arguments, lines);
-  if (gradients.weight != nullptr) sum_chunks(stream, *gradients.weight, weights);
-  if (gradients.bias != nullptr) sum_chunks(stream, *gradients.bias, biases);
+  if (gradients.weight != nullptr) sum_chunks(stream, *gradients.weight, weights.view());
+  if (gradients.bias != nullptr) sum_chunks(stream, *gradients.bias, biases.view());
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
@@ -93,17 +81,10 @@ void layer_norm(Stream& stream, const TensorView& output, const TensorView* mean
             integers(rows, n), numbers(epsilon)))
     return;
   if (rows == 0) return;
-  const graft_dtype wide = input.dtype == GRAFT_FLOAT64 ? GRAFT_FLOAT64 : GRAFT_FLOAT32;
-  std::optional<Workspace> memory;
-  const uint64_t bytes = static_cast<uint64_t>(rows) * size_of(wide);
-  if (mean == nullptr || rstd == nullptr) memory.emplace(stream, bytes);
-  TensorView unwanted{};
-  unwanted.dtype = wide;
-  unwanted.rank = 1;
-  unwanted.sizes[0] = rows, unwanted.strides[0] = 1;
-  if (memory) unwanted.address = memory->address();
-  if (mean == nullptr) mean = &unwanted;
-  if (rstd == nullptr) rstd = &unwanted;
+  const bool all = mean != nullptr && rstd != nullptr;
+  const ScratchTensor unwanted(stream, wide_dtype(input.dtype), {all ? 0 : rows});
+  if (mean == nullptr) mean = &unwanted.view();
+  if (rstd == nullptr) rstd = &unwanted.view();
   const TensorView* parameter = weight != nullptr ? weight : bias;
   const LayerNormKernel kernel{LayerNormKernel::kForward,
                                weight != nullptr,

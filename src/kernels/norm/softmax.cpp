@@ -22,9 +22,9 @@ WorkSplit split_of(const SoftmaxKernel& kernel, int64_t outer, int64_t n, int64_
 void run(Stream& stream, const TensorView& output, const TensorView& input, const TensorView* saved,
          int dim, bool log) {
   if (output.count() == 0) return;
-  StagedInput from(stream, input, !input.contiguous());
+  StagedInput from(stream, input);
   StagedInput result(stream, saved ? *saved : input, saved != nullptr && !saved->contiguous());
-  StagedOutput to(stream, output, !output.contiguous());
+  StagedOutput to(stream, output);
   int64_t outer = 1, inner = 1;
   for (int d = 0; d < input.rank; ++d) (d < dim ? outer : inner) *= d == dim ? 1 : input.sizes[d];
   const int64_t n = input.rank == 0 ? 1 : input.sizes[dim];

@@ -7,7 +7,6 @@
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/work_split.h"
-#include "kernels/move/copy.h"
 #include "kernels/move/staging.h"
 #include "runtime/driver/dtype.h"
 
@@ -96,8 +95,7 @@ bool PlanePool::max(Stream& stream, const TensorView& output, const TensorView& 
                     const TensorView& input) const {
   const Rows split = rows(output, window_.kernel[0] * window_.kernel[1]);
   if (channels_last(input) || !fits(output, input, split)) return false;
-  StagedOutput values(stream, output, !output.contiguous());
-  StagedOutput positions(stream, indices, !indices.contiguous());
+  StagedOutput values(stream, output), positions(stream, indices);
   launch(stream, {.kind = PlanePoolKernel::kMax, .clipped = clipped(input, output, 0)},
          values.view(), &positions.view(), input, split);
   values.finish();
@@ -109,7 +107,7 @@ bool PlanePool::average(Stream& stream, const PlanePoolKernel& kernel, const Ten
                         const TensorView& read, int64_t work) const {
   const Rows split = rows(written, work);
   if (!fits(written, read, split)) return false;
-  StagedOutput to(stream, written, !written.contiguous());
+  StagedOutput to(stream, written);
   launch(stream, kernel, to.view(), nullptr, read, split);
   to.finish();
   return true;
@@ -165,15 +163,10 @@ bool PlanePool::max_backward(Stream& stream, const TensorView& grad_input,
   if (channels_last(grad_input)) return false;
   const graft_dtype dtype = grad_input.dtype;
   // Sums of half types are taken in float32.
-  const bool half = is_half(dtype);
-  const bool direct = !half && grad_input.contiguous();
-  TensorView target = grad_input;
-  Workspace memory(stream, direct ? 0
-                                  : static_cast<uint64_t>(grad_input.count()) *
-                                        size_of(half ? GRAFT_FLOAT32 : dtype));
-  if (!direct) target = contiguous_like(grad_input, memory.address(), half ? GRAFT_FLOAT32 : dtype);
-  StagedInput from(stream, grad_output, !grad_output.contiguous());
-  StagedInput at(stream, indices, !indices.contiguous());
+  StagedOutput sums(stream, grad_input, !grad_input.contiguous(),
+                    is_half(dtype) ? GRAFT_FLOAT32 : dtype);
+  const TensorView& target = sums.view();
+  StagedInput from(stream, grad_output), at(stream, indices);
   const int64_t large = target.sizes[2] * target.sizes[3];
   const int64_t small = grad_output.sizes[2] * grad_output.sizes[3];
   const WorkSplit split = split_work(target.sizes[0] * target.sizes[1], large + 2 * small);
@@ -183,7 +176,7 @@ bool PlanePool::max_backward(Stream& stream, const TensorView& grad_input,
   append_checker(arguments, stream);
   arguments.index(split.lines).index(split.per_item).index(large).index(small);
   launch_kernel(stream, kernel, split.grid, arguments);
-  if (!direct) copy(stream, grad_input, target);
+  sums.finish();
   return true;
 }
 

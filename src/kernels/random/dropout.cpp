@@ -1,7 +1,6 @@
 // src/kernels/random/dropout.cpp: dropout, its gradient, and random permutations.
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/work_split.h"
-#include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
 #include "kernels/move/staging.h"
 #include "kernels/operation/offer.h"
@@ -111,8 +110,8 @@ void dropout(Stream& stream, const TensorView& output, const TensorView& mask,
     fill(stream, mask, Scalar::of(false));
     return;
   }
-  StagedOutput to(stream, output, !output.contiguous()), kept(stream, mask, !mask.contiguous());
-  StagedInput from(stream, input, !input.contiguous());
+  StagedOutput to(stream, output), kept(stream, mask);
+  StagedInput from(stream, input);
   const std::string key = key_of("dropout", output.dtype, mask.dtype);
   const double scale = 1.0 / (1.0 - p);
   Arguments arguments;
@@ -134,9 +133,8 @@ void dropout_backward(Stream& stream, const TensorView& grad_input, const Tensor
     return;
   const int64_t count = grad_input.count();
   if (count == 0) return;
-  StagedOutput to(stream, grad_input, !grad_input.contiguous());
-  StagedInput from(stream, grad_output, !grad_output.contiguous());
-  StagedInput kept(stream, mask, !mask.contiguous());
+  StagedOutput to(stream, grad_input);
+  StagedInput from(stream, grad_output), kept(stream, mask);
   const std::string key = key_of("dropout_backward", grad_input.dtype, mask.dtype);
   const WorkSplit split = split_work(count, 1);
   Arguments arguments;
@@ -151,18 +149,14 @@ void random_permutation(Stream& stream, const TensorView& output, Philox philox)
   const int64_t count = output.count();
   if (count == 0) return;
   if (offer(stream, Operation::random_permutation, writes(output), draws(philox))) return;
-  const bool direct = output.dtype == GRAFT_INT64 && output.contiguous();
-  TensorView wide = output;
-  wide.dtype = GRAFT_INT64;
-  Workspace memory(stream, direct ? 0 : static_cast<uint64_t>(count) * sizeof(int64_t));
-  if (!direct) wide = contiguous_like(output, memory.address(), GRAFT_INT64);
+  StagedOutput wide(stream, output, !output.contiguous(), GRAFT_INT64);
   Arguments arguments;
-  arguments.update(wide);
+  arguments.update(wide.view());
   append_philox(arguments, philox, count, 2);
   const bool narrow = count <= int64_t{1} << 32;
   const std::string key = narrow ? "random_permutation" : "random_permutation_wide";
   launch_kernel(stream, key, 1, arguments, [&] { return build_permutation(key, narrow); });
-  if (!direct) copy(stream, output, wide);
+  wide.finish();
 }
 
 }  // namespace graft

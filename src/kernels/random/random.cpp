@@ -213,7 +213,7 @@ void draw(Stream& stream, const RandomKernel& kernel, const TensorView& output,
           const TensorView* probabilities, Philox philox, Append append) {
   const int64_t count = output.count();
   if (count == 0) return;
-  StagedOutput to(stream, output, !output.contiguous());
+  StagedOutput to(stream, output);
   const TensorView& p = probabilities != nullptr ? *probabilities : output;
   StagedInput each(stream, p, probabilities != nullptr && !p.contiguous());
   Arguments arguments;

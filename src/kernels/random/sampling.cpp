@@ -211,8 +211,8 @@ void draw(Stream& stream, Sampler sampler, const TensorView& output, Philox phil
   const bool narrow =
       sampler == Sampler::kGamma && output.dtype != GRAFT_FLOAT64 && !has_float64(stream.device());
   const SampleKernel kernel{sampler, output.dtype, narrow ? Type::kF32 : Type::kF64};
-  StagedOutput to(stream, output, !output.contiguous());
-  StagedInput one(stream, first, !first.contiguous()), two(stream, second, !second.contiguous());
+  StagedOutput to(stream, output);
+  StagedInput one(stream, first), two(stream, second);
   Arguments arguments;
   arguments.write(to.view()).read(one.view()).read(two.view());
   const int64_t grid = append_philox(arguments, philox, count, 1);

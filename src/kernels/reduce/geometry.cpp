@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "kernels/move/copy.h"
 #include "runtime/driver/dtype.h"
 #include "runtime/driver/error.h"
 
@@ -53,10 +52,7 @@ void ReduceGeometry::stage(Stream& stream) {
     all.push(reduced_.at[i]);
   }
   const TensorView from = all.view(0, input_.address, input_.dtype);
-  const uint64_t bytes = static_cast<uint64_t>(from.count()) * size_of(from.dtype);
-  input_memory_.emplace(stream, bytes);
-  input_ = contiguous_like(from, input_memory_->address(), from.dtype);
-  copy(stream, input_, from);
+  input_ = staged_input_.emplace(stream, from, true).view();
   for (int i = 0; i < output_count_; ++i) stage_output(stream, i);
 
   Axis line, lines;

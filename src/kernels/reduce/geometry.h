@@ -38,7 +38,7 @@ class ReduceGeometry {
   TensorView input_;
   TensorView outputs_[3];
   int output_count_;
-  std::optional<Workspace> input_memory_;
+  std::optional<StagedInput> staged_input_;
   std::optional<StagedOutput> staged_[3];
 };
 

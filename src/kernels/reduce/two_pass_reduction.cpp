@@ -5,23 +5,13 @@
 #include <optional>
 
 #include "kernels/launch/kernel_slots.h"
-#include "kernels/launch/workspace.h"
+#include "kernels/move/staging.h"
 #include "runtime/driver/dtype.h"
 
 namespace graft {
 namespace {
 
 constexpr int kPartials = 4;
-
-TensorView line(graft_address address, graft_dtype dtype, int64_t count) {
-  TensorView view{};
-  view.address = address;
-  view.dtype = dtype;
-  view.rank = 1;
-  view.sizes[0] = count;
-  view.strides[0] = 1;
-  return view;
-}
 
 graft_kernel find_kernel(OpenDevice& device, const TwoStage& stages, FoldStage stage, FoldForm form,
                          bool unit) {
@@ -78,11 +68,10 @@ void run_two_stage(Stream& stream, const ReduceGeometry& geometry, const TwoStag
   const PartialLoops loops = partial_loops(form, kept, chunks);
   const int64_t count = kept.count() * chunks.count();
   const size_t partials = stages.partials.size();
-  std::optional<Workspace> memory[kPartials];
+  std::optional<ScratchTensor> memory[kPartials];
   TensorView views[kPartials];
   for (size_t i = 0; i < partials; ++i) {
-    memory[i].emplace(stream, static_cast<uint64_t>(count) * size_of(stages.partials[i]));
-    views[i] = line(memory[i]->address(), stages.partials[i], count);
+    views[i] = memory[i].emplace(stream, stages.partials[i], std::initializer_list{count}).view();
   }
   launch_stage(stream, stages, FoldStage::kPartial,
                {form,

@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <optional>
 
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
 #include "kernels/launch/workspace.h"
-#include "kernels/move/copy.h"
 #include "kernels/move/fill.h"
+#include "kernels/move/staging.h"
 #include "kernels/operation/offer.h"
 #include "kernels/resample/grid_taps.h"
 #include "runtime/driver/error.h"
@@ -283,17 +282,12 @@ void grid_sample_backward(Stream& stream, const TensorView* grad_input, const Te
     sampler.launch(SampleKernel::kGridSlope, arguments, input);
   }
   if (grad_input == nullptr) return;
-  TensorView sums = *grad_input;
-  std::optional<Workspace> memory;
-  if (sums.dtype != sampler.wide()) {
-    memory.emplace(stream, static_cast<uint64_t>(sums.count()) * size_of(sampler.wide()));
-    sums = contiguous_like(sums, memory->address(), sampler.wide());
-  }
-  fill(stream, sums, Scalar::of(0.0));
+  StagedOutput sums(stream, *grad_input, false, sampler.wide());
+  fill(stream, sums.view(), Scalar::of(0.0));
   Arguments arguments;
-  arguments.update(sums).read(grad_output);
-  sampler.launch(SampleKernel::kInput, arguments, sums);
-  if (memory) copy(stream, *grad_input, sums);
+  arguments.update(sums.view()).read(grad_output);
+  sampler.launch(SampleKernel::kInput, arguments, sums.view());
+  sums.finish();
 }
 
 }  // namespace graft

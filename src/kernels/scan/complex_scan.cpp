@@ -51,8 +51,8 @@ ir::Kernel build(const std::string& key, ComplexScan scan, graft_dtype part) {
 void complex_scan(Stream& stream, ComplexScan scan, const TensorView& output,
                   const TensorView& input, int dim) {
   if (output.count() == 0) return;
-  const StagedInput from(stream, input, !input.contiguous());
-  StagedOutput to(stream, output, !output.contiguous());
+  const StagedInput from(stream, input);
+  StagedOutput to(stream, output);
   const int64_t n = input.rank == 0 ? 1 : input.sizes[dim];
   int64_t inner = 1;
   for (int d = dim + 1; d < input.rank; ++d) inner *= input.sizes[d];

@@ -106,10 +106,10 @@ ir::Kernel build(const Running& running) {
 void run(Stream& stream, const Running& running, const std::vector<TensorView>& outputs,
          const TensorView& input, int dim) {
   if (input.count() == 0) return;
-  const StagedInput from(stream, input, !input.contiguous());
+  const StagedInput from(stream, input);
   std::deque<StagedOutput> to;
   for (const TensorView& output : outputs) {
-    to.emplace_back(stream, output, !output.contiguous());
+    to.emplace_back(stream, output);
   }
   int64_t outer = 1, inner = 1;
   for (int d = 0; d < input.rank; ++d) (d < dim ? outer : inner) *= d == dim ? 1 : input.sizes[d];

@@ -147,8 +147,8 @@ void scan(Stream& stream, bool product, const TensorView& output, const TensorVi
                 "scan: complex numbers keep their dtype; give an output of the input's dtype");
   }
   if (output.count() == 0) return;
-  StagedInput from(stream, input, !input.contiguous());
-  StagedOutput to(stream, output, !output.contiguous());
+  StagedInput from(stream, input);
+  StagedOutput to(stream, output);
   int64_t outer = 1, inner = 1;
   for (int d = 0; d < input.rank; ++d) (d < dim ? outer : inner) *= d == dim ? 1 : input.sizes[d];
   const int64_t n = input.rank == 0 ? 1 : input.sizes[dim];

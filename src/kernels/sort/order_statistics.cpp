@@ -3,7 +3,6 @@
 
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
-#include "kernels/launch/workspace.h"
 #include "kernels/move/staging.h"
 #include "kernels/operation/offer.h"
 #include "kernels/sort/key.h"
@@ -79,15 +78,12 @@ ir::Kernel build(const std::string& name, Pick which, graft_dtype dtype) {
 // Sorts the lines, then takes the elements from their places.
 void pick_from_sorted(Stream& stream, Pick which, const TensorView& values,
                       const TensorView& indices, const TensorView& lines, int64_t n) {
-  const auto count = static_cast<uint64_t>(lines.count());
-  const Workspace sorted(stream, count * size_of(lines.dtype)), places(stream, count * 8);
-  const TensorView all = contiguous_like(lines, sorted.address(), lines.dtype);
-  const TensorView all_places = contiguous_like(lines, places.address(), GRAFT_INT64);
-  sort(stream, all, all_places, lines, lines.rank - 1, false);
+  const ScratchTensor sorted(stream, lines, lines.dtype), places(stream, lines, GRAFT_INT64);
+  sort(stream, sorted.view(), places.view(), lines, lines.rank - 1, false);
   const int64_t length = lines.sizes[lines.rank - 1];
   const WorkSplit split = split_work(lines.count() / length, which == Pick::kNth ? 1 : length);
   Arguments arguments;
-  arguments.write(values).write(indices).read(all).read(all_places);
+  arguments.write(values).write(indices).read(sorted.view()).read(places.view());
   arguments.index(split.lines).index(split.per_item).index(length).index(n);
   const std::string key = std::string("pick_") + text_of(which) + "_" + name_of(lines.dtype);
   launch_kernel(stream, key, split.grid, arguments, [&] { return build(key, which, lines.dtype); });
@@ -104,11 +100,10 @@ void pick(Stream& stream, Pick which, const TensorView& values, const TensorView
   if (values.count() == 0) return;
   const TensorView lines = with_lines_last(input, dim);
   const TensorView picked = with_lines_last(values, dim), found = with_lines_last(indices, dim);
-  StagedOutput to(stream, picked, !picked.contiguous());
-  StagedOutput at(stream, found, !found.contiguous());
+  StagedOutput to(stream, picked), at(stream, found);
   const int64_t length = lines.sizes[lines.rank - 1];
   if (which != Pick::kMode && length >= kLongRow && lines.count() / length < kManyRows) {
-    const StagedInput from(stream, lines, !lines.contiguous());
+    const StagedInput from(stream, lines);
     pick_from_long_rows(stream, which, to.view(), at.view(), from.view(), length, n);
   } else {
     pick_from_sorted(stream, which, to.view(), at.view(), lines, n);

@@ -34,8 +34,7 @@ void sort(Stream& stream, const TensorView& values, const TensorView& indices,
   const TensorView sorted = with_lines_last(values, dim), places = with_lines_last(indices, dim);
   const bool shared = may_overlap(input, extent_bytes(input), values, extent_bytes(values));
   const StagedInput from(stream, lines, shared || !lines.contiguous());
-  StagedOutput to(stream, sorted, !sorted.contiguous());
-  StagedOutput found(stream, places, !places.contiguous());
+  StagedOutput to(stream, sorted), found(stream, places);
   const int64_t n = lines.sizes[lines.rank - 1];
   sort_rows(stream, {to.view(), found.view(), from.view(), lines.count() / n, n, descending});
   to.finish();

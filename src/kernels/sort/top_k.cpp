@@ -4,7 +4,6 @@
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
-#include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
 #include "kernels/move/staging.h"
 #include "kernels/operation/offer.h"
@@ -129,10 +128,8 @@ void filter(Stream& stream, const TensorView& values, const TensorView& indices,
 void sort_all(Stream& stream, const TensorView& values, const TensorView& indices,
               const TensorView& input, bool largest) {
   const int last = input.rank - 1;
-  const auto count = static_cast<uint64_t>(input.count());
-  const Workspace sorted(stream, count * size_of(input.dtype)), places(stream, count * 8);
-  TensorView all = contiguous_like(input, sorted.address(), input.dtype);
-  TensorView all_places = contiguous_like(input, places.address(), GRAFT_INT64);
+  const ScratchTensor sorted(stream, input, input.dtype), places(stream, input, GRAFT_INT64);
+  TensorView all = sorted.view(), all_places = places.view();
   sort(stream, all, all_places, input, last, largest);
   all.sizes[last] = all_places.sizes[last] = values.sizes[last];
   copy(stream, values, all);
@@ -153,9 +150,8 @@ void top_k(Stream& stream, const TensorView& values, const TensorView& indices,
   if (first.sizes[first.rank - 1] > kMostFiltered) {
     return sort_all(stream, first, places, lines, largest);
   }
-  const StagedInput from(stream, lines, !lines.contiguous());
-  StagedOutput to(stream, first, !first.contiguous());
-  StagedOutput found(stream, places, !places.contiguous());
+  const StagedInput from(stream, lines);
+  StagedOutput to(stream, first), found(stream, places);
   filter(stream, to.view(), found.view(), from.view(), largest);
   to.finish();
   found.finish();

@@ -5,10 +5,10 @@
 #include <chrono>
 
 #include "kernels/convolution/tiled_convolution.h"
-#include "kernels/launch/workspace.h"
 #include "kernels/matmul/tiled_matmul.h"
 #include "kernels/matmul/vendor_tiles.h"
 #include "kernels/move/fill.h"
+#include "kernels/move/staging.h"
 #include "runtime/driver/error.h"
 
 namespace graft {
@@ -18,32 +18,12 @@ constexpr int kRuns = 5;
 constexpr double kLongEnough = 0.25;  // seconds of all runs of a shape
 
 // A contiguous float32 tensor of ones.
-class Ones {
+class Ones : public ScratchTensor {
  public:
-  Ones(Stream& stream, const std::vector<int64_t>& sizes)
-      : memory_(stream, bytes_of(sizes)), view_{} {
-    view_.address = memory_.address();
-    view_.dtype = GRAFT_FLOAT32;
-    view_.rank = static_cast<int>(sizes.size());
-    int64_t stride = 1;
-    for (int d = view_.rank - 1; d >= 0; --d) {
-      view_.sizes[d] = sizes[static_cast<size_t>(d)];
-      view_.strides[d] = stride;
-      stride *= view_.sizes[d];
-    }
-    fill(stream, view_, Scalar::of(1.0));
+  Ones(Stream& stream, std::initializer_list<int64_t> sizes)
+      : ScratchTensor(stream, GRAFT_FLOAT32, sizes) {
+    fill(stream, view(), Scalar::of(1.0));
   }
-  const TensorView& view() const { return view_; }
-
- private:
-  static uint64_t bytes_of(const std::vector<int64_t>& sizes) {
-    uint64_t bytes = sizeof(float);
-    for (const int64_t size : sizes) bytes *= static_cast<uint64_t>(size);
-    return bytes;
-  }
-
-  Workspace memory_;
-  TensorView view_;
 };
 
 // A product that stands for a row: m x n sums of k terms.
