@@ -119,15 +119,22 @@ std::vector<TensorView> present(std::initializer_list<const TensorView*> views) 
   return result;
 }
 
+// Runs a program over the images' elements.
+void run_partial(Stream& stream, const ChannelLoops& loops, const FoldProgram& program,
+                 std::span<const TensorView> images, std::span<const TensorView> kept_inputs,
+                 std::span<const TensorView> partials) {
+  launch_fold(stream, program,
+              {loops.form, loops.partials.written.at, loops.reduced.at, loops.chunks,
+               loops.partials.chunk_stride, images, kept_inputs, partials});
+}
+
 // Runs a program without elements, or over partial results.
 void run_final(Stream& stream, const ChannelLoops& loops, const FoldProgram& program,
                std::span<const TensorView> partials, std::span<const TensorView> kept_inputs,
                std::span<const TensorView> outputs, std::span<const double> scalars) {
-  FoldChunks all;
-  all.size[1] = loops.chunks.count();
   launch_fold(stream, program,
-              {loops.form, loops.partials.kept.at, loops.partials.reduced.at, all, 0, partials,
-               kept_inputs, outputs, scalars});
+              {loops.form, loops.partials.kept.at, loops.partials.reduced.at, loops.partials.chunks,
+               0, partials, kept_inputs, outputs, scalars});
 }
 
 // The partial sums of the gradient and of gradient * (input - mean).
@@ -135,18 +142,9 @@ void launch_gradient_sums(Stream& stream, const ChannelLoops& loops,
                           std::span<const TensorView> partials, const TensorView& gradient,
                           const TensorView& input, const TensorView& mean) {
   const TensorView images[2] = {gradient, input};
-  const FoldProgram sums =
-      batch_norm_gradient_sums(gradient.dtype, input.dtype, mean.dtype, partials[0].dtype);
-  launch_fold(stream, sums,
-              {loops.form,
-               loops.partials.written.at,
-               loops.reduced.at,
-               loops.chunks,
-               loops.partials.chunk_stride,
-               images,
-               {&mean, 1},
-               partials,
-               {}});
+  run_partial(stream, loops,
+              batch_norm_gradient_sums(gradient.dtype, input.dtype, mean.dtype, partials[0].dtype),
+              images, {&mean, 1}, partials);
 }
 
 BatchNormOptions options_of(const TensorView* weight, const TensorView* bias, bool running,
@@ -207,22 +205,11 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
     partials[i] =
         memory[i].emplace(stream, wide, std::initializer_list{loops.partial_count()}).view();
   }
-  const FoldProgram moments =
-      variance_program(FoldStage::kPartial, wide, input.dtype, false, false);
-  launch_fold(stream, moments,
-              {loops.form,
-               loops.partials.written.at,
-               loops.reduced.at,
-               loops.chunks,
-               loops.partials.chunk_stride,
-               {&input, 1},
-               {},
-               partials,
-               {}});
+  run_partial(stream, loops, variance_program(FoldStage::kPartial, wide, input.dtype, false, false),
+              {&input, 1}, {}, partials);
 
-  const ScratchTensor scale(stream, wide, {layout.channels}),
-      shift(stream, wide, {layout.channels});
-  const ScratchTensor center(stream, wide, {layout.channels});
+  const auto vector = [&] { return ScratchTensor(stream, wide, {layout.channels}); };
+  const ScratchTensor scale = vector(), shift = vector(), center = vector();
   const auto kept =
       present({running ? running_mean : nullptr, running ? running_var : nullptr, weight, bias});
   auto outputs = present({&scale.view(), &shift.view(), &center.view(), &save_mean, &save_invstd});
@@ -250,10 +237,10 @@ void batch_norm_inference(Stream& stream, const TensorView& output, const Tensor
   const ImageLayout layout = layout_of(input, output);
   if (input.count() == 0) return;
   ChannelLoops loops(layout);
-  loops.chunks = FoldChunks{};
+  loops.partials.chunks = FoldChunks{};
   const BatchNormOptions options = options_of(weight, bias, false, input.dtype);
-  const ScratchTensor scale(stream, options.wide, {layout.channels});
-  const ScratchTensor shift(stream, options.wide, {layout.channels});
+  const auto vector = [&] { return ScratchTensor(stream, options.wide, {layout.channels}); };
+  const ScratchTensor scale = vector(), shift = vector();
   const auto kept = present({&running_mean, &running_var, weight, bias});
   const TensorView outputs[2] = {scale.view(), shift.view()};
   run_final(stream, loops,
@@ -284,9 +271,8 @@ void batch_norm_backward(Stream& stream, const NormGradients& gradients,
   const int64_t c = layout.channels;
   const Summed to_weight(stream, wide, c, gradients.weight),
       to_bias(stream, wide, c, gradients.bias);
-  const ScratchTensor factor(stream, wide, {c}), slope(stream, wide, {c}),
-      constant(stream, wide, {c});
-  const ScratchTensor center(stream, wide, {c});
+  const auto vector = [&] { return ScratchTensor(stream, wide, {c}); };
+  const ScratchTensor factor = vector(), slope = vector(), constant = vector(), center = vector();
   const TensorView outputs[6] = {to_weight.view(), to_bias.view(),  factor.view(),
                                  slope.view(),     constant.view(), center.view()};
   const auto kept = present({&mean, &spread, weight});

@@ -8,23 +8,6 @@ namespace {
 
 using namespace ir;
 
-FoldPass adding_pass(Type type, size_t accumulators,
-                     std::function<Values(const FoldContext&)> elements) {
-  FoldPass pass;
-  pass.rounds = true;
-  pass.first = [=](Builder& b) { return Values(accumulators, b.constant(type, 0.0)); };
-  pass.combine = [](const Values& a, const Values& b) {
-    Values sums;
-    for (size_t i = 0; i < a.size(); ++i) sums.push_back(a[i] + b[i]);
-    return sums;
-  };
-  pass.step = [elements = std::move(elements), combine = pass.combine](const Values& acc,
-                                                                       const FoldContext& context) {
-    return combine(acc, elements(context));
-  };
-  return pass;
-}
-
 std::string option_key(const BatchNormOptions& options) {
   return std::string(options.weight ? "_weight" : "") + (options.bias ? "_bias" : "") +
          (options.running ? "_running" : "");
@@ -65,11 +48,7 @@ FoldProgram batch_norm_statistics(const BatchNormOptions& options, graft_dtype s
   }
   program.kept_inputs.insert(program.kept_inputs.end(), options.weight + options.bias, weight);
   program.scalars = 2;
-  FoldPass pass;
-  pass.first = [type](Builder& b) { return Values(kMomentParts, b.constant(type, 0.0)); };
-  pass.step = [](const Values& acc, const FoldContext& c) { return join_moments(acc, c.loaded); };
-  pass.combine = join_moments;
-  program.passes = {pass};
+  program.passes = {joining_pass(type)};
   program.finish = [=](const FoldContext& context) {
     const Value mean = context.before[0] + context.before[1];
     const Value squares = context.before[2], count = context.before[3];
@@ -118,7 +97,7 @@ FoldProgram batch_norm_gradient_sums(graft_dtype gradient, graft_dtype input, gr
   program.inputs = {gradient, input};
   program.kept_inputs = {mean};
   program.outputs = {wide, wide};
-  program.passes = {adding_pass(type, 2, [type](const FoldContext& context) -> Values {
+  program.passes = {sums_pass(type, 2, [type](const FoldContext& context) -> Values {
     const Value g = cast(type, context.loaded[0]), x = cast(type, context.loaded[1]);
     return {g, g * (x - cast(type, context.kept[0]))};
   })};
@@ -132,7 +111,7 @@ FoldProgram batch_norm_whole_sums(graft_dtype wide) {
   program.inputs = {wide, wide};
   program.outputs = {wide, wide};
   program.passes = {
-      adding_pass(ir::compute_type(wide), 2, [](const FoldContext& c) { return c.loaded; })};
+      sums_pass(ir::compute_type(wide), 2, [](const FoldContext& c) { return c.loaded; })};
   program.finish = [](const FoldContext& context) { return context.before; };
   return program;
 }
@@ -148,7 +127,7 @@ FoldProgram batch_norm_gradients(const BatchNormOptions& options, bool train, gr
   if (options.weight) program.kept_inputs.push_back(weight);
   program.outputs.assign(6, options.wide);
   program.scalars = 2;
-  program.passes = {adding_pass(type, 2, [](const FoldContext& c) { return c.loaded; })};
+  program.passes = {sums_pass(type, 2, [](const FoldContext& c) { return c.loaded; })};
   program.finish = [=](const FoldContext& context) -> Values {
     KeptReader kept(context, type);
     const Value average = kept.next(), spread = kept.next();

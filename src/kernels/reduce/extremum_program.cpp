@@ -22,18 +22,6 @@ Values better(Extremum extremum, const Values& a, const Values& b) {
   return {select(takes, b[0], a[0]), select(takes, b[1], a[1])};
 }
 
-Value worst(Builder& b, Extremum extremum, Type type) {
-  const bool max = extremum == Extremum::kMax;
-  if (ir::is_float(type)) {
-    const double infinity = std::numeric_limits<double>::infinity();
-    return b.constant(type, max ? -infinity : infinity);
-  }
-  const int bits = static_cast<int>(ir::bytes_of(type)) * 8;
-  const int64_t lowest = ir::is_signed(type) ? -1 - (INT64_MAX >> (64 - bits)) : 0;
-  const int64_t highest = ir::is_signed(type) ? INT64_MAX >> (64 - bits) : (1ll << bits) - 1;
-  return b.constant(type, max ? lowest : highest);
-}
-
 }  // namespace
 
 graft_dtype extremum_partial_dtype(graft_dtype input) {
@@ -48,14 +36,15 @@ FoldProgram extremum_program(Extremum extremum, FoldStage stage, graft_dtype inp
   const bool last = stage != FoldStage::kPartial, initial = stage != FoldStage::kFinal;
   FoldProgram program;
   program.key = extremum == Extremum::kMax ? "argmax" : "argmin";
-  if (stage == FoldStage::kPartial) program.key += "_partial";
-  if (stage == FoldStage::kFinal) program.key += "_final";
+  append_stage(program.key, stage);
   program.inputs = initial ? std::vector{input} : std::vector{partial, GRAFT_INT64};
   program.outputs = {GRAFT_INT64};
   if (!last) program.outputs = {partial, GRAFT_INT64};
   if (last && with_value) program.outputs = {input, GRAFT_INT64};
   FoldPass pass;
-  pass.first = [=](Builder& b) { return Values{worst(b, extremum, type), b.i64(kNowhere)}; };
+  pass.first = [=](Builder& b) {
+    return Values{furthest(b, type, extremum == Extremum::kMin), b.i64(kNowhere)};
+  };
   pass.step = [=](const Values& acc, const FoldContext& context) {
     if (!initial) return better(extremum, acc, context.loaded);
     return better(extremum, acc, {cast(type, context.loaded[0]), context.position});

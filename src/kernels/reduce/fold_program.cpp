@@ -128,6 +128,7 @@ PartialLoops partial_loops(FoldForm form, const Axes& kept, const FoldChunks& ch
     loops.kept.at[i].strides[0] = stride;
   }
   loops.chunk_stride = lines ? 1 : positions;
+  loops.chunks.size[1] = count;
   Axis line;
   line.size = count;
   line.strides[0] = loops.chunk_stride;

@@ -86,8 +86,8 @@ struct FoldCall {
   const Axis* reduced;
   FoldChunks chunks;
   int64_t chunk_stride = 0;  // of the outputs
-  std::span<const TensorView> inputs, kept_inputs, outputs;
-  std::span<const double> scalars;
+  std::span<const TensorView> inputs = {}, kept_inputs = {}, outputs = {};
+  std::span<const double> scalars = {};
 
   // Whether the kernel may count on an inner stride of 1 in the inputs.
   bool unit() const { return (form == FoldForm::kLines ? reduced : kept)[1].strides[0] == 1; }
@@ -108,6 +108,7 @@ struct PartialLoops {
   Axes written;          // kept loops of the first launch, outputs into the partials
   int64_t chunk_stride;  // of the first launch
   Axes kept, reduced;    // of the second launch
+  FoldChunks chunks;     // of it: all partial results in one
 };
 PartialLoops partial_loops(FoldForm form, const Axes& kept, const FoldChunks& chunks);
 

@@ -83,14 +83,9 @@ double neutral(Reduction reduction) {
 }
 
 Value first_value(Builder& b, Reduction reduction, Type type) {
-  if (ir::is_float(type) || !is_extremum(reduction)) {
-    if (ir::is_float(type)) return b.constant(type, neutral(reduction));
-    return b.constant(type, static_cast<int64_t>(neutral(reduction)));
-  }
-  const int bits = static_cast<int>(ir::bytes_of(type)) * 8;
-  const int64_t lowest = ir::is_signed(type) ? -1 - (INT64_MAX >> (64 - bits)) : 0;
-  const int64_t highest = ir::is_signed(type) ? INT64_MAX >> (64 - bits) : (1ll << bits) - 1;
-  return b.constant(type, reduction == Reduction::kMax ? lowest : highest);
+  if (ir::is_float(type)) return b.constant(type, neutral(reduction));
+  if (is_extremum(reduction)) return furthest(b, type, reduction == Reduction::kMin);
+  return b.constant(type, static_cast<int64_t>(neutral(reduction)));
 }
 
 // What one element contributes, in the accumulator's type.
@@ -186,6 +181,22 @@ FoldPass exponentials_pass(Type type, FoldStage stage) {
 
 }  // namespace
 
+void append_stage(std::string& key, FoldStage stage) {
+  if (stage == FoldStage::kPartial) key += "_partial";
+  if (stage == FoldStage::kFinal) key += "_final";
+}
+
+Value furthest(Builder& b, Type type, bool highest) {
+  if (ir::is_float(type)) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return b.constant(type, highest ? infinity : -infinity);
+  }
+  const int bits = static_cast<int>(ir::bytes_of(type)) * 8;
+  if (!ir::is_signed(type)) return b.constant(type, highest ? (1ll << bits) - 1 : 0ll);
+  const int64_t most = INT64_MAX >> (64 - bits);
+  return b.constant(type, highest ? most : -1 - most);
+}
+
 graft_dtype wide_dtype(graft_dtype dtype) {
   return dtype == GRAFT_FLOAT64 ? GRAFT_FLOAT64 : GRAFT_FLOAT32;
 }
@@ -210,8 +221,7 @@ FoldProgram reduce_program(Reduction reduction, FoldStage stage, graft_dtype out
   const bool last = stage != FoldStage::kPartial, initial = stage != FoldStage::kFinal;
   FoldProgram program;
   program.key = key_of(reduction);
-  if (stage == FoldStage::kPartial) program.key += "_partial";
-  if (stage == FoldStage::kFinal) program.key += "_final";
+  append_stage(program.key, stage);
   program.inputs = initial ? std::vector{input} : std::vector(partials, partial);
   program.outputs = last ? std::vector{output} : std::vector(partials, partial);
   program.scalars = 2;

@@ -34,6 +34,16 @@ graft_dtype extremum_partial_dtype(graft_dtype input);
 FoldProgram variance_program(FoldStage stage, graft_dtype output, graft_dtype input, bool root,
                              bool with_mean);
 
+// Sums, count of them, of what elements() makes of each element.
+FoldPass sums_pass(ir::Type type, size_t count, std::function<Values(const FoldContext&)> elements);
+// Joins the moments of chunks (moments.h).
+FoldPass joining_pass(ir::Type type);
+
+// Adds what the stage has to say to the key of a program.
+void append_stage(std::string& key, FoldStage stage);
+// The lowest or highest number of a type: infinite ones of floating types.
+ir::Value furthest(ir::Builder& b, ir::Type type, bool highest);
+
 // The accumulator's dtype for a floating dtype: float64 for float64, else float32.
 graft_dtype wide_dtype(graft_dtype dtype);
 

@@ -52,49 +52,27 @@ void run_two_stage(Stream& stream, const ReduceGeometry& geometry, const TwoStag
   const std::span<const TensorView> results(outputs, static_cast<size_t>(output_count));
   const FoldForm form = choose_form(kept, reduced);
   const FoldChunks chunks = choose_chunks(form, kept, reduced);
+  FoldCall call{form, kept.at, reduced.at, chunks};
+  call.inputs = {&geometry.input(), 1};
   if (chunks.count() == 1) {
-    launch_stage(stream, stages, FoldStage::kWhole,
-                 {form,
-                  kept.at,
-                  reduced.at,
-                  chunks,
-                  0,
-                  {&geometry.input(), 1},
-                  {},
-                  results,
-                  stages.whole_scalars});
-    return;
+    call.outputs = results, call.scalars = stages.whole_scalars;
+    return launch_stage(stream, stages, FoldStage::kWhole, call);
   }
+
   const PartialLoops loops = partial_loops(form, kept, chunks);
   const int64_t count = kept.count() * chunks.count();
-  const size_t partials = stages.partials.size();
   std::optional<ScratchTensor> memory[kPartials];
   TensorView views[kPartials];
-  for (size_t i = 0; i < partials; ++i) {
+  for (size_t i = 0; i < stages.partials.size(); ++i) {
     views[i] = memory[i].emplace(stream, stages.partials[i], std::initializer_list{count}).view();
   }
-  launch_stage(stream, stages, FoldStage::kPartial,
-               {form,
-                loops.written.at,
-                reduced.at,
-                chunks,
-                loops.chunk_stride,
-                {&geometry.input(), 1},
-                {},
-                {views, partials},
-                stages.partial_scalars});
-  FoldChunks all;
-  all.size[1] = chunks.count();
-  launch_stage(stream, stages, FoldStage::kFinal,
-               {form,
-                loops.kept.at,
-                loops.reduced.at,
-                all,
-                0,
-                {views, partials},
-                {},
-                results,
-                stages.last_scalars});
+  const std::span<const TensorView> partials(views, stages.partials.size());
+  call.kept = loops.written.at, call.chunk_stride = loops.chunk_stride;
+  call.outputs = partials, call.scalars = stages.partial_scalars;
+  launch_stage(stream, stages, FoldStage::kPartial, call);
+  FoldCall last{form, loops.kept.at, loops.reduced.at, loops.chunks};
+  last.inputs = partials, last.outputs = results, last.scalars = stages.last_scalars;
+  launch_stage(stream, stages, FoldStage::kFinal, last);
 }
 
 bool run_short_line(Stream& stream, const TensorView& output, const TensorView& input,
@@ -110,16 +88,9 @@ bool run_short_line(Stream& stream, const TensorView& output, const TensorView& 
   TensorView result;
   result.address = output.address;
   result.dtype = output.dtype;
-  launch_stage(stream, stages, FoldStage::kWhole,
-               {FoldForm::kLines,
-                kept,
-                reduced,
-                chunks,
-                0,
-                {&input, 1},
-                {},
-                {&result, 1},
-                stages.whole_scalars});
+  FoldCall call{FoldForm::kLines, kept, reduced, chunks};
+  call.inputs = {&input, 1}, call.outputs = {&result, 1}, call.scalars = stages.whole_scalars;
+  launch_stage(stream, stages, FoldStage::kWhole, call);
   return true;
 }
 

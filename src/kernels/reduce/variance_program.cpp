@@ -7,22 +7,6 @@ namespace {
 
 using namespace ir;
 
-FoldPass sums_pass(Type type, size_t count, std::function<Values(const FoldContext&)> elements) {
-  FoldPass pass;
-  pass.rounds = true;
-  pass.first = [=](Builder& b) { return Values(count, b.constant(type, 0.0)); };
-  pass.combine = [](const Values& a, const Values& b) {
-    Values sums;
-    for (size_t i = 0; i < a.size(); ++i) sums.push_back(a[i] + b[i]);
-    return sums;
-  };
-  pass.step = [elements = std::move(elements), add = pass.combine](const Values& acc,
-                                                                   const FoldContext& context) {
-    return add(acc, elements(context));
-  };
-  return pass;
-}
-
 // Sums of deviations from m0(context) and of their squares, as {m - m0, squared deviations}.
 FoldPass moments_pass(Type type, std::function<Value(const FoldContext&)> m0) {
   FoldPass pass = sums_pass(type, 2, [type, m0 = std::move(m0)](const FoldContext& context) {
@@ -85,6 +69,24 @@ Values chunk_moments(const FoldContext& context) {
           select(near, one.squares, two.squares), chunk_count(context)};
 }
 
+}  // namespace
+
+FoldPass sums_pass(Type type, size_t count, std::function<Values(const FoldContext&)> elements) {
+  FoldPass pass;
+  pass.rounds = true;
+  pass.first = [=](Builder& b) { return Values(count, b.constant(type, 0.0)); };
+  pass.combine = [](const Values& a, const Values& b) {
+    Values sums;
+    for (size_t i = 0; i < a.size(); ++i) sums.push_back(a[i] + b[i]);
+    return sums;
+  };
+  pass.step = [elements = std::move(elements), add = pass.combine](const Values& acc,
+                                                                   const FoldContext& context) {
+    return add(acc, elements(context));
+  };
+  return pass;
+}
+
 FoldPass joining_pass(Type type) {
   FoldPass pass;
   pass.first = [type](Builder& b) { return Values(kMomentParts, b.constant(type, 0.0)); };
@@ -92,8 +94,6 @@ FoldPass joining_pass(Type type) {
   pass.combine = join_moments;
   return pass;
 }
-
-}  // namespace
 
 FoldProgram variance_program(FoldStage stage, graft_dtype output, graft_dtype input, bool root,
                              bool with_mean) {
