@@ -35,11 +35,6 @@ Maps adaptive_maps(const TensorView& large, const TensorView& small) {
   return maps;
 }
 
-void spread(Stream& stream, const TensorView& to, const TensorView& from, Maps maps) {
-  for (LinearMap& map : maps) map = map.transposed();
-  resample(stream, to, from, maps);
-}
-
 auto described(const AverageBoxes& boxes) {
   return integers(boxes.kernel, boxes.stride, boxes.padding, boxes.count_padding, boxes.divisor);
 }
@@ -65,7 +60,7 @@ void avg_pool3d_backward(Stream& stream, const TensorView& grad_input,
   if (offer(stream, Operation::avg_pool3d_backward, writes(grad_input), reads(grad_output),
             described(boxes)))
     return;
-  spread(stream, grad_input, grad_output, maps_of(grad_input, grad_output, boxes));
+  resample_back(stream, grad_input, grad_output, maps_of(grad_input, grad_output, boxes));
 }
 
 void adaptive_avg_pool3d(Stream& stream, const TensorView& output, const TensorView& input) {
@@ -80,7 +75,7 @@ void adaptive_avg_pool3d_backward(Stream& stream, const TensorView& grad_input,
   if (offer(stream, Operation::adaptive_avg_pool3d_backward, writes(grad_input),
             reads(grad_output)))
     return;
-  spread(stream, grad_input, grad_output, adaptive_maps(grad_input, grad_output));
+  resample_back(stream, grad_input, grad_output, adaptive_maps(grad_input, grad_output));
 }
 
 }  // namespace graft

@@ -26,9 +26,9 @@ class ReduceGeometry {
   const Axes& kept() const { return kept_; }
   const Axes& reduced() const { return reduced_; }
   const TensorView& input() const { return input_; }
-  const TensorView& output(int i) const { return outputs_[i]; }
-  int64_t kept_count() const { return kept_.count(); }
-  int64_t reduced_count() const { return reduced_.count(); }
+  std::span<const TensorView> outputs() const {
+    return {outputs_, static_cast<size_t>(output_count_)};
+  }
 
  private:
   void stage(Stream& stream);

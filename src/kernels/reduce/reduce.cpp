@@ -100,19 +100,20 @@ static_assert(static_cast<int>(Operation::reduce_log_sum_exp) -
                   static_cast<int>(Operation::reduce_sum) ==
               static_cast<int>(Reduction::kLogSumExp));
 
-template <class Program>
-TwoStage extremum_stages(Extremum extremum, graft_dtype input, bool with_value,
-                         const Program& program, std::span<const graft_dtype> partials) {
-  return {TwoStage::Family::kExtremum,
-          static_cast<int>(extremum),
-          GRAFT_INT64,
-          input,
-          with_value ? 1 : 0,
-          std::ref(program),
-          partials,
-          {},
-          {},
-          {}};
+// outputs: the value, where it is wanted, then the index.
+void reduce_extremum(Stream& stream, Extremum extremum, std::span<const TensorView> outputs,
+                     const TensorView& input) {
+  const bool with_value = outputs.size() == 2;
+  const graft_dtype partials[2] = {extremum_partial_dtype(input.dtype), GRAFT_INT64};
+  const auto program = [&](FoldStage stage) {
+    return extremum_program(extremum, stage, input.dtype, with_value);
+  };
+  const TwoStage stages = {
+      TwoStage::Family::kExtremum, static_cast<int>(extremum), GRAFT_INT64, input.dtype,
+      with_value ? 1 : 0,          std::ref(program),          partials};
+  if (!with_value && run_short_line(stream, outputs[0], input, stages)) return;
+  ReduceGeometry geometry(stream, outputs, input, true);
+  run_two_stage(stream, geometry, stages);
 }
 
 void pack_lines_and_columns(const PackEntry::Sink& add, const FoldProgram& program) {
@@ -194,21 +195,15 @@ void reduce(Stream& stream, Reduction reduction, const TensorView& output, const
   const auto program = [&](FoldStage stage) {
     return reduce_program(reduction, stage, output.dtype, input.dtype);
   };
-  const TwoStage stages = {TwoStage::Family::kReduce,
-                           static_cast<int>(reduction),
-                           output.dtype,
-                           input.dtype,
-                           0,
-                           std::ref(program),
-                           {partials, static_cast<size_t>(partial_count(reduction))},
-                           scalars,
-                           scalars,
-                           scalars};
+  const size_t count = static_cast<size_t>(partial_count(reduction));
+  TwoStage stages = {
+      TwoStage::Family::kReduce, static_cast<int>(reduction), output.dtype, input.dtype, 0,
+      std::ref(program),         std::span(partials, count)};
+  stages.whole_scalars = stages.partial_scalars = stages.last_scalars = scalars;
   if (run_short_line(stream, output, input, stages)) return;
   ReduceGeometry geometry(stream, {&output, 1}, input, false);
-  scalars[0] = static_cast<double>(geometry.reduced_count());
-  run_two_stage(stream, geometry, stages, 1);
-  geometry.finish();
+  scalars[0] = static_cast<double>(geometry.reduced().count());
+  run_two_stage(stream, geometry, stages);
 }
 
 void arg_reduce(Stream& stream, Extremum extremum, const TensorView& indices,
@@ -220,15 +215,7 @@ void arg_reduce(Stream& stream, Extremum extremum, const TensorView& indices,
                       input)) {
     return;
   }
-  const graft_dtype partials[2] = {extremum_partial_dtype(input.dtype), GRAFT_INT64};
-  const auto program = [&](FoldStage stage) {
-    return extremum_program(extremum, stage, input.dtype, false);
-  };
-  const TwoStage stages = extremum_stages(extremum, input.dtype, false, program, partials);
-  if (run_short_line(stream, indices, input, stages)) return;
-  ReduceGeometry geometry(stream, {&indices, 1}, input, true);
-  run_two_stage(stream, geometry, stages, 1);
-  geometry.finish();
+  reduce_extremum(stream, extremum, {&indices, 1}, input);
 }
 
 void reduce_with_index(Stream& stream, Extremum extremum, const TensorView& values,
@@ -239,14 +226,7 @@ void reduce_with_index(Stream& stream, Extremum extremum, const TensorView& valu
       extremum == Extremum::kMax ? Operation::max_with_index : Operation::min_with_index;
   if (offer_reduction(stream, id, {&values, &indices}, input)) return;
   const TensorView outputs[2] = {values, indices};
-  ReduceGeometry geometry(stream, outputs, input, true);
-  const graft_dtype partials[2] = {extremum_partial_dtype(input.dtype), GRAFT_INT64};
-  const auto program = [&](FoldStage stage) {
-    return extremum_program(extremum, stage, input.dtype, true);
-  };
-  const TwoStage stages = extremum_stages(extremum, input.dtype, true, program, partials);
-  run_two_stage(stream, geometry, stages, 2);
-  geometry.finish();
+  reduce_extremum(stream, extremum, outputs, input);
 }
 
 void variance(Stream& stream, const TensorView& output, const TensorView* mean,
@@ -267,20 +247,17 @@ void variance(Stream& stream, const TensorView& output, const TensorView* mean,
     return;
   }
   const bool with_mean = mean != nullptr;
-  TensorView outputs[2] = {output, with_mean ? *mean : output};
-  const size_t count = with_mean ? 2 : 1;
-  ReduceGeometry geometry(stream, {outputs, count}, input, false);
+  const TensorView outputs[2] = {output, with_mean ? *mean : output};
+  ReduceGeometry geometry(stream, std::span(outputs, with_mean ? 2 : 1), input, false);
   const auto program = [&](FoldStage stage) {
     return variance_program(stage, output.dtype, input.dtype, root, with_mean);
   };
   const graft_dtype wide = wide_dtype(input.dtype);
   const graft_dtype partials[kMomentParts] = {wide, wide, wide, wide};
-  const std::span<const double> scalars(&correction, 1);
-  const TwoStage stages = {
-      TwoStage::Family::kVariance, root ? 1 : 0, output.dtype, input.dtype, with_mean ? 1 : 0,
-      std::ref(program),           partials,     scalars,      {},          scalars};
-  run_two_stage(stream, geometry, stages, static_cast<int>(count));
-  geometry.finish();
+  TwoStage stages = {TwoStage::Family::kVariance, root ? 1 : 0,      output.dtype, input.dtype,
+                     with_mean ? 1 : 0,           std::ref(program), partials};
+  stages.whole_scalars = stages.last_scalars = {&correction, 1};
+  run_two_stage(stream, geometry, stages);
 }
 
 }  // namespace graft

@@ -43,20 +43,17 @@ int64_t line_length(const TensorView& output, const TensorView& input) {
 
 }  // namespace
 
-void run_two_stage(Stream& stream, const ReduceGeometry& geometry, const TwoStage& stages,
-                   int output_count) {
+void run_two_stage(Stream& stream, ReduceGeometry& geometry, const TwoStage& stages) {
   const Axes& kept = geometry.kept();
   const Axes& reduced = geometry.reduced();
-  TensorView outputs[kPartials];
-  for (int i = 0; i < output_count; ++i) outputs[i] = geometry.output(i);
-  const std::span<const TensorView> results(outputs, static_cast<size_t>(output_count));
   const FoldForm form = choose_form(kept, reduced);
   const FoldChunks chunks = choose_chunks(form, kept, reduced);
   FoldCall call{form, kept.at, reduced.at, chunks};
   call.inputs = {&geometry.input(), 1};
   if (chunks.count() == 1) {
-    call.outputs = results, call.scalars = stages.whole_scalars;
-    return launch_stage(stream, stages, FoldStage::kWhole, call);
+    call.outputs = geometry.outputs(), call.scalars = stages.whole_scalars;
+    launch_stage(stream, stages, FoldStage::kWhole, call);
+    return geometry.finish();
   }
 
   const PartialLoops loops = partial_loops(form, kept, chunks);
@@ -71,8 +68,9 @@ void run_two_stage(Stream& stream, const ReduceGeometry& geometry, const TwoStag
   call.outputs = partials, call.scalars = stages.partial_scalars;
   launch_stage(stream, stages, FoldStage::kPartial, call);
   FoldCall last{form, loops.kept.at, loops.reduced.at, loops.chunks};
-  last.inputs = partials, last.outputs = results, last.scalars = stages.last_scalars;
+  last.inputs = partials, last.outputs = geometry.outputs(), last.scalars = stages.last_scalars;
   launch_stage(stream, stages, FoldStage::kFinal, last);
+  geometry.finish();
 }
 
 bool run_short_line(Stream& stream, const TensorView& output, const TensorView& input,

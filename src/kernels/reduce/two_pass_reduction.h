@@ -24,12 +24,11 @@ struct TwoStage {
   int option;
   std::function<FoldProgram(FoldStage)> program;
   std::span<const graft_dtype> partials;
-  std::span<const double> whole_scalars, partial_scalars, last_scalars;
+  std::span<const double> whole_scalars = {}, partial_scalars = {}, last_scalars = {};
 };
 
-// Writes the first output_count outputs of the geometry.
-void run_two_stage(Stream& stream, const ReduceGeometry& geometry, const TwoStage& stages,
-                   int output_count);
+// Writes and finishes the outputs of the geometry.
+void run_two_stage(Stream& stream, ReduceGeometry& geometry, const TwoStage& stages);
 
 // Reduces a short dense tensor to one element in one launch, with the result of run_two_stage but
 // little of its preparation; false, and nothing done, where the tensors are not of that kind.

@@ -73,9 +73,7 @@ void interpolate_backward(Stream& stream, const TensorView& grad_input,
   if (offer(stream, Operation::interpolate_backward, writes(grad_input), reads(grad_output),
             described(resizing)))
     return;
-  std::vector<LinearMap> maps = maps_of(grad_output, grad_input, resizing);
-  for (LinearMap& map : maps) map = map.transposed();
-  resample(stream, grad_input, grad_output, maps);
+  resample_back(stream, grad_input, grad_output, maps_of(grad_output, grad_input, resizing));
 }
 
 }  // namespace graft

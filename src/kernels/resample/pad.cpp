@@ -43,9 +43,7 @@ void pad_backward(Stream& stream, const TensorView& grad_input, const TensorView
   if (offer(stream, Operation::pad_backward, writes(grad_input), reads(grad_output),
             described(padding)))
     return;
-  std::vector<LinearMap> maps = maps_of(grad_input, padding);
-  for (LinearMap& map : maps) map = map.transposed();
-  resample(stream, grad_input, grad_output, maps);
+  resample_back(stream, grad_input, grad_output, maps_of(grad_input, padding));
 }
 
 }  // namespace graft

@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "kernels/launch/workspace.h"
 #include "kernels/move/copy.h"
+#include "kernels/move/staging.h"
 #include "kernels/operation/offer.h"
 #include "kernels/resample/resample.h"
 #include "kernels/tensor/axes.h"
@@ -28,36 +28,21 @@ Pair maps_of(const TensorView& image, const TensorView& columns, const PatchWind
   return maps;
 }
 
-// The pieces side by side, row by row: [n, c, kernel0 * count0, kernel1 * count1] of its own
-// memory.
-class Cut {
- public:
-  Cut(Stream& stream, const TensorView& columns)
-      : memory_(stream, static_cast<uint64_t>(columns.count()) * size_of(columns.dtype)) {
-    pieces_ = columns;
-    for (const auto& [at, from] : {std::pair(3, 4), {4, 3}})
-      pieces_.sizes[at] = columns.sizes[from];
-    pieces_ = contiguous_like(pieces_, memory_.address(), columns.dtype);
-    whole_ = pieces_;
-    whole_.rank = 4;
-    whole_.sizes[2] = pieces_.sizes[2] * pieces_.sizes[3];
-    whole_.sizes[3] = pieces_.sizes[4] * pieces_.sizes[5];
-    whole_ = contiguous_like(whole_, memory_.address(), columns.dtype);
-  }
+// The pieces side by side, row by row: [n, c, kernel0 * count0, kernel1 * count1].
+ScratchTensor cut_for(Stream& stream, const TensorView& columns) {
+  const int64_t* const sizes = columns.sizes;
+  return {stream, columns.dtype, {sizes[0], sizes[1], sizes[2] * sizes[4], sizes[3] * sizes[5]}};
+}
 
-  const TensorView& whole() const { return whole_; }
-  // In the order of columns.
-  TensorView columns() const {
-    TensorView view = pieces_;
-    std::swap(view.sizes[3], view.sizes[4]);
-    std::swap(view.strides[3], view.strides[4]);
-    return view;
-  }
-
- private:
-  Workspace memory_;
-  TensorView pieces_, whole_;
-};
+// The same memory in the order of columns.
+TensorView in_order(const ScratchTensor& cut, const TensorView& columns) {
+  TensorView view = columns;
+  std::swap(view.sizes[3], view.sizes[4]);
+  view = contiguous_like(view, cut.view().address, columns.dtype);
+  std::swap(view.sizes[3], view.sizes[4]);
+  std::swap(view.strides[3], view.strides[4]);
+  return view;
+}
 
 auto described(const PatchWindow& window) {
   return integers(window.stride, window.padding, window.dilation);
@@ -80,20 +65,18 @@ void unfold(Stream& stream, const TensorView& columns, const TensorView& image,
             const PatchWindow& window) {
   if (columns.count() == 0) return;
   if (offer(stream, Operation::unfold, writes(columns), reads(image), described(window))) return;
-  const Cut cut(stream, columns);
-  resample(stream, cut.whole(), image, maps_of(image, columns, window));
-  copy(stream, columns, cut.columns());
+  const ScratchTensor cut = cut_for(stream, columns);
+  resample(stream, cut.view(), image, maps_of(image, columns, window));
+  copy(stream, columns, in_order(cut, columns));
 }
 
 void fold(Stream& stream, const TensorView& image, const TensorView& columns,
           const PatchWindow& window) {
   if (image.count() == 0) return;
   if (offer(stream, Operation::fold, writes(image), reads(columns), described(window))) return;
-  const Cut cut(stream, columns);
-  copy(stream, cut.columns(), columns);
-  Pair maps = maps_of(image, columns, window);
-  for (LinearMap& map : maps) map = map.transposed();
-  resample(stream, image, cut.whole(), maps);
+  const ScratchTensor cut = cut_for(stream, columns);
+  copy(stream, in_order(cut, columns), columns);
+  resample_back(stream, image, cut.view(), maps_of(image, columns, window));
 }
 
 }  // namespace graft

@@ -254,33 +254,28 @@ void resample(Stream& stream, const TensorView& output, const TensorView& input,
   check(output, input, maps);
   if (output.count() == 0) return;
   const int first = input.rank - static_cast<int>(maps.size());
-  const bool picks =
-      std::all_of(maps.begin(), maps.end(), [](const LinearMap& map) { return map.picks(); });
-  if (is_complex(input.dtype)) {
-    if (input.rank == kMaxRank) {
-      throw Error(GRAFT_UNSUPPORTED, "resample: no kernel for complex tensors of 16 dimensions");
-    }
-    TensorView to = in_parts(output), from = in_parts(input);
-    if (picks) to.dtype = from.dtype = raw_dtype(to.dtype);
-    Resampling(stream, to.dtype, to.dtype).run(to, from, maps, first, false);
-    return;
+  const bool pairs = is_complex(input.dtype), picks = std::ranges::all_of(maps, &LinearMap::picks);
+  if (pairs && input.rank == kMaxRank) {
+    throw Error(GRAFT_UNSUPPORTED, "resample: no kernel for complex tensors of 16 dimensions");
   }
-  TensorView to = output, from = input;
+  TensorView to = pairs ? in_parts(output) : output, from = pairs ? in_parts(input) : input;
+  graft_dtype sum = GRAFT_INT64;
   if (picks) {
-    to.dtype = from.dtype = raw_dtype(to.dtype);
-    Resampling(stream, to.dtype, to.dtype).run(to, from, maps, first, false);
-    return;
-  }
-  if (!is_floating(input.dtype)) {
-    if (std::all_of(maps.begin(), maps.end(), [](const LinearMap& map) { return map.sums(); })) {
-      Resampling(stream, GRAFT_INT64, GRAFT_INT64).run(to, from, maps, first, false);
-      return;
-    }
+    sum = to.dtype = from.dtype = raw_dtype(to.dtype);
+  } else if (is_floating(to.dtype)) {
+    sum = to.dtype == GRAFT_FLOAT64 ? GRAFT_FLOAT64 : GRAFT_FLOAT32;
+  } else if (!std::ranges::all_of(maps, &LinearMap::sums)) {
     throw Error(GRAFT_UNSUPPORTED, std::string("resample: no kernel for ") + name_of(input.dtype) +
                                        "; give a floating or complex dtype");
   }
-  const graft_dtype wide = input.dtype == GRAFT_FLOAT64 ? GRAFT_FLOAT64 : GRAFT_FLOAT32;
-  Resampling(stream, wide, wide).run(to, from, maps, first, false);
+  Resampling(stream, sum, sum).run(to, from, maps, first, false);
+}
+
+void resample_back(Stream& stream, const TensorView& output, const TensorView& input,
+                   std::span<const LinearMap> maps) {
+  std::vector<LinearMap> back;
+  for (const LinearMap& map : maps) back.push_back(map.transposed());
+  resample(stream, output, input, back);
 }
 
 void resample_bytes(Stream& stream, const TensorView& output, const TensorView& input,

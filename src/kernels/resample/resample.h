@@ -20,6 +20,10 @@ namespace graft {
 GRAFT_EXPORT void resample(Stream& stream, const TensorView& output, const TensorView& input,
                            std::span<const LinearMap> maps);
 
+// The same by the transposed maps: the gradient's way.
+void resample_back(Stream& stream, const TensorView& output, const TensorView& input,
+                   std::span<const LinearMap> maps);
+
 // The same for uint8 images in whole numbers, last dimension first: each map's weights are rounded
 // to the 15 bits that fit its largest one, each pass rounds to nearest and saturates at 0 and 255.
 GRAFT_EXPORT void resample_bytes(Stream& stream, const TensorView& output, const TensorView& input,
