@@ -43,6 +43,12 @@ class PackEntry {
 
   explicit PackEntry(Enumerate enumerate);
   static const std::vector<Enumerate>& all();
+
+  // Adds what knows its key() and how to build() it.
+  template <class Kernel>
+  static void put(const Sink& add, const Kernel& kernel) {
+    add(kernel.key(), [kernel] { return kernel.build(); });
+  }
 };
 
 }  // namespace graft

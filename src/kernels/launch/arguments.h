@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "codegen/cache/program_cache.h"
 #include "graft/driver.h"
@@ -96,6 +97,14 @@ void launch_kernel(Stream& stream, const Kernel& kernel, int64_t grid, const Arg
                    int64_t group = 1) {
   launch_kernel(
       stream, kernel.key(), grid, arguments, [&] { return kernel.build(); }, group);
+}
+
+// The same for what build(key, values...) makes.
+template <class... Values>
+void launch_built(Stream& stream, const std::string& key, int64_t grid, const Arguments& arguments,
+                  ir::Kernel (*build)(const std::string& key, Values...),
+                  std::type_identity_t<Values>... values) {
+  launch_kernel(stream, key, grid, arguments, [&] { return build(key, values...); });
 }
 
 }  // namespace graft

@@ -80,8 +80,7 @@ void masked_scatter(Stream& stream, const TensorView& to, const TensorView& mask
   append_checker(arguments, stream);
   arguments.index(source.count());
   const WorkSplit split = append_loops(arguments, Axes::of({&to, &mask, &ordinals}));
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return build_scatter(key, data, width); });
+  launch_built(stream, key, split.grid, arguments, build_scatter, data, width);
 }
 
 bool overlaps_itself(const TensorView& view) {
@@ -113,7 +112,7 @@ void masked_fill(Stream& stream, const TensorView& to, const TensorView& mask,
   Arguments arguments;
   arguments.update(to).read(mask).read(single);
   const WorkSplit split = append_loops(arguments, Axes::of({&to, &mask}));
-  launch_kernel(stream, key, split.grid, arguments, [&] { return build_fill(key, data, width); });
+  launch_built(stream, key, split.grid, arguments, build_fill, data, width);
 }
 
 void repeat_positions(Stream& stream, const TensorView& output, const TensorView& repeats,
@@ -128,8 +127,7 @@ void repeat_positions(Stream& stream, const TensorView& output, const TensorView
   append_condition(arguments, stream, "allocated size does not match required size");
   append_condition(arguments, stream, "repeats can not be negative");
   arguments.index(split.lines).index(split.per_item).index(output.count());
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return build_repeat(key, output.dtype); });
+  launch_built(stream, key, split.grid, arguments, build_repeat, output.dtype);
 }
 
 }  // namespace graft

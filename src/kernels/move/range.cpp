@@ -45,8 +45,7 @@ void run(Stream& stream, const TensorView& output, std::initializer_list<Scalar>
   Arguments arguments;
   arguments.write(to.view()).index(split.lines).index(split.per_item);
   for (const Scalar& scalar : scalars) arguments.scalar(scalar, sizeof(uint64_t));
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return build(key, output.dtype, two_ended); });
+  launch_built(stream, key, split.grid, arguments, build, output.dtype, two_ended);
   to.finish();
 }
 

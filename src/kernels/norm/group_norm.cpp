@@ -6,7 +6,6 @@
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
-#include "kernels/launch/workspace.h"
 #include "kernels/move/staging.h"
 #include "kernels/operation/offer.h"
 #include "kernels/reduce/moments.h"
@@ -22,6 +21,7 @@ using namespace ir;
 // lines, lines per item, channels, length, groups and channels of a group.
 struct GroupKernel {
   const char* name;
+  ir::Kernel (*make)(const GroupKernel&);
   graft_dtype data, statistics, parameters;
   bool weighted = false, biased = false;
 
@@ -30,6 +30,7 @@ struct GroupKernel {
                        biased ? "_biased" : "", name_of(data), name_of(statistics),
                        name_of(parameters));
   }
+  ir::Kernel build() const { return make(*this); }
 };
 
 class GroupWriter {
@@ -187,24 +188,23 @@ ir::Kernel build_parameter_gradients(const GroupKernel& kernel) {
   });
 }
 
-void launch(Stream& stream, const GroupKernel& kernel, ir::Kernel (*build)(const GroupKernel&),
-            Arguments& arguments, const GroupShape& shape, int64_t lines, int64_t work) {
+void launch(Stream& stream, const GroupKernel& kernel, Arguments& arguments,
+            const GroupShape& shape, int64_t lines, int64_t work) {
   const WorkSplit split = split_work(lines, work);
   arguments.index(split.lines).index(split.per_item).index(shape.channels).index(shape.length);
   arguments.index(shape.groups).index(shape.channels / shape.groups);
-  launch_kernel(stream, kernel.key(), split.grid, arguments, [&] { return build(kernel); });
+  launch_kernel(stream, kernel, split.grid, arguments);
 }
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
   const graft_dtype f = GRAFT_FLOAT32;
-  const GroupKernel statistics{"statistics", f, f, f}, sums{"sums", f, f, f};
-  const GroupKernel apply{"apply", f, f, f, true, true}, input{"input", f, f, f, true};
-  const GroupKernel parameters{"parameters", f, f, f};
-  add(statistics.key(), [=] { return build_statistics(statistics); });
-  add(apply.key(), [=] { return build_apply(apply); });
-  add(sums.key(), [=] { return build_sums(sums); });
-  add(input.key(), [=] { return build_input_gradient(input); });
-  add(parameters.key(), [=] { return build_parameter_gradients(parameters); });
+  for (const GroupKernel& kernel : {GroupKernel{"statistics", build_statistics, f, f, f},
+                                    {"apply", build_apply, f, f, f, true, true},
+                                    {"sums", build_sums, f, f, f},
+                                    {"input", build_input_gradient, f, f, f, true},
+                                    {"parameters", build_parameter_gradients, f, f, f}}) {
+    PackEntry::put(add, kernel);
+  }
 });
 
 }  // namespace
@@ -227,18 +227,18 @@ void group_norm(Stream& stream, const TensorView& output, const TensorView& mean
   Arguments first;
   first.write(center.view()).write(spread.view()).read(input);
   first.scalar(Scalar::of(epsilon), sizeof(double));
-  launch(stream, {"statistics", input.dtype, wide, wide}, &build_statistics, first, shape, rows,
+  launch(stream, {"statistics", build_statistics, input.dtype, wide, wide}, first, shape, rows,
          3 * shape.channels / shape.groups * shape.length);
   center.finish();
   spread.finish();
   if (lines * shape.length == 0) return;
-  const GroupKernel kernel{"apply",    input.dtype,       wide,
+  const GroupKernel kernel{"apply",    build_apply,       input.dtype,    wide,
                            parameters, weight != nullptr, bias != nullptr};
   Arguments second;
   second.write(output).read(input).read(center.view()).read(spread.view());
   if (weight != nullptr) second.read(*weight);
   if (bias != nullptr) second.read(*bias);
-  launch(stream, kernel, &build_apply, second, shape, lines, shape.length);
+  launch(stream, kernel, second, shape, lines, shape.length);
 }
 
 void group_norm_backward(Stream& stream, const NormGradients& gradients,
@@ -253,39 +253,32 @@ void group_norm_backward(Stream& stream, const NormGradients& gradients,
   const int64_t lines = shape.n * shape.channels;
   if (shape.channels == 0) return;
   const graft_dtype wide = wide_dtype(input.dtype), data = input.dtype;
-  const uint64_t bytes = static_cast<uint64_t>(lines) * size_of(wide);
-  const Workspace products(stream, bytes), plain(stream, bytes);
-  const auto sums = [&](Arguments& arguments, uint32_t access) {
-    arguments.address(products.address(), bytes, access).address(plain.address(), bytes, access);
-  };
+  const ScratchTensor products(stream, wide, {lines}), plain(stream, wide, {lines});
   if (lines > 0) {
     Arguments arguments;
-    sums(arguments, GRAFT_ACCESS_WRITE);
+    arguments.write(products.view()).write(plain.view());
     arguments.read(grad_output).read(input).read(mean);
-    launch(stream, {"sums", data, mean.dtype, mean.dtype}, &build_sums, arguments, shape, lines,
+    launch(stream, {"sums", build_sums, data, mean.dtype, mean.dtype}, arguments, shape, lines,
            2 * shape.length);
   }
   if (gradients.input != nullptr && lines * shape.length > 0) {
-    const GroupKernel kernel{"input", data, mean.dtype,
-                             weight != nullptr ? weight->dtype : mean.dtype, weight != nullptr};
+    const bool weighted = weight != nullptr;
+    const graft_dtype parameters = weighted ? weight->dtype : mean.dtype;
+    const GroupKernel kernel{"input", build_input_gradient, data, mean.dtype, parameters, weighted};
     Arguments arguments;
     arguments.write(*gradients.input).read(grad_output).read(input).read(mean).read(rstd);
-    sums(arguments, GRAFT_ACCESS_READ);
-    if (weight != nullptr) arguments.read(*weight);
-    launch(stream, kernel, &build_input_gradient, arguments, shape, lines, 2 * shape.length);
+    arguments.read(products.view()).read(plain.view());
+    if (weighted) arguments.read(*weight);
+    launch(stream, kernel, arguments, shape, lines, 2 * shape.length);
   }
   if (gradients.weight == nullptr && gradients.bias == nullptr) return;
   const TensorView& one = gradients.weight != nullptr ? *gradients.weight : *gradients.bias;
-  const Workspace unwanted(stream, static_cast<uint64_t>(shape.channels) * size_of(one.dtype));
-  TensorView instead = one;
-  instead.address = unwanted.address();
+  const ScratchTensor unwanted(stream, one, one.dtype);
   Arguments arguments;
-  arguments.write(gradients.weight != nullptr ? *gradients.weight : instead);
-  arguments.write(gradients.bias != nullptr ? *gradients.bias : instead);
-  arguments.read(rstd);
-  sums(arguments, GRAFT_ACCESS_READ);
-  arguments.index(shape.n);
-  launch(stream, {"parameters", data, mean.dtype, one.dtype}, &build_parameter_gradients, arguments,
+  arguments.write(gradients.weight != nullptr ? *gradients.weight : unwanted.view());
+  arguments.write(gradients.bias != nullptr ? *gradients.bias : unwanted.view());
+  arguments.read(rstd).read(products.view()).read(plain.view()).index(shape.n);
+  launch(stream, {"parameters", build_parameter_gradients, data, mean.dtype, one.dtype}, arguments,
          shape, shape.channels, 8 * shape.n);
 }
 

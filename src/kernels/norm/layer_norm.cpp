@@ -65,9 +65,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
          {LayerNormKernel::kForward, LayerNormKernel::kInput, LayerNormKernel::kParameters}) {
       const bool forward = step == LayerNormKernel::kForward;
       const bool weight = step != LayerNormKernel::kParameters;
-      const LayerNormKernel kernel{
-          step, weight, forward, dtype, dtype, GRAFT_FLOAT32, WorkMapping::kSpans};
-      add(kernel.key(), [kernel] { return kernel.build(); });
+      PackEntry::put(add, LayerNormKernel{step, weight, forward, dtype, dtype, GRAFT_FLOAT32,
+                                          WorkMapping::kSpans});
     }
   }
 });

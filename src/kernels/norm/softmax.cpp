@@ -49,8 +49,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
     for (bool log : {false, true}) {
       for (bool backward : {false, true}) {
         for (bool brief : {false, true}) {
-          const SoftmaxKernel kernel{false, log, backward, dtype, brief, WorkMapping::kSpans};
-          add(kernel.key(), [kernel] { return kernel.build(); });
+          PackEntry::put(add,
+                         SoftmaxKernel{false, log, backward, dtype, brief, WorkMapping::kSpans});
         }
       }
     }

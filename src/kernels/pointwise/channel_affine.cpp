@@ -63,8 +63,7 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (graft_dtype image : {GRAFT_FLOAT32, GRAFT_BFLOAT16}) {
     for (bool columns : {false, true}) {
       for (const auto& [two, centered] : {std::pair(false, false), {false, true}, {true, true}}) {
-        const AffineKernel kernel{columns, two, centered, image, image, GRAFT_FLOAT32};
-        add(kernel.key(), [kernel] { return kernel.build(); });
+        PackEntry::put(add, AffineKernel{columns, two, centered, image, image, GRAFT_FLOAT32});
       }
     }
   }

@@ -244,7 +244,7 @@ ListKernel packed(const Packed& entry, graft_dtype dtype) {
 const PackEntry kPacked([](const PackEntry::Sink& sink) {
   const auto add = [&](const Packed& entry, graft_dtype dtype) {
     const ListKernel kernel = packed(entry, dtype);
-    sink(kernel.key(), [kernel] { return kernel.build(); });
+    PackEntry::put(sink, kernel);
   };
   for (const Packed& entry : kFloatRows) add(entry, GRAFT_FLOAT32);
   for (graft_dtype bits : {GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {

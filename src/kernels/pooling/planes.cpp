@@ -28,9 +28,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
       for (bool clipped : {false, true}) {
         if (clipped && kind > PlanePoolKernel::kAverageBackward) continue;
         const bool sums = kind == PlanePoolKernel::kMaxBackward;
-        const PlanePoolKernel kernel{kind, sums ? dtype : GRAFT_FLOAT32,
-                                     sums ? GRAFT_FLOAT32 : dtype, clipped};
-        add(kernel.key(), [kernel] { return kernel.build(); });
+        PackEntry::put(add, PlanePoolKernel{kind, sums ? dtype : GRAFT_FLOAT32,
+                                            sums ? GRAFT_FLOAT32 : dtype, clipped});
       }
     }
   }

@@ -96,8 +96,7 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
     for (auto kind :
          {PoolKernel::kMax, PoolKernel::kMaxBackward, PoolKernel::kAverage,
           PoolKernel::kAverageBackward, PoolKernel::kAdaptive, PoolKernel::kAdaptiveBackward}) {
-      const PoolKernel kernel{kind, dtype, GRAFT_FLOAT32};
-      add(kernel.key(), [kernel] { return kernel.build(); });
+      PackEntry::put(add, PoolKernel{kind, dtype, GRAFT_FLOAT32});
     }
   }
 });

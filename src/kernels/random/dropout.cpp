@@ -120,8 +120,7 @@ void dropout(Stream& stream, const TensorView& output, const TensorView& mask,
   const auto threshold = static_cast<uint32_t>(dropout_threshold(p));
   arguments.scalar(Scalar::of(static_cast<int32_t>(threshold)), sizeof(threshold));
   arguments.scalar(Scalar::of(scale), sizeof(scale));
-  launch_kernel(stream, key, grid, arguments,
-                [&] { return build_forward(key, output.dtype, mask.dtype); });
+  launch_built(stream, key, grid, arguments, build_forward, output.dtype, mask.dtype);
   to.finish();
   kept.finish();
 }
@@ -140,8 +139,7 @@ void dropout_backward(Stream& stream, const TensorView& grad_input, const Tensor
   Arguments arguments;
   arguments.write(to.view()).read(from.view()).read(kept.view());
   arguments.index(split.lines).index(split.per_item).scalar(Scalar::of(scale), sizeof(scale));
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return build_backward(key, grad_input.dtype, mask.dtype); });
+  launch_built(stream, key, split.grid, arguments, build_backward, grad_input.dtype, mask.dtype);
   to.finish();
 }
 
@@ -155,7 +153,7 @@ void random_permutation(Stream& stream, const TensorView& output, Philox philox)
   append_philox(arguments, philox, count, 2);
   const bool narrow = count <= int64_t{1} << 32;
   const std::string key = narrow ? "random_permutation" : "random_permutation_wide";
-  launch_kernel(stream, key, 1, arguments, [&] { return build_permutation(key, narrow); });
+  launch_built(stream, key, 1, arguments, build_permutation, narrow);
   wide.finish();
 }
 

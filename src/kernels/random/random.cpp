@@ -242,17 +242,14 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (auto distribution :
        {Distribution::kUniform, Distribution::kNormal, Distribution::kBernoulli}) {
     for (graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_BFLOAT16}) {
-      const RandomKernel kernel{distribution, dtype};
-      add(kernel.key(), [kernel] { return kernel.build(); });
+      PackEntry::put(add, RandomKernel{distribution, dtype});
     }
   }
   for (graft_dtype dtype : {GRAFT_INT64, GRAFT_INT32}) {
-    const RandomKernel kernel{Distribution::kInteger, dtype};
-    add(kernel.key(), [kernel] { return kernel.build(); });
+    PackEntry::put(add, RandomKernel{Distribution::kInteger, dtype});
   }
   for (auto distribution : {Distribution::kExponential, Distribution::kBernoulliEach}) {
-    const RandomKernel kernel{distribution, GRAFT_FLOAT32};
-    add(kernel.key(), [kernel] { return kernel.build(); });
+    PackEntry::put(add, RandomKernel{distribution, GRAFT_FLOAT32});
   }
 });
 

@@ -177,8 +177,8 @@ void count_integers(Stream& stream, const TensorView& partial, const TensorView&
   append_part(arguments, partial, weights, input.count());
   arguments.read(input);
   const std::string key = key_of("count_integers", input.dtype, weights);
-  launch_kernel(stream, key, partial.sizes[0], arguments,
-                [&] { return build_integers(key, partial.dtype, input.dtype, weights); });
+  launch_built(stream, key, partial.sizes[0], arguments, build_integers, partial.dtype, input.dtype,
+               weights);
 }
 
 void count_integers_in_range(Stream& stream, const TensorView& partial, const TensorView& input,
@@ -191,8 +191,7 @@ void count_integers_in_range(Stream& stream, const TensorView& partial, const Te
   append_part(arguments, partial, nullptr, input.count());
   arguments.read(input).index(low).index(high).index(partial.sizes[1]);
   const std::string key = key_of("count_integers_in_range", input.dtype, nullptr);
-  launch_kernel(stream, key, partial.sizes[0], arguments,
-                [&] { return build_range(key, input.dtype); });
+  launch_built(stream, key, partial.sizes[0], arguments, build_range, input.dtype);
 }
 
 void count_in_bins(Stream& stream, const TensorView& partial, const TensorView& input,
@@ -216,8 +215,8 @@ void count_in_bins(Stream& stream, const TensorView& partial, const TensorView& 
   const char* names[] = {"bins_by_edges", "bins_evenly", "bins_evenly_checked"};
   const std::string key = key_of(names[static_cast<size_t>(search)], input.dtype, weights) + "_" +
                           std::to_string(edges.size());
-  launch_kernel(stream, key, partial.sizes[0], arguments,
-                [&] { return build_bins(key, input.dtype, edges.size(), weights, search); });
+  launch_built(stream, key, partial.sizes[0], arguments, build_bins, input.dtype, edges.size(),
+               weights, search);
 }
 
 }  // namespace graft

@@ -184,9 +184,8 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (const ListReduction reduction :
        {ListReduction::kNorm1, ListReduction::kNorm2, ListReduction::kNormInf}) {
     for (const Stage stage : {Stage::kWhole, Stage::kPartial, Stage::kFinal}) {
-      const ListReductionKernel kernel{reduction, stage, GRAFT_FLOAT32, GRAFT_FLOAT32,
-                                       GRAFT_FLOAT32};
-      add(kernel.key(), [kernel] { return kernel.build(); });
+      PackEntry::put(
+          add, ListReductionKernel{reduction, stage, GRAFT_FLOAT32, GRAFT_FLOAT32, GRAFT_FLOAT32});
     }
   }
 });

@@ -217,18 +217,15 @@ class Resampling {
 const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (const bool rows : {false, true}) {
     for (graft_dtype data : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32}) {
-      const ResampleKernel kernel{rows, 1, false, false, false, data, data, data};
-      add(kernel.key(), [kernel] { return kernel.build(); });
+      PackEntry::put(add, ResampleKernel{rows, 1, false, false, false, data, data, data});
     }
     for (const int taps : {2, 4}) {
-      const ResampleKernel kernel{rows, taps, false, true};
-      add(kernel.key(), [kernel] { return kernel.build(); });
+      PackEntry::put(add, ResampleKernel{rows, taps, false, true});
     }
     // Gradients of images that were doubled, and of those with a reflected border.
     for (const auto& [taps, padded, weighted] :
          {std::tuple(2, false, false), {2, true, false}, {5, true, true}}) {
-      const ResampleKernel kernel{rows, taps, padded, weighted};
-      add(kernel.key(), [kernel] { return kernel.build(); });
+      PackEntry::put(add, ResampleKernel{rows, taps, padded, weighted});
     }
   }
 });

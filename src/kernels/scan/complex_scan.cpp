@@ -63,8 +63,7 @@ void complex_scan(Stream& stream, ComplexScan scan, const TensorView& output,
   const std::string key =
       std::string(scan == ComplexScan::kProduct ? "scan_product_" : "running_log_sum_exp_") +
       name_of(input.dtype);
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return build(key, scan, part_of(input.dtype)); });
+  launch_built(stream, key, split.grid, arguments, build, scan, part_of(input.dtype));
   to.finish();
 }
 

@@ -167,8 +167,7 @@ void scan(Stream& stream, bool product, const TensorView& output, const TensorVi
 const PackEntry kPackedScans([](const PackEntry::Sink& add) {
   for (graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_INT64}) {
     for (bool rows : {false, true}) {
-      const ScanKernel kernel{false, rows, dtype, dtype};
-      add(kernel.key(), [kernel] { return kernel.build(); });
+      PackEntry::put(add, ScanKernel{false, rows, dtype, dtype});
     }
   }
 });

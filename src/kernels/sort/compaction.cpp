@@ -124,27 +124,16 @@ ir::Kernel build_runs(const std::string& name, graft_dtype dtype) {
   return b.finish();
 }
 
-template <class Make>
-void launch(Stream& stream, const std::string& key, int64_t grid, const Arguments& arguments,
-            Make make) {
-  launch_kernel(stream, key, grid, arguments, [&] { return make(key); });
-}
-
 const PackEntry kPackedCompaction([](const PackEntry::Sink& add) {
   const graft_dtype marks = GRAFT_BOOL;
-  const auto put = [&](const std::string& key, const auto& make) {
-    add(key, [=] { return make(key); });
+  const auto put = [&](const std::string& key, const auto& build, auto... values) {
+    add(key, [=] { return build(key, values...); });
   };
   put("compaction_scan", build_scan);
   put("compaction_total", build_total);
-  put(key_of("count", marks), [=](const std::string& key) { return build_count(key, marks); });
-  for (int rank : {1, 2, 3}) {
-    put(positions_key(marks, rank),
-        [=](const std::string& key) { return build_positions(key, marks, rank); });
-  }
-  for (graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_INT64}) {
-    put(runs_key(dtype), [=](const std::string& key) { return build_runs(key, dtype); });
-  }
+  put(key_of("count", marks), build_count, marks);
+  for (int rank : {1, 2, 3}) put(positions_key(marks, rank), build_positions, marks, rank);
+  for (graft_dtype dtype : {GRAFT_FLOAT32, GRAFT_INT64}) put(runs_key(dtype), build_runs, dtype);
 });
 
 }  // namespace
@@ -155,28 +144,23 @@ Compaction::Compaction(Stream& stream, const TensorView& marks)
       n_(marks.count()),
       chunk_(std::max(kChunkElements, (n_ + kMostChunks - 1) / kMostChunks)),
       chunks_((n_ + chunk_ - 1) / chunk_),
-      offsets_(stream, static_cast<uint64_t>(chunks_ + 1) * 8) {
-  const graft_dtype dtype = marks.dtype;
-  const uint64_t bytes = static_cast<uint64_t>(chunks_ + 1) * 8;
+      offsets_(stream, GRAFT_INT64, {chunks_ + 1}) {
   if (chunks_ > 0) {
     Arguments counting;
-    counting.read(marks_).address(offsets_.address(), bytes, GRAFT_ACCESS_WRITE);
-    counting.index(chunk_).index(n_);
-    launch(stream, key_of("count", dtype), chunks_, counting,
-           [&](const std::string& key) { return build_count(key, dtype); });
+    counting.read(marks_).write(offsets_.view()).index(chunk_).index(n_);
+    launch_built(stream, key_of("count", marks.dtype), chunks_, counting, build_count, marks.dtype);
   }
   Arguments scanning;
-  scanning.address(offsets_.address(), bytes, GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE);
-  launch(stream, "compaction_scan", 1, scanning.index(chunks_), build_scan);
+  scanning.update(offsets_.view()).index(chunks_);
+  launch_built(stream, "compaction_scan", 1, scanning, build_scan);
 }
 
 Compaction::~Compaction() = default;
 
 void Compaction::count(const TensorView& output) {
-  const uint64_t bytes = static_cast<uint64_t>(chunks_ + 1) * 8;
   Arguments arguments;
-  arguments.write(output).address(offsets_.address(), bytes, GRAFT_ACCESS_READ).index(chunks_);
-  launch(stream_, "compaction_total", 1, arguments, build_total);
+  arguments.write(output).read(offsets_.view()).index(chunks_);
+  launch_built(stream_, "compaction_total", 1, arguments, build_total);
 }
 
 void Compaction::positions(const TensorView& output, int rank, const int64_t* sizes,
@@ -184,25 +168,23 @@ void Compaction::positions(const TensorView& output, int rank, const int64_t* si
   if (output.count() == 0 || chunks_ == 0) return;
   const graft_dtype dtype = marks_.dtype;
   Arguments arguments;
-  arguments.update(output).read(marks_);
-  arguments.address(offsets_.address(), static_cast<uint64_t>(chunks_ + 1) * 8, GRAFT_ACCESS_READ);
+  arguments.update(output).read(marks_).read(offsets_.view());
   arguments.index(chunk_).index(n_).index(limit);
   arguments.index(output.strides[0]).index(output.rank > 1 ? output.strides[1] : 0);
   for (int d = 0; d < rank; ++d) arguments.index(sizes[d]);
-  launch(stream_, positions_key(dtype, rank), chunks_, arguments,
-         [&](const std::string& key) { return build_positions(key, dtype, rank); });
+  launch_built(stream_, positions_key(dtype, rank), chunks_, arguments, build_positions, dtype,
+               rank);
 }
 
 void Compaction::numbers(const TensorView& output, const TensorView* places) {
   if (chunks_ == 0) return;
-  const graft_dtype dtype = marks_.dtype;
+  const bool placed = places != nullptr;
   Arguments arguments;
-  arguments.write(output).read(marks_);
-  arguments.address(offsets_.address(), static_cast<uint64_t>(chunks_ + 1) * 8, GRAFT_ACCESS_READ);
-  if (places != nullptr) arguments.read(*places);
+  arguments.write(output).read(marks_).read(offsets_.view());
+  if (placed) arguments.read(*places);
   arguments.index(chunk_).index(n_);
-  launch(stream_, key_of(places != nullptr ? "numbers_at" : "numbers", dtype), chunks_, arguments,
-         [&](const std::string& key) { return build_numbers(key, dtype, places != nullptr); });
+  launch_built(stream_, key_of(placed ? "numbers_at" : "numbers", marks_.dtype), chunks_, arguments,
+               build_numbers, marks_.dtype, placed);
 }
 
 void mark_runs(Stream& stream, const TensorView& marks, const TensorView& input) {
@@ -213,8 +195,7 @@ void mark_runs(Stream& stream, const TensorView& marks, const TensorView& input)
   Arguments arguments;
   arguments.write(marks).read(input);
   arguments.index(split.lines).index(split.per_item).index(n);
-  launch(stream, runs_key(input.dtype), split.grid, arguments,
-         [&](const std::string& key) { return build_runs(key, input.dtype); });
+  launch_built(stream, runs_key(input.dtype), split.grid, arguments, build_runs, input.dtype);
 }
 
 }  // namespace graft

@@ -1,7 +1,7 @@
 // src/kernels/sort/compaction.h: finds the elements that are marked, in order.
 #pragma once
 
-#include "kernels/launch/workspace.h"
+#include "kernels/move/staging.h"
 #include "kernels/tensor/view.h"
 #include "runtime/driver/export.h"
 #include "runtime/stream/stream.h"
@@ -36,7 +36,7 @@ class GRAFT_EXPORT Compaction {
   Stream& stream_;
   TensorView marks_;
   int64_t n_, chunk_, chunks_;
-  Workspace offsets_;  // int64 [chunks + 1]: marked elements before each chunk, and in all
+  ScratchTensor offsets_;  // int64 [chunks + 1]: marked elements before each chunk, and in all
 };
 
 // marks[i] = whether i starts a run of equal elements of one row: the first of its row, or

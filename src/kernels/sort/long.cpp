@@ -131,16 +131,14 @@ class LongSort {
     const std::string direction = descending_ ? "_descending" : "";
     Arguments first = with_entries().address(state_.address(), kStateBytes, GRAFT_ACCESS_WRITE);
     first.address(input, bytes, GRAFT_ACCESS_READ).index(chunk_).index(n_);
-    launch("sort_long_entries" + direction, chunks_, first, [this](const std::string& name) {
-      return build_entries(name, dtype_, descending_, wide_);
-    });
+    launch_built(stream_, key("sort_long_entries" + direction), chunks_, first, build_entries,
+                 dtype_, descending_, wide_);
     for (int64_t pass = 0; pass < passes; ++pass) run_pass(pass);
     Arguments last = with_entries().address(state_.address(), kStateBytes, GRAFT_ACCESS_READ);
     last.address(values, bytes, GRAFT_ACCESS_WRITE);
     last.address(indices, static_cast<uint64_t>(n_) * 8, GRAFT_ACCESS_WRITE);
     last.address(input, bytes, GRAFT_ACCESS_READ).index(chunk_).index(n_).index(passes);
-    launch("sort_long_results", chunks_, last,
-           [this](const std::string& name) { return build_results(name, dtype_, wide_); });
+    launch_built(stream_, key("sort_long_results"), chunks_, last, build_results, dtype_, wide_);
   }
 
  private:
@@ -157,25 +155,20 @@ class LongSort {
     Arguments count = with_entries().address(state_.address(), kStateBytes, GRAFT_ACCESS_READ);
     count.address(counts_.address(), count_bytes(), GRAFT_ACCESS_WRITE);
     count.index(chunk_).index(n_).index(pass);
-    launch("sort_long_counts", chunks_, count,
-           [this](const std::string& name) { return build_counts(name, dtype_, wide_); });
+    launch_built(stream_, key("sort_long_counts"), chunks_, count, build_counts, dtype_, wide_);
     Arguments place;
     place.address(state_.address(), kStateBytes, kUpdate);
     place.address(counts_.address(), count_bytes(), kUpdate);
     place.index(chunks_).index(n_).index(pass);
-    launch("sort_long_places", 1, place,
-           [](const std::string& name) { return build_places(name); });
+    launch_built(stream_, key("sort_long_places"), 1, place, build_places);
     Arguments move = with_entries().address(state_.address(), kStateBytes, GRAFT_ACCESS_READ);
     move.address(counts_.address(), count_bytes(), GRAFT_ACCESS_READ);
     move.index(chunk_).index(n_).index(pass);
-    launch("sort_long_move", chunks_, move,
-           [this](const std::string& name) { return build_move(name, dtype_, wide_); });
+    launch_built(stream_, key("sort_long_move"), chunks_, move, build_move, dtype_, wide_);
   }
 
-  template <class Make>
-  void launch(const std::string& what, int64_t grid, const Arguments& arguments, Make make) {
-    const std::string key = what + "_" + name_of(dtype_) + (wide_ ? "_wide" : "");
-    launch_kernel(stream_, key, grid, arguments, [&] { return make(key); });
+  std::string key(const std::string& what) const {
+    return what + "_" + name_of(dtype_) + (wide_ ? "_wide" : "");
   }
 
   Stream& stream_;

@@ -55,7 +55,7 @@ void is_among(Stream& stream, const TensorView& output, const TensorView& elemen
   arguments.write(output).read(elements).read(tests);
   arguments.index(split.lines).index(split.per_item).index(n).index(count).index(invert ? 1 : 0);
   const std::string key = std::string("is_among_") + name_of(elements.dtype);
-  launch_kernel(stream, key, split.grid, arguments, [&] { return build(key, elements.dtype); });
+  launch_built(stream, key, split.grid, arguments, build, elements.dtype);
 }
 
 }  // namespace graft

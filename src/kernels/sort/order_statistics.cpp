@@ -86,7 +86,7 @@ void pick_from_sorted(Stream& stream, Pick which, const TensorView& values,
   arguments.write(values).write(indices).read(sorted.view()).read(places.view());
   arguments.index(split.lines).index(split.per_item).index(length).index(n);
   const std::string key = std::string("pick_") + text_of(which) + "_" + name_of(lines.dtype);
-  launch_kernel(stream, key, split.grid, arguments, [&] { return build(key, which, lines.dtype); });
+  launch_built(stream, key, split.grid, arguments, build, which, lines.dtype);
 }
 
 }  // namespace

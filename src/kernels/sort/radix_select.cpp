@@ -154,24 +154,22 @@ class LongSelect {
     const auto per_chunk = static_cast<uint64_t>(chunks_) * 8;
     Arguments matches = over_input(per_chunk, GRAFT_ACCESS_WRITE).index(chunk_).index(n_);
     const bool of_nan = is_floating(dtype_) && which != Pick::kNth;
-    if (of_nan)
-      launch("select_nan", chunks_, matches,
-             [this](const std::string& name) { return build_matches(name, dtype_, true); });
+    if (of_nan) {
+      launch_built(stream_, key("select_nan"), chunks_, matches, build_matches, dtype_, true);
+    }
     rank(which, of_nan ? chunks_ : 0, nth);
     for (int shift = static_cast<int>(key_bits(dtype_)) - 8; shift >= 0; shift -= 8) {
       Arguments digits =
           over_input(count_bytes(), GRAFT_ACCESS_WRITE).index(chunk_).index(n_).index(shift);
-      launch("select_digits", chunks_, digits,
-             [this](const std::string& name) { return build_digits(name, dtype_); });
+      launch_built(stream_, key("select_digits"), chunks_, digits, build_digits, dtype_);
       choose();
     }
-    launch("select_matches", chunks_, matches,
-           [this](const std::string& name) { return build_matches(name, dtype_, false); });
+    launch_built(stream_, key("select_matches"), chunks_, matches, build_matches, dtype_, false);
     Arguments result = over_input(per_chunk, GRAFT_ACCESS_READ);
     result.address(values, size_of(dtype_), GRAFT_ACCESS_WRITE);
     result.address(indices, 8, GRAFT_ACCESS_WRITE);
-    launch("select_result", 1, result.index(chunk_).index(n_).index(chunks_),
-           [this](const std::string& name) { return build_result(name, dtype_); });
+    result.index(chunk_).index(n_).index(chunks_);
+    launch_built(stream_, key("select_result"), 1, result, build_result, dtype_);
   }
 
  private:
@@ -181,23 +179,19 @@ class LongSelect {
     Arguments arguments;
     arguments.address(state_.address(), 16, GRAFT_ACCESS_WRITE);
     arguments.address(counts_.address(), count_bytes(), GRAFT_ACCESS_READ);
-    launch("select_rank_" + std::to_string(static_cast<int>(which)), 1,
-           arguments.index(counted).index(n_).index(nth),
-           [which](const std::string& name) { return build_rank(name, which); });
+    arguments.index(counted).index(n_).index(nth);
+    const std::string what = "select_rank_" + std::to_string(static_cast<int>(which));
+    launch_built(stream_, key(what), 1, arguments, build_rank, which);
   }
 
   void choose() {
     Arguments arguments;
     arguments.address(state_.address(), 16, GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE);
     arguments.address(counts_.address(), count_bytes(), GRAFT_ACCESS_READ).index(chunks_);
-    launch("select_choice", 1, arguments, build_choice);
+    launch_built(stream_, key("select_choice"), 1, arguments, build_choice);
   }
 
-  template <class Make>
-  void launch(const std::string& what, int64_t grid, const Arguments& arguments, Make make) {
-    const std::string key = what + "_" + name_of(dtype_);
-    launch_kernel(stream_, key, grid, arguments, [&] { return make(key); });
-  }
+  std::string key(const std::string& what) const { return what + "_" + name_of(dtype_); }
 
   Stream& stream_;
   graft_dtype dtype_;

@@ -173,8 +173,7 @@ void sort_rows_by_rank(Stream& stream, const SortRows& rows) {
   arguments.write(rows.values).write(rows.indices).read(rows.input);
   arguments.index(split.lines).index(split.per_item).index(rows.n);
   const std::string key = key_of("sort_ranked", dtype, rows.descending);
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return build_ranked(key, dtype, rows.descending); });
+  launch_built(stream, key, split.grid, arguments, build_ranked, dtype, rows.descending);
 }
 
 void sort_rows_by_digits(Stream& stream, const SortRows& rows) {
@@ -190,8 +189,7 @@ void sort_rows_by_digits(Stream& stream, const SortRows& rows) {
   arguments.address(scratch.address(), bytes, GRAFT_ACCESS_READ | GRAFT_ACCESS_WRITE);
   arguments.index(split.lines).index(split.per_item).index(rows.n);
   const std::string key = key_of("sort_digits", dtype, rows.descending);
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return build_digits(key, dtype, rows.descending); });
+  launch_built(stream, key, split.grid, arguments, build_digits, dtype, rows.descending);
 }
 
 }  // namespace graft

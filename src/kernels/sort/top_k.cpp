@@ -120,8 +120,7 @@ void filter(Stream& stream, const TensorView& values, const TensorView& indices,
   arguments.write(values).write(indices).read(input);
   arguments.index(split.lines).index(split.per_item).index(n).index(k);
   const std::string key = key_of(input.dtype, largest);
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return build(key, input.dtype, largest); });
+  launch_built(stream, key, split.grid, arguments, build, input.dtype, largest);
 }
 
 // Sorts whole lines and copies their beginnings.

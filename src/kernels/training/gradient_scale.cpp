@@ -85,7 +85,7 @@ void unscale_gradients(Stream& stream, std::span<const TensorView> gradients,
         const int64_t items = group.append(arguments);
         const graft_dtype dtype = gradients[static_cast<size_t>(group.members()[0])].dtype;
         const std::string key = unscale_key(dtype);
-        launch_kernel(stream, key, items, arguments, [&] { return unscale_kernel(key, dtype); });
+        launch_built(stream, key, items, arguments, unscale_kernel, dtype);
       });
 }
 

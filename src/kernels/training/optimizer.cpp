@@ -80,7 +80,7 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
                     OptimizerRule::kAmsgrad, OptimizerRule::kAdagrad}) {
     OptimizerKernel kernel;
     kernel.rule = rule;
-    add(kernel.key(), [kernel] { return kernel.build(); });
+    PackEntry::put(add, kernel);
   }
 });
 

@@ -44,11 +44,9 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (auto step : {RecurrentKernel::kLstm, RecurrentKernel::kGru, RecurrentKernel::kLstmBackward,
                     RecurrentKernel::kGruBackward}) {
     const bool options = step != RecurrentKernel::kGruBackward;
-    const RecurrentKernel kernel{step, GRAFT_FLOAT32, options, options};
-    add(kernel.key(), [kernel] { return kernel.build(); });
+    PackEntry::put(add, RecurrentKernel{step, GRAFT_FLOAT32, options, options});
     if (step != RecurrentKernel::kLstmBackward) continue;
-    const RecurrentKernel output_alone{step, GRAFT_FLOAT32, true, false};
-    add(output_alone.key(), [output_alone] { return output_alone.build(); });
+    PackEntry::put(add, RecurrentKernel{step, GRAFT_FLOAT32, true, false});
   }
 });
 
