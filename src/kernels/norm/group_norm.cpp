@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
@@ -51,7 +53,7 @@ class GroupWriter {
     return b.finish();
   }
   Value sum(Value begin, Value end, const std::function<Value(Value)>& term) {
-    return ir::reduce(zero(), begin, end, term, [](Value x, Value y) { return x + y; });
+    return ir::reduce(zero(), begin, end, term, std::plus<>());
   }
   // The group of a channel of all images, as an element of mean and rstd.
   Value group(Value line) { return line / channels * groups + line % channels / width; }

@@ -1,6 +1,8 @@
 // src/kernels/norm/layer_norm_kernel.cpp: the kernels behind layer normalisation.
 #include "kernels/norm/layer_norm_kernel.h"
 
+#include <functional>
+
 #include "codegen/ir/builder.h"
 #include "kernels/launch/line_loop.h"
 #include "kernels/reduce/moments.h"
@@ -10,8 +12,6 @@ namespace graft {
 namespace {
 
 using namespace ir;
-
-Value add(Value a, Value b) { return a + b; }
 
 class LayerNormWriter {
  public:
@@ -121,7 +121,7 @@ class LayerNormWriter {
   }
   template <class Body>
   Value sum(LineLoop& loop, Body body) {
-    return loop.reduce(b_.constant(type_, 0.0), n_, body, add);
+    return loop.reduce(b_.constant(type_, 0.0), n_, body, std::plus<>());
   }
 
   const LayerNormKernel& kernel_;

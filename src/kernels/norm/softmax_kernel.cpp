@@ -1,6 +1,7 @@
 // src/kernels/norm/softmax_kernel.cpp: the kernels behind softmax.h, for contiguous tensors.
 #include "kernels/norm/softmax_kernel.h"
 
+#include <functional>
 #include <limits>
 
 #include "codegen/ir/builder.h"
@@ -67,7 +68,7 @@ class SoftmaxWriter {
           if (keeps) output_.store(row + i, e);
           return e;
         },
-        [](Value a, Value b) { return a + b; }, lanes());
+        std::plus<>(), lanes());
     const Value scale = 1 / sum, shift = largest + log(sum);
     loop.each(n_, [&](Value i) {
       if (keeps) return output_.store(row + i, output_.load(row + i) * scale);
@@ -81,7 +82,7 @@ class SoftmaxWriter {
     const Value sum = loop.reduce(
         first(0), n_,
         [&](Value i) { return gradient_term(input_.load(row + i), saved_.load(row + i)); },
-        [](Value a, Value b) { return a + b; }, lanes());
+        std::plus<>(), lanes());
     loop.each(n_, [&](Value i) {
       output_.store(row + i, gradient(input_.load(row + i), saved_.load(row + i), sum));
     });

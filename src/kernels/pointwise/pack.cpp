@@ -65,21 +65,17 @@ struct Adder {
   }
 };
 
+bool is_one_of(const Op& op, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, std::string_view(op.name)) != names.end();
+}
+
 bool is_test(const Op& op) {
-  const std::string_view name = op.name;
-  for (const char* test : {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
-                           "logical_xor", "logical_not", "isnan", "isinf", "signbit"}) {
-    if (name == test) return true;
-  }
-  return false;
+  return is_one_of(op, {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
+                        "logical_xor", "logical_not", "isnan", "isinf", "signbit"});
 }
 
 bool broadcasts(const Op& op) {
-  const std::string_view name = op.name;
-  for (const char* frequent : {"add", "sub", "plain_add", "plain_sub", "mul", "div"}) {
-    if (name == frequent) return true;
-  }
-  return false;
+  return is_one_of(op, {"add", "sub", "plain_add", "plain_sub", "mul", "div"});
 }
 
 bool is_gradient(const Op& op) {

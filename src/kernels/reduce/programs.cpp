@@ -1,6 +1,7 @@
 // src/kernels/reduce/programs.cpp: the folding programs of reduce().
 #include "kernels/reduce/programs.h"
 
+#include <iterator>
 #include <limits>
 
 #include "runtime/driver/dtype.h"
@@ -11,41 +12,11 @@ namespace {
 using namespace ir;
 
 const char* key_of(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kSum:
-      return "sum";
-    case Reduction::kNansum:
-      return "nansum";
-    case Reduction::kMean:
-      return "mean";
-    case Reduction::kProd:
-      return "prod";
-    case Reduction::kMax:
-      return "max";
-    case Reduction::kMin:
-      return "min";
-    case Reduction::kAny:
-      return "any";
-    case Reduction::kAll:
-      return "all";
-    case Reduction::kCountNonzero:
-      return "count";
-    case Reduction::kNorm0:
-      return "norm0";
-    case Reduction::kNorm1:
-      return "norm1";
-    case Reduction::kNorm2:
-      return "norm2";
-    case Reduction::kNormInf:
-      return "norminf";
-    case Reduction::kNormNegInf:
-      return "normneginf";
-    case Reduction::kNormP:
-      return "normp";
-    case Reduction::kLogSumExp:
-      return "logsumexp";
-  }
-  return "";
+  static constexpr const char* kNames[] = {
+      "sum",   "nansum", "mean",  "prod",  "max",     "min",        "any",   "all",
+      "count", "norm0",  "norm1", "norm2", "norminf", "normneginf", "normp", "logsumexp"};
+  static_assert(std::size(kNames) == static_cast<size_t>(Reduction::kLogSumExp) + 1);
+  return kNames[static_cast<size_t>(reduction)];
 }
 
 bool is_extremum(Reduction reduction) {

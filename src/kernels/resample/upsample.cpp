@@ -78,14 +78,7 @@ LinearMap cubic(const Interpolation& line) {
 }
 
 int64_t reach_of(Filter filter) {  // elements on both sides
-  switch (filter) {
-    case Filter::kLinear:
-      return 2;
-    case Filter::kCubic:
-      return 4;
-    default:
-      return 6;
-  }
+  return filter == Filter::kLinear ? 2 : filter == Filter::kCubic ? 4 : 6;
 }
 
 template <class Real>

@@ -2,6 +2,7 @@
 #include "kernels/sort/compaction.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,8 @@ ir::Kernel build_count(const std::string& name, graft_dtype dtype) {
   const Value chunk = b.index(), n = b.index();
   const Value begin = b.item() * chunk;
   const auto one = [&](Value i) { return cast(Type::kI64, is_marked(marks.load(i))); };
-  const auto sum = [](Value x, Value y) { return x + y; };
-  offsets.store(b.item(), ir::reduce(b.i64(0), begin, ir::minimum(begin + chunk, n), one, sum, 64));
+  offsets.store(b.item(),
+                ir::reduce(b.i64(0), begin, ir::minimum(begin + chunk, n), one, std::plus<>(), 64));
   return b.finish();
 }
 

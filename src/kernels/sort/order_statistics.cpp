@@ -1,4 +1,5 @@
 // src/kernels/sort/order_statistics.cpp: one element of each line by its place in the sorted line.
+#include <functional>
 #include <string>
 
 #include "kernels/launch/arguments.h"
@@ -17,16 +18,8 @@ namespace {
 using namespace ir;
 
 const char* text_of(Pick which) {
-  switch (which) {
-    case Pick::kNth:
-      return "nth";
-    case Pick::kMedian:
-      return "median";
-    case Pick::kNanMedian:
-      return "nan_median";
-    default:
-      return "mode";
-  }
+  static constexpr const char* kNames[] = {"nth", "median", "nan_median", "mode"};
+  return kNames[static_cast<size_t>(which)];
 }
 
 // How many of a row are NaN.
@@ -34,8 +27,7 @@ Value nan_count(Builder& b, const Address& sorted, Value base, Value n) {
   if (!is_floating(sorted.dtype)) return b.i64(0);
   return ir::reduce(
       b.i64(0), b.i64(0), n,
-      [&](Value i) { return cast(Type::kI64, is_nan(sorted.load(base + i))); },
-      [](Value x, Value y) { return x + y; }, 16);
+      [&](Value i) { return cast(Type::kI64, is_nan(sorted.load(base + i))); }, std::plus<>(), 16);
 }
 
 // The end of the longest run of equal elements; the front one of several. NaN equals nothing.

@@ -6,6 +6,7 @@
 #include "kernels/sort/radix_select.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "kernels/launch/arguments.h"
@@ -39,8 +40,7 @@ ir::Kernel build_matches(const std::string& name, graft_dtype dtype, bool of_nan
   const auto same = [&](Value i) {
     return cast(Type::kI64, sort_key(input.load(i), dtype, false) == wanted);
   };
-  const auto sum = [](Value x, Value y) { return x + y; };
-  counts.store(b.item(), ir::reduce(b.i64(0), chunk.begin, chunk.end, same, sum, 16));
+  counts.store(b.item(), ir::reduce(b.i64(0), chunk.begin, chunk.end, same, std::plus<>(), 16));
   return b.finish();
 }
 

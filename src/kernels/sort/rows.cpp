@@ -1,6 +1,8 @@
 // src/kernels/sort/rows.cpp: sorts contiguous rows, each within one work-item.
 #include "kernels/sort/rows.h"
 
+#include <functional>
+
 #include "codegen/cache/program_cache.h"
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
@@ -38,8 +40,7 @@ ir::Kernel build_ranked(const std::string& name, graft_dtype dtype, bool descend
         return cast(Type::kI32, (other < key) | ((other == key) & (j < i)));
       };
       const Value zero = b.constant(Type::kI32, 0);
-      const auto sum = [](Value x, Value y) { return x + y; };
-      const Value rank = cast(Type::kI64, ir::reduce(zero, b.i64(0), n, before, sum, 16));
+      const Value rank = cast(Type::kI64, ir::reduce(zero, b.i64(0), n, before, std::plus<>(), 16));
       values.store(base + rank, input.load(base + i));
       indices.store(base + rank, i);
     });

@@ -2,6 +2,7 @@
 #include "kernels/weight_only/activation.h"
 
 #include <cmath>
+#include <functional>
 
 #include "kernels/launch/arguments.h"
 #include "kernels/launch/work_split.h"
@@ -36,9 +37,7 @@ struct ActivationKernel {
       const Value source = row * row_stride, target = row * depth;
       const Value last = ir::minimum(first + group, k);
       const auto element = [&](Value i) { return from.load(source + i * stride); };
-      sums.store(line,
-                 ir::reduce(
-                     b.f32(0), first, last, element, [](Value x, Value y) { return x + y; }, 16));
+      sums.store(line, ir::reduce(b.f32(0), first, last, element, std::plus<>(), 16));
       if (kind == WordKind::kNibbles) {
         const auto nibbles = [&](Value word) { write_word(to, target + word, element, word); };
         b.loop(first, last, nibbles, b.i64(kNibblesOfWord));

@@ -64,9 +64,11 @@ struct DequantizeKernel {
   }
 };
 
+}  // namespace
+
 void dequantize(Stream& stream, const TensorView& to, const TensorView& weight,
-                const WeightScales& scales, int64_t first, bool packed) {
-  const bool asymmetric = scales.zeros != nullptr;
+                const WeightScales& scales, int64_t first) {
+  const bool packed = weight.dtype == GRAFT_INT32, asymmetric = scales.zeros != nullptr;
   const TensorView& zeros = asymmetric ? *scales.zeros : scales.scales;
   const DequantizeKernel kernel{to.dtype, scales.scales.dtype, zeros.dtype, asymmetric, packed};
   const int64_t k = to.sizes[1];
@@ -80,18 +82,6 @@ void dequantize(Stream& stream, const TensorView& to, const TensorView& weight,
   arguments.index(scales.scales.strides[1]).index(scales.scales.strides[0]);
   arguments.index(zeros.strides[1]).index(zeros.strides[0]);
   launch_kernel(stream, kernel, split.grid, arguments);
-}
-
-}  // namespace
-
-void dequantize_int8(Stream& stream, const TensorView& to, const TensorView& weight,
-                     const WeightScales& scales, int64_t first) {
-  dequantize(stream, to, weight, scales, first, false);
-}
-
-void dequantize_int4(Stream& stream, const TensorView& to, const TensorView& packed,
-                     const WeightScales& scales, int64_t first) {
-  dequantize(stream, to, packed, scales, first, true);
 }
 
 }  // namespace graft

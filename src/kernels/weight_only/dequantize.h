@@ -9,12 +9,10 @@ namespace graft {
 // to [rows, k] (floating, dense) = rows first .. first + rows - 1 of a weight [n, k], rounded to
 // to's dtype once.
 //   int8: weight of any strides; (integer - zero) * scale.
-//   int4: packed as packed_int4.h says, first and rows multiples of 8; (integer - 8) * scale +
+//   int32: packed as packed_int4.h says, first and rows multiples of 8; (integer - 8) * scale +
 //   zero.
 // REQUIRES: to has elements.
-void dequantize_int8(Stream& stream, const TensorView& to, const TensorView& weight,
-                     const WeightScales& scales, int64_t first);
-void dequantize_int4(Stream& stream, const TensorView& to, const TensorView& packed,
-                     const WeightScales& scales, int64_t first);
+void dequantize(Stream& stream, const TensorView& to, const TensorView& weight,
+                const WeightScales& scales, int64_t first);
 
 }  // namespace graft

@@ -7,6 +7,7 @@
 #include "kernels/launch/workspace.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/operation/offer.h"
+#include "kernels/tensor/image_views.h"
 #include "kernels/weight_only/dequantize.h"
 #include "kernels/weight_only/int4_decoding.h"
 #include "kernels/weight_only/int8_decoding.h"
@@ -51,34 +52,28 @@ bool is_decoding(const TensorView& output, const TensorView& a) {
 template <class Decode>
 void decode_rows(const TensorView& output, const TensorView& a, const Decode& decode) {
   for (int64_t first = 0; first < output.sizes[0]; first += kMostRows) {
-    TensorView to = output, from = a;
-    to.sizes[0] = from.sizes[0] = std::min(kMostRows, output.sizes[0] - first);
-    for (TensorView* view : {&to, &from}) {
-      view->address += static_cast<uint64_t>(first * view->strides[0]) * size_of(view->dtype);
-    }
-    decode(to, from);
+    const int64_t count = std::min(kMostRows, output.sizes[0] - first);
+    decode(part(output, 0, first, count), part(a, 0, first, count));
   }
 }
 
-// Calls dequantize(to, first) for blocks of rows, whole panels, and multiplies by them.
-template <class Dequantize>
+// Multiplies by the numbers of blocks of the weight's rows, whole panels.
 void multiply_blocks(Stream& stream, const TensorView& output, const TensorView& a,
-                     const Dequantize& dequantize) {
+                     const TensorView& weight, const WeightScales& scales) {
   const int64_t n = output.sizes[1], k = a.sizes[1];
   const int64_t row_bytes = std::max<int64_t>(1, k) * static_cast<int64_t>(size_of(a.dtype));
   const int64_t most = std::max<int64_t>(1, kDequantizedBytes / row_bytes / kWords) * kWords;
   const Workspace workspace(stream, static_cast<uint64_t>(std::min(n, most) * row_bytes));
   for (int64_t first = 0; first < n; first += most) {
-    TensorView numbers = a, columns = output;
+    TensorView numbers = a;
     numbers.address = workspace.address();
-    numbers.sizes[0] = columns.sizes[1] = std::min(most, n - first);
+    numbers.sizes[0] = std::min(most, n - first);
     numbers.strides[0] = k, numbers.strides[1] = 1;
-    columns.address += static_cast<uint64_t>(first * output.strides[1]) * size_of(output.dtype);
-    if (k > 0) dequantize(numbers, first);
+    if (k > 0) dequantize(stream, numbers, weight, scales, first);
     TensorView turned = numbers;
     std::swap(turned.sizes[0], turned.sizes[1]);
     std::swap(turned.strides[0], turned.strides[1]);
-    matmul(stream, columns, a, turned);
+    matmul(stream, part(output, 1, first, numbers.sizes[0]), a, turned);
   }
 }
 
@@ -111,9 +106,7 @@ void int8_weight_matmul(Stream& stream, const TensorView& output, const TensorVi
       int8_decoding(stream, to, from, weight, scales);
     });
   }
-  multiply_blocks(stream, output, a, [&](const TensorView& to, int64_t first) {
-    dequantize_int8(stream, to, weight, scales, first);
-  });
+  multiply_blocks(stream, output, a, weight, scales);
 }
 
 void int4_weight_matmul(Stream& stream, const TensorView& output, const TensorView& a,
@@ -141,9 +134,7 @@ void int4_weight_matmul(Stream& stream, const TensorView& output, const TensorVi
       int4_decoding(stream, to, from, packed, scales);
     });
   }
-  multiply_blocks(stream, output, a, [&](const TensorView& to, int64_t first) {
-    dequantize_int4(stream, to, packed, scales, first);
-  });
+  multiply_blocks(stream, output, a, packed, scales);
 }
 
 }  // namespace graft
