@@ -5,8 +5,8 @@
 #include "kernels/launch/checked_index.h"
 #include "kernels/launch/condition.h"
 #include "kernels/launch/strided_loop.h"
-#include "kernels/launch/workspace.h"
 #include "kernels/move/fill.h"
+#include "kernels/move/staging.h"
 #include "kernels/operation/offer.h"
 #include "kernels/tensor/raw_dtype.h"
 
@@ -104,13 +104,10 @@ void masked_fill(Stream& stream, const TensorView& to, const TensorView& mask,
   const int64_t width = raw_width(to.dtype);
   const std::string key =
       std::string("masked_fill_alone_") + name_of(data) + (width == 1 ? "" : "_pairs");
-  const Workspace memory(stream, size_of(to.dtype));
-  TensorView single{};
-  single.address = memory.address();
-  single.dtype = to.dtype;
-  fill(stream, single, value);
+  const ScratchTensor single(stream, to.dtype, {});
+  fill(stream, single.view(), value);
   Arguments arguments;
-  arguments.update(to).read(mask).read(single);
+  arguments.update(to).read(mask).read(single.view());
   const WorkSplit split = append_loops(arguments, Axes::of({&to, &mask}));
   launch_built(stream, key, split.grid, arguments, build_fill, data, width);
 }

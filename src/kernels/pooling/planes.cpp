@@ -37,13 +37,13 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
 
 }  // namespace
 
-PlanePool::Rows PlanePool::rows(const TensorView& written, int64_t work) const {
-  const WorkSplit split = split_work(written.sizes[0] * written.sizes[1] * written.sizes[2],
-                                     written.sizes[3] * std::max<int64_t>(1, work));
-  return {split.lines, split.per_item, split.grid};
+WorkSplit PlanePool::rows(const TensorView& written, int64_t work) const {
+  return split_work(written.sizes[0] * written.sizes[1] * written.sizes[2],
+                    written.sizes[3] * std::max<int64_t>(1, work));
 }
 
-bool PlanePool::fits(const TensorView& written, const TensorView& read, const Rows& rows) const {
+bool PlanePool::fits(const TensorView& written, const TensorView& read,
+                     const WorkSplit& rows) const {
   int64_t reach = (rows.per_item / written.sizes[2] + 2) * read.strides[1];
   for (int d = 0; d < 2; ++d) {
     const int64_t window = window_.padding[d] + window_.kernel[d] * window_.dilation[d];
@@ -65,7 +65,8 @@ bool PlanePool::clipped(const TensorView& large, const TensorView& small, int64_
 }
 
 void PlanePool::launch(Stream& stream, PlanePoolKernel kernel, const TensorView& written,
-                       const TensorView* indices, const TensorView& read, const Rows& rows) const {
+                       const TensorView* indices, const TensorView& read,
+                       const WorkSplit& rows) const {
   // The lanes of a vector lie apart: CPUs gather 32 bits at once, but not 16.
   const graft_dtype dtype = is_half(read.dtype) ? GRAFT_FLOAT32 : read.dtype;
   StagedInput from(stream, read, !evenly_spaced(read), dtype);
@@ -76,7 +77,7 @@ void PlanePool::launch(Stream& stream, PlanePoolKernel kernel, const TensorView&
   arguments.write(written);
   if (indices != nullptr) arguments.write(*indices);
   arguments.read(source);
-  arguments.index(rows.total).index(rows.per_item).index(written.sizes[1]);
+  arguments.index(rows.lines).index(rows.per_item).index(written.sizes[1]);
   arguments.index(source.strides[0]).index(source.strides[1]).index(divisor_);
   auto index32 = [&](int64_t value) {
     arguments.scalar(Scalar::of(static_cast<int32_t>(value)), sizeof(int32_t));
@@ -92,7 +93,7 @@ void PlanePool::launch(Stream& stream, PlanePoolKernel kernel, const TensorView&
 
 bool PlanePool::max(Stream& stream, const TensorView& output, const TensorView& indices,
                     const TensorView& input) const {
-  const Rows split = rows(output, window_.kernel[0] * window_.kernel[1]);
+  const WorkSplit split = rows(output, window_.kernel[0] * window_.kernel[1]);
   if (channels_last(input) || !fits(output, input, split)) return false;
   StagedOutput values(stream, output), positions(stream, indices);
   launch(stream, {.kind = PlanePoolKernel::kMax, .clipped = clipped(input, output, 0)},
@@ -104,7 +105,7 @@ bool PlanePool::max(Stream& stream, const TensorView& output, const TensorView& 
 
 bool PlanePool::average(Stream& stream, const PlanePoolKernel& kernel, const TensorView& written,
                         const TensorView& read, int64_t work) const {
-  const Rows split = rows(written, work);
+  const WorkSplit split = rows(written, work);
   if (!fits(written, read, split)) return false;
   StagedOutput to(stream, written);
   launch(stream, kernel, to.view(), nullptr, read, split);

@@ -1,6 +1,7 @@
 // src/kernels/pooling/planes.h: pooling of images that do not lie channels last.
 #pragma once
 
+#include "kernels/launch/work_split.h"
 #include "kernels/pooling/plane_kernel.h"
 #include "kernels/pooling/pooling.h"
 
@@ -26,17 +27,15 @@ class PlanePool {
                        const TensorView& read);
 
  private:
-  struct Rows {
-    int64_t total, per_item, grid;
-  };
-  Rows rows(const TensorView& written, int64_t work) const;
-  bool fits(const TensorView& written, const TensorView& read, const Rows& rows) const;
+  // Its lines are rows.
+  WorkSplit rows(const TensorView& written, int64_t work) const;
+  bool fits(const TensorView& written, const TensorView& read, const WorkSplit& rows) const;
   bool average(Stream& stream, const PlanePoolKernel& kernel, const TensorView& written,
                const TensorView& read, int64_t work) const;
   // Windows reach over the edge by more than margin times the padding.
   bool clipped(const TensorView& large, const TensorView& small, int64_t margin) const;
   void launch(Stream& stream, PlanePoolKernel kernel, const TensorView& written,
-              const TensorView* indices, const TensorView& read, const Rows& rows) const;
+              const TensorView* indices, const TensorView& read, const WorkSplit& rows) const;
 
   PoolWindow window_;
   int64_t divisor_;

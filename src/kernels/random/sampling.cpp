@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <span>
 #include <string>
 
 #include "kernels/launch/arguments.h"
@@ -203,8 +204,10 @@ struct SampleKernel {
   }
 };
 
-void draw(Stream& stream, Sampler sampler, const TensorView& output, Philox philox,
-          const TensorView& first, const TensorView& second) {
+// parameters: one, or the first and the second.
+void draw(Stream& stream, Operation id, Sampler sampler, const TensorView& output, Philox philox,
+          std::span<const TensorView> parameters) {
+  if (offer(stream, id, writes(output), reads(parameters), draws(philox))) return;
   const int64_t count = output.count();
   if (count == 0) return;
   // The densities of the other two cancel too much in float32.
@@ -212,7 +215,7 @@ void draw(Stream& stream, Sampler sampler, const TensorView& output, Philox phil
       sampler == Sampler::kGamma && output.dtype != GRAFT_FLOAT64 && !has_float64(stream.device());
   const SampleKernel kernel{sampler, output.dtype, narrow ? Type::kF32 : Type::kF64};
   StagedOutput to(stream, output);
-  StagedInput one(stream, first), two(stream, second);
+  StagedInput one(stream, parameters.front()), two(stream, parameters.back());
   Arguments arguments;
   arguments.write(to.view()).read(one.view()).read(two.view());
   const int64_t grid = append_philox(arguments, philox, count, 1);
@@ -223,22 +226,18 @@ void draw(Stream& stream, Sampler sampler, const TensorView& output, Philox phil
 }  // namespace
 
 void poisson(Stream& stream, const TensorView& output, Philox philox, const TensorView& rates) {
-  if (offer(stream, Operation::poisson, writes(output), reads(rates), draws(philox))) return;
-  draw(stream, Sampler::kPoisson, output, philox, rates, rates);
+  draw(stream, Operation::poisson, Sampler::kPoisson, output, philox, {&rates, 1});
 }
 
 void binomial(Stream& stream, const TensorView& output, Philox philox, const TensorView& counts,
               const TensorView& chances) {
-  if (offer(stream, Operation::binomial, writes(output), reads(counts, chances), draws(philox)))
-    return;
-  draw(stream, Sampler::kBinomial, output, philox, counts, chances);
+  const TensorView parameters[] = {counts, chances};
+  draw(stream, Operation::binomial, Sampler::kBinomial, output, philox, parameters);
 }
 
 void standard_gamma(Stream& stream, const TensorView& output, Philox philox,
                     const TensorView& shapes) {
-  if (offer(stream, Operation::standard_gamma, writes(output), reads(shapes), draws(philox)))
-    return;
-  draw(stream, Sampler::kGamma, output, philox, shapes, shapes);
+  draw(stream, Operation::standard_gamma, Sampler::kGamma, output, philox, {&shapes, 1});
 }
 
 }  // namespace graft

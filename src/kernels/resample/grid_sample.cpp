@@ -270,9 +270,9 @@ void grid_sample_backward(Stream& stream, const TensorView* grad_input, const Te
     return;
   check(input);
   if (grad_output.count() == 0) {
-    if (grad_input != nullptr && grad_input->count() > 0)
-      fill(stream, *grad_input, Scalar::of(0.0));
-    if (grad_grid != nullptr && grad_grid->count() > 0) fill(stream, *grad_grid, Scalar::of(0.0));
+    for (const TensorView* gradient : {grad_input, grad_grid}) {
+      if (gradient != nullptr) fill(stream, *gradient, Scalar::of(0.0));
+    }
     return;
   }
   Sampler sampler(stream, input, grid, sampling);

@@ -83,12 +83,17 @@ Activation::Activation(Stream& stream, const TensorView& factor, WordKind kind, 
   const int64_t m = factor.sizes[0], k = factor.sizes[1], groups = k / group;
   const WorkSplit split = split_work(m * groups, group);
   Arguments arguments;
-  arguments.address(address(), bytes_, GRAFT_ACCESS_WRITE);
-  arguments.address(sums(), sum_bytes_, GRAFT_ACCESS_WRITE).read(factor);
+  append(arguments, GRAFT_ACCESS_WRITE);
+  arguments.read(factor);
   arguments.index(split.lines).index(split.per_item).index(groups);
   arguments.index(groups == 1 ? depth_ : group).index(k).index(depth_);
   arguments.index(factor.strides[0]).index(factor.strides[1]);
   launch_kernel(stream, ActivationKernel{kind, factor.dtype}, split.grid, arguments);
+}
+
+void Activation::append(Arguments& arguments, uint32_t access) const {
+  arguments.address(workspace_.address(), bytes_, access);
+  arguments.address(workspace_.address() + bytes_, sum_bytes_, access);
 }
 
 }  // namespace graft

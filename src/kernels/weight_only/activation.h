@@ -2,6 +2,7 @@
 // devices read it.
 #pragma once
 
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/tensor/view.h"
 #include "kernels/weight_only/weight.h"
@@ -22,10 +23,8 @@ class Activation {
   Activation(Stream& stream, const TensorView& factor, WordKind kind, int64_t group);
 
   int64_t depth() const { return depth_; }  // of a row, in elements
-  graft_address address() const { return workspace_.address(); }
-  uint64_t bytes() const { return bytes_; }
-  graft_address sums() const { return workspace_.address() + bytes_; }
-  uint64_t sum_bytes() const { return sum_bytes_; }
+  // Factor and sums. access: GRAFT_ACCESS_ bits.
+  void append(Arguments& arguments, uint32_t access) const;
 
  private:
   int64_t depth_;

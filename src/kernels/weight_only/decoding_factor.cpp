@@ -33,14 +33,8 @@ DecodingFactor::DecodingFactor(Stream& stream, const TensorView& a, WordKind kin
 }
 
 void DecodingFactor::append(Arguments& arguments) const {
-  if (integers_) {
-    arguments.address(integers_->address(), integers_->bytes(), GRAFT_ACCESS_READ);
-    arguments.address(integers_->sums(), integers_->group_bytes(), GRAFT_ACCESS_READ);
-    arguments.address(integers_->steps(), integers_->group_bytes(), GRAFT_ACCESS_READ);
-    return;
-  }
-  arguments.address(numbers_->address(), numbers_->bytes(), GRAFT_ACCESS_READ);
-  arguments.address(numbers_->sums(), numbers_->sum_bytes(), GRAFT_ACCESS_READ);
+  if (integers_) return integers_->append(arguments, GRAFT_ACCESS_READ);
+  numbers_->append(arguments, GRAFT_ACCESS_READ);
 }
 
 }  // namespace graft

@@ -88,12 +88,18 @@ IntegerActivation::IntegerActivation(Stream& stream, const TensorView& factor, W
       workspace_(stream, bytes_ + 2 * group_bytes_) {
   const WorkSplit split = split_work(factor.sizes[0] * groups_, group);
   Arguments arguments;
-  arguments.address(address(), bytes_, GRAFT_ACCESS_WRITE);
-  arguments.address(sums(), group_bytes_, GRAFT_ACCESS_WRITE);
-  arguments.address(steps(), group_bytes_, GRAFT_ACCESS_WRITE).read(factor);
+  append(arguments, GRAFT_ACCESS_WRITE);
+  arguments.read(factor);
   arguments.index(split.lines).index(split.per_item).index(groups_).index(group);
   arguments.index(factor.sizes[1]).index(factor.strides[0]).index(factor.strides[1]);
   launch_kernel(stream, IntegerActivationKernel{kind, factor.dtype}, split.grid, arguments);
+}
+
+void IntegerActivation::append(Arguments& arguments, uint32_t access) const {
+  arguments.address(workspace_.address(), bytes_, access);
+  for (const uint64_t at : {bytes_, bytes_ + group_bytes_}) {
+    arguments.address(workspace_.address() + at, group_bytes_, access);
+  }
 }
 
 }  // namespace graft

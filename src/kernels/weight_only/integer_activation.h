@@ -1,6 +1,7 @@
 // src/kernels/weight_only/integer_activation.h: a floating factor of half precision in integers.
 #pragma once
 
+#include "kernels/launch/arguments.h"
 #include "kernels/launch/workspace.h"
 #include "kernels/tensor/view.h"
 #include "kernels/weight_only/weight.h"
@@ -21,15 +22,12 @@ class IntegerActivation {
   // The last group of kBytes may be shorter.
   IntegerActivation(Stream& stream, const TensorView& factor, WordKind kind, int64_t group);
 
-  graft_address address() const { return workspace_.address(); }
-  uint64_t bytes() const { return bytes_; }
-  graft_address sums() const { return workspace_.address() + bytes_; }
-  graft_address steps() const { return sums() + group_bytes_; }
-  uint64_t group_bytes() const { return group_bytes_; }  // of the sums; of the steps
+  // Factor, sums and steps. access: GRAFT_ACCESS_ bits.
+  void append(Arguments& arguments, uint32_t access) const;
 
  private:
   int64_t groups_;
-  uint64_t bytes_, group_bytes_;
+  uint64_t bytes_, group_bytes_;  // the latter of the sums, and of the steps
   Workspace workspace_;
 };
 
