@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "graft/driver.h"
-#include "kernels/tensor/axes.h"
-#include "runtime/driver/dtype.h"
+#include "kernels/tensor/view.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/stream/stream.h"
 
@@ -28,12 +28,12 @@ class Workspace {
   Block* block_ = nullptr;
 };
 
-// Such memory as a contiguous tensor of another one's sizes, in a dtype.
+// A contiguous tensor in such memory.
 class ScratchTensor {
  public:
-  ScratchTensor(Stream& stream, const TensorView& sizes, graft_dtype dtype)
-      : memory_(stream, static_cast<uint64_t>(sizes.count()) * size_of(dtype)),
-        view_(contiguous_like(sizes, memory_.address(), dtype)) {}
+  // The sizes are those of a view, or as given.
+  ScratchTensor(Stream& stream, const TensorView& like, graft_dtype dtype);
+  ScratchTensor(Stream& stream, graft_dtype dtype, std::initializer_list<int64_t> sizes);
 
   const TensorView& view() const { return view_; }
 

@@ -2,27 +2,12 @@
 // lie.
 #pragma once
 
-#include <cstdint>
-#include <initializer_list>
 #include <optional>
 
 #include "kernels/launch/workspace.h"
 #include "kernels/tensor/view.h"
 
 namespace graft {
-
-// A contiguous tensor of its own memory. Lives as long as the commands of its call are queued.
-class ScratchTensor {
- public:
-  // The sizes are those of a view, or as given.
-  ScratchTensor(Stream& stream, const TensorView& like, graft_dtype dtype);
-  ScratchTensor(Stream& stream, graft_dtype dtype, std::initializer_list<int64_t> sizes);
-  const TensorView& view() const { return view_; }
-
- private:
-  TensorView view_;
-  Workspace workspace_;
-};
 
 // The view itself, or a contiguous copy of it when stage is set (by default: when the view is not
 // contiguous) or dtype is another one than the view's. Lives as long as the commands of its call
