@@ -150,22 +150,17 @@ void window_max(Stream& stream, const TensorView& output, const TensorView& indi
     arguments.read(*samples);
     append_checker(arguments, stream);
   }
-  const auto three = [&](auto number) {
-    for (int d = 0; d < 3; ++d) arguments.index(number(d));
-  };
-  three([&](int d) { return input.sizes[2 + d]; });
-  three([&](int d) { return output.sizes[2 + d]; });
-  three([&](int d) { return windows.kernel[d]; });
-  three([&](int d) { return windows.stride[d]; });
-  three([&](int d) { return windows.padding[d]; });
-  three([&](int d) { return windows.dilation[d]; });
-  three([&](int d) { return input.strides[2 + d]; });
-  three([&](int d) {
+  const auto sample = [&](int64_t d) {
     if (samples == nullptr) return int64_t{0};
     const int64_t missing = 3 - samples->sizes[2];
     const int64_t at = reversed ? 2 - d : d - missing;
     return std::max<int64_t>(at, 0) % samples->sizes[2] * samples->strides[2];
-  });
+  };
+  const int64_t samples_at[3] = {sample(0), sample(1), sample(2)};
+  for (const int64_t* three : {input.sizes + 2, output.sizes + 2, windows.kernel, windows.stride,
+                               windows.padding, windows.dilation, input.strides + 2, samples_at}) {
+    arguments.index(three[0]).index(three[1]).index(three[2]);
+  }
   const WorkSplit split = append_loops(arguments, axes_of(output, indices, input, samples));
   launch_kernel(stream, key, split.grid, arguments,
                 [&] { return WindowWriter(key, input.dtype, windows.kind).write(); });

@@ -136,11 +136,16 @@ ir::Kernel DistanceKernel::build_backward() const {
   return b.finish();
 }
 
-void launch(Stream& stream, const DistanceKernel& kernel, Arguments& arguments,
-            const WorkSplit& split, int64_t n, int64_t k, int64_t m, double p) {
+// Rows of a meet those of b, which is a where pairs.
+void launch(Stream& stream, bool pairs, bool backward, Arguments& arguments, const TensorView& a,
+            const TensorView& b, double p) {
+  const int64_t n = a.sizes[a.rank - 2], k = b.sizes[b.rank - 2], m = a.sizes[a.rank - 1];
+  const int64_t rows = pairs ? n : a.sizes[0] * n;
+  const WorkSplit split = pairs || backward ? split_work(rows, k * m) : split_work(rows * k, m);
   arguments.index(split.lines).index(split.per_item).index(n).index(k).index(m);
   arguments.scalar(Scalar::of(p), sizeof(p));
-  launch_kernel(stream, kernel, split.grid, arguments);
+  launch_kernel(stream, DistanceKernel{norm_of(p), a.dtype, pairs, backward}, split.grid,
+                arguments);
 }
 
 }  // namespace
@@ -149,20 +154,17 @@ void cross_distances(Stream& stream, const TensorView& output, const TensorView&
                      const TensorView& b, double p) {
   if (offer(stream, Operation::cross_distances, writes(output), reads(a, b), numbers(p))) return;
   if (output.count() == 0) return;
-  const int64_t n = a.sizes[1], k = b.sizes[1], m = a.sizes[2];
   Arguments arguments;
   arguments.write(output).read(a).read(b);
-  launch(stream, {norm_of(p), a.dtype, false, false}, arguments, split_work(output.count(), m), n,
-         k, m, p);
+  launch(stream, false, false, arguments, a, b, p);
 }
 
 void pair_distances(Stream& stream, const TensorView& output, const TensorView& a, double p) {
   if (offer(stream, Operation::pair_distances, writes(output), reads(a), numbers(p))) return;
   if (output.count() == 0) return;
-  const int64_t n = a.sizes[0], m = a.sizes[1];
   Arguments arguments;
   arguments.write(output).read(a).read(a);
-  launch(stream, {norm_of(p), a.dtype, true, false}, arguments, split_work(n, n * m), n, n, m, p);
+  launch(stream, true, false, arguments, a, a, p);
 }
 
 void cross_distances_backward(Stream& stream, const TensorView& slopes, const TensorView& grad,
@@ -172,11 +174,9 @@ void cross_distances_backward(Stream& stream, const TensorView& slopes, const Te
             reads(grad, a, b, distances), numbers(p)))
     return;
   if (slopes.count() == 0) return;
-  const int64_t n = a.sizes[1], k = b.sizes[1], m = a.sizes[2];
   Arguments arguments;
   arguments.update(slopes).read(grad).read(a).read(b).read(distances);
-  launch(stream, {norm_of(p), a.dtype, false, true}, arguments, split_work(a.sizes[0] * n, k * m),
-         n, k, m, p);
+  launch(stream, false, true, arguments, a, b, p);
 }
 
 void pair_distances_backward(Stream& stream, const TensorView& slopes, const TensorView& grad,
@@ -185,10 +185,9 @@ void pair_distances_backward(Stream& stream, const TensorView& slopes, const Ten
             numbers(p)))
     return;
   if (slopes.count() == 0) return;
-  const int64_t n = a.sizes[0], m = a.sizes[1];
   Arguments arguments;
   arguments.update(slopes).read(grad).read(a).read(a).read(distances);
-  launch(stream, {norm_of(p), a.dtype, true, true}, arguments, split_work(n, n * m), n, n, m, p);
+  launch(stream, true, true, arguments, a, a, p);
 }
 
 }  // namespace graft

@@ -130,33 +130,34 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
   const Reduction numbers[] = {Reduction::kSum, Reduction::kMean, Reduction::kMax, Reduction::kMin,
                                Reduction::kNorm2};
   const Extremum extrema[] = {Extremum::kMax, Extremum::kMin};
+  const auto pack_lines = [&](const FoldProgram& program) {
+    pack_fold(add, program, FoldForm::kLines, true);
+  };
   for (FoldStage stage : {FoldStage::kWhole, FoldStage::kPartial, FoldStage::kFinal}) {
     for (auto kind : numbers) {
       pack_lines_and_columns(add, reduce_program(kind, stage, f32, f32));
     }
     for (auto extremum : extrema) {
-      pack_fold(add, extremum_program(extremum, stage, f32, false), FoldForm::kLines, true);
+      pack_lines(extremum_program(extremum, stage, f32, false));
     }
     for (bool root : {false, true}) {
-      pack_fold(add, variance_program(stage, f32, f32, root, false), FoldForm::kLines, true);
+      pack_lines(variance_program(stage, f32, f32, root, false));
     }
     for (graft_dtype dtype : {GRAFT_BOOL, GRAFT_INT64}) {
-      pack_fold(add, reduce_program(Reduction::kSum, stage, GRAFT_INT64, dtype), FoldForm::kLines,
-                true);
+      pack_lines(reduce_program(Reduction::kSum, stage, GRAFT_INT64, dtype));
     }
     for (auto kind : {Reduction::kAny, Reduction::kAll}) {
-      pack_fold(add, reduce_program(kind, stage, GRAFT_BOOL, GRAFT_BOOL), FoldForm::kLines, true);
+      pack_lines(reduce_program(kind, stage, GRAFT_BOOL, GRAFT_BOOL));
     }
     for (auto kind : {Reduction::kMax, Reduction::kMin}) {
-      pack_fold(add, reduce_program(kind, stage, GRAFT_INT64, GRAFT_INT64), FoldForm::kLines, true);
+      pack_lines(reduce_program(kind, stage, GRAFT_INT64, GRAFT_INT64));
     }
     for (auto kind : {Reduction::kSum, Reduction::kMean, Reduction::kMax, Reduction::kMin}) {
-      pack_fold(add, reduce_program(kind, stage, f64, f64), FoldForm::kLines, true);
+      pack_lines(reduce_program(kind, stage, f64, f64));
     }
     pack_lines_and_columns(add,
                            reduce_program(Reduction::kSum, stage, GRAFT_BFLOAT16, GRAFT_BFLOAT16));
-    pack_fold(add, reduce_program(Reduction::kMean, stage, GRAFT_BFLOAT16, GRAFT_BFLOAT16),
-              FoldForm::kLines, true);
+    pack_lines(reduce_program(Reduction::kMean, stage, GRAFT_BFLOAT16, GRAFT_BFLOAT16));
   }
   const FoldStage whole = FoldStage::kWhole;
   for (auto kind : numbers) pack_rows(add, reduce_program(kind, whole, f32, f32));
