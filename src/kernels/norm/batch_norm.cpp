@@ -70,24 +70,6 @@ struct ChannelLoops {
   int64_t partial_count() const { return kept.count() * chunks.count(); }
 };
 
-// A vector of sums: the wanted one, where it has their dtype, or one that is converted into it.
-class Summed {
- public:
-  Summed(Stream& stream, graft_dtype wide, int64_t count, const TensorView* wanted)
-      : wanted_(wanted) {
-    if (wanted == nullptr || wanted->dtype != wide)
-      apart_.emplace(stream, wide, std::initializer_list{count});
-  }
-  const TensorView& view() const { return apart_ ? apart_->view() : *wanted_; }
-  void finish(Stream& stream) const {
-    if (apart_ && wanted_ != nullptr) copy(stream, *wanted_, apart_->view());
-  }
-
- private:
-  const TensorView* wanted_;
-  std::optional<ScratchTensor> apart_;
-};
-
 // Running statistics that move with a batch. What they were is kept.
 class RunningStatistics {
  public:
@@ -269,8 +251,14 @@ void batch_norm_backward(Stream& stream, const NormGradients& gradients,
   launch_gradient_sums(stream, loops, partials, grad_output, input, mean);
 
   const int64_t c = layout.channels;
-  const Summed to_weight(stream, wide, c, gradients.weight),
-      to_bias(stream, wide, c, gradients.bias);
+  const auto unless = [&](const TensorView* wanted) {
+    return ScratchTensor(stream, wide, {wanted != nullptr ? 0 : c});
+  };
+  const ScratchTensor no_weight = unless(gradients.weight), no_bias = unless(gradients.bias);
+  StagedOutput to_weight(stream, gradients.weight != nullptr ? *gradients.weight : no_weight.view(),
+                         false, wide);
+  StagedOutput to_bias(stream, gradients.bias != nullptr ? *gradients.bias : no_bias.view(), false,
+                       wide);
   const auto vector = [&] { return ScratchTensor(stream, wide, {c}); };
   const ScratchTensor factor = vector(), slope = vector(), constant = vector(), center = vector();
   const TensorView outputs[6] = {to_weight.view(), to_bias.view(),  factor.view(),
@@ -280,8 +268,8 @@ void batch_norm_backward(Stream& stream, const NormGradients& gradients,
   run_final(stream, loops,
             batch_norm_gradients(options, train, mean.dtype, dtype_or(weight, nullptr, wide)),
             partials, kept, outputs, scalars);
-  to_weight.finish(stream);
-  to_bias.finish(stream);
+  to_weight.finish();
+  to_bias.finish();
   if (gradients.input == nullptr) return;
   layout_of(input, *gradients.input);
   channel_affine(stream, layout, *gradients.input, grad_output, factor.view(),
