@@ -22,12 +22,12 @@ class IntegerActivation {
   // The last group of kBytes may be shorter.
   IntegerActivation(Stream& stream, const TensorView& factor, WordKind kind, int64_t group);
 
-  // Factor, sums and steps. access: GRAFT_ACCESS_ bits.
+  // Factor, sums, steps, for access as GRAFT_ACCESS_ bits say.
   void append(Arguments& arguments, uint32_t access) const;
 
  private:
   int64_t groups_;
-  uint64_t bytes_, group_bytes_;  // the latter of the sums, and of the steps
+  uint64_t bytes_, group_bytes_;
   Workspace workspace_;
 };
 
