@@ -93,11 +93,7 @@ void describe_row(VendorCall& call, graft_dtype compute, std::span<const TensorV
   int at = 0;
   for (const TensorView& view : outputs) call.write(axes, at++, view);
   for (const Operand& input : inputs) {
-    if (input.is_scalar) {
-      call.read(nullptr);
-    } else {
-      call.read(axes, at++, input.view);
-    }
+    input.is_scalar ? call.read(nullptr) : call.read(axes, at++, input.view);
   }
   const graft_dtype number = scalar_dtype(compute);
   call.integers({compute});

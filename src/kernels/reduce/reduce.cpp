@@ -82,11 +82,7 @@ bool offer_reduction(Stream& stream, Operation id, std::initializer_list<const T
   VendorCall call(stream, id);
   int at = 0;
   for (const TensorView* output : outputs) {
-    if (output == nullptr) {
-      call.write(nullptr);
-    } else {
-      call.write(axes, at++, *output);
-    }
+    output == nullptr ? call.write(nullptr) : call.write(axes, at++, *output);
   }
   call.read(axes, at, input).integers(integers).numbers(numbers);
   return call.run();

@@ -130,8 +130,7 @@ struct ListReductionCall {
 
   void launch(Stage stage, int64_t items, const Arguments& arguments) {
     kernel.stage = stage;
-    const ListReductionKernel& made = kernel;
-    launch_kernel(stream, made, items, arguments);
+    launch_kernel(stream, kernel, items, arguments);
   }
   void write_outputs(Arguments& arguments, const TensorGroup& group) const {
     for (int member : group.members()) arguments.write(outputs[static_cast<size_t>(member)]);

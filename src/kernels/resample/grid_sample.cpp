@@ -39,11 +39,7 @@ class SampleWriter {
  public:
   explicit SampleWriter(const SampleKernel& kernel)
       : k_(kernel), b_(kernel.key()), type_(ir::compute_type(kernel.wide)) {
-    if (k_.kind == SampleKernel::kInput) {
-      to_ = b_.update(k_.wide);
-    } else {
-      to_ = b_.write(k_.dtype);
-    }
+    to_ = k_.kind == SampleKernel::kInput ? b_.update(k_.wide) : b_.write(k_.dtype);
     if (k_.kind != SampleKernel::kForward) gradient_ = b_.read(k_.dtype);
     if (k_.kind != SampleKernel::kInput) image_ = b_.read(k_.dtype);
     positions_ = b_.read(GRAFT_INT32);
