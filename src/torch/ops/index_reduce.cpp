@@ -1,5 +1,4 @@
 // src/torch/ops/index_reduce.cpp: operators that combine, mask or repeat elements by position.
-#include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/ones.h>

@@ -59,12 +59,8 @@ at::Tensor& GRAFT_OPERATOR(im2col_out)(const at::Tensor& self, at::IntArrayRef k
   const int64_t n = input.size(0), c = input.size(1);
   const Patches patches(input.sizes().slice(2), kernel, dilation, padding, stride);
   const auto [oh, ow] = patches.count;
-  const int64_t rows = c * kernel[0] * kernel[1];
-  if (batched) {
-    out.resize_({n, rows, oh * ow});
-  } else {
-    out.resize_({rows, oh * ow});
-  }
+  const at::DimVector sizes{n, c * kernel[0] * kernel[1], oh * ow};
+  out.resize_(at::IntArrayRef(sizes).slice(batched ? 0 : 1));
   if (out.numel() == 0) return out;
   const at::Tensor target = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
   unfold(stream_of(self), view_of(target.view({n, c, kernel[0], kernel[1], oh, ow})),
@@ -96,11 +92,8 @@ at::Tensor& GRAFT_OPERATOR(col2im_out)(const at::Tensor& self, at::IntArrayRef o
   const int64_t n = input.size(0), c = input.size(1) / (kernel[0] * kernel[1]);
   const Patches patches(output_size, kernel, dilation, padding, stride);
   const auto [oh, ow] = patches.count;
-  if (batched) {
-    out.resize_({n, c, output_size[0], output_size[1]});
-  } else {
-    out.resize_({c, output_size[0], output_size[1]});
-  }
+  const at::DimVector sizes{n, c, output_size[0], output_size[1]};
+  out.resize_(at::IntArrayRef(sizes).slice(batched ? 0 : 1));
   if (out.numel() == 0) return out;
   const at::Tensor columns = input.contiguous().view({n, c, kernel[0], kernel[1], oh, ow});
   const at::Tensor to = batched ? out : out.unsqueeze(0);

@@ -2,7 +2,6 @@
 #include "kernels/random/sampling.h"
 
 #include <ATen/ExpandUtils.h>
-#include <ATen/TensorIterator.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_dirichlet_grad_ops.h>
 #include <ATen/ops/_standard_gamma.h>

@@ -1,7 +1,6 @@
 // src/torch/ops/sparse.cpp: sparse tensors: what PyTorch's kernels for them do in CPU or CUDA code.
 #include "torch/version/sparse.h"
 
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/_sparse_coo_tensor_unsafe.h>
 #include <ATen/ops/_unique2.h>
 #include <ATen/ops/arange.h>

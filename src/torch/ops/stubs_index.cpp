@@ -1,5 +1,4 @@
 // src/torch/ops/stubs_index.cpp: kernels of the stubs that read or write elements at positions.
-#include <ATen/ExpandUtils.h>
 #include <ATen/ops/where.h>
 
 #include "kernels/index/index.h"

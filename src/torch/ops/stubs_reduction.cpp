@@ -3,7 +3,6 @@
 
 #include <limits>
 
-#include "kernels/move/fill.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/scan/scan.h"
 #include "torch/dispatch/refusal.h"

@@ -8,7 +8,6 @@
 #include "operators.h"
 #include "torch/device/scope.h"
 #include "torch/dispatch/guarded.h"
-#include "torch/tensor/view.h"
 #include "torch/version/factories.h"
 
 namespace graft::binding {

@@ -13,7 +13,6 @@
 #include "deploy/deployable.h"
 #include "deploy/levels.h"
 #include "runtime/platform/platform.h"
-#include "torch/device/type.h"
 #include "torch/python/python.h"
 #include "torch/tensor/view.h"
 
