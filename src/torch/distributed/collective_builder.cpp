@@ -20,10 +20,6 @@ bool bitwise(Op op) {
 
 bool lazy(const at::Tensor& tensor) { return tensor.is_conj() || tensor.is_neg(); }
 
-at::Tensor settled(const at::Tensor& tensor) {
-  return tensor.resolve_conj().resolve_neg().contiguous();
-}
-
 at::Tensor room_like(const at::Tensor& tensor, c10::ScalarType dtype) {
   return at::empty(tensor.sizes(), tensor.options().dtype(dtype));
 }
@@ -113,7 +109,7 @@ Region CollectiveBuilder::region(const at::Tensor& tensor) {
 
 Region CollectiveBuilder::input(const at::Tensor& tensor) {
   check(tensor);
-  return region(settled(tensor));
+  return region(tensor.resolve_conj().resolve_neg().contiguous());
 }
 
 Region CollectiveBuilder::output(const at::Tensor& tensor) {

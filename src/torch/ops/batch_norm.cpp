@@ -81,10 +81,6 @@ Three forward(const at::Tensor& input, const at::Tensor& weight, const at::Tenso
   return {output, mean, invstd};
 }
 
-at::Tensor as_reserve(const at::Tensor& input) {
-  return at::empty({0}, input.options().dtype(at::kByte));
-}
-
 }  // namespace
 
 Three GRAFT_OPERATOR(native_batch_norm)(const at::Tensor& input, const Optional& weight,
@@ -115,7 +111,8 @@ Four GRAFT_OPERATOR(_batch_norm_with_update)(const at::Tensor& input, const Opti
                                              at::Tensor& running_var, double momentum, double eps) {
   auto [output, mean, invstd] = forward(input, or_undefined(weight), or_undefined(bias),
                                         running_mean, running_var, true, momentum, eps);
-  return {output, mean, invstd, as_reserve(input)};
+  const at::Tensor reserve = at::empty({0}, input.options().dtype(at::kByte));
+  return {output, mean, invstd, reserve};
 }
 
 Three GRAFT_OPERATOR(native_batch_norm_backward)(

@@ -12,10 +12,6 @@
 namespace graft::binding {
 namespace {
 
-void check_weight(const at::Tensor& weight, const at::Tensor& input) {
-  if (weight.defined()) check_scalar_type(weight, input.scalar_type());
-}
-
 void check_gradient(const at::Tensor& grad_output, const at::Tensor& self, const at::Tensor& target,
                     const at::Tensor& total_weight, int64_t reduction) {
   check_scalar_type(grad_output, self.scalar_type());
@@ -41,7 +37,7 @@ void forward(const at::Tensor& self, const at::Tensor& target, const at::Tensor&
                     "sizes: give another tensor");
   require_floating(self);
   require(target.scalar_type() == at::kLong || target.scalar_type() == at::kByte);
-  check_weight(weight, self);
+  if (weight.defined()) check_scalar_type(weight, self.scalar_type());
   TORCH_CHECK_INDEX(target.numel() == 0 || self.size(self.dim() == 1 ? 0 : 1) > 0,
                     "Target is out of bounds: there is no class.");
   const at::Tensor scale = contiguous(weight);

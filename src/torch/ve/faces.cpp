@@ -14,26 +14,17 @@ namespace {
 using c10::DispatchKey;
 using c10::DispatchKeySet;
 
-// What PyTorch adds to the key of each tensor. torch.autocast of our device type holds for the
-// slot, too: PyTorch has no autocast key for it.
-DispatchKeySet with_autograd(DispatchKeySet keys) {
-  return keys | c10::getAutogradRelatedKeySetFromBackend(keys.highestBackendKey()) |
-         DispatchKeySet(DispatchKey::AutocastPrivateUse1);
-}
-
-DispatchKeySet keys_of(Face face, DispatchKey inner, DispatchKey outer) {
-  return with_autograd(DispatchKeySet(face == Face::kInner ? inner : outer));
-}
-
-DispatchKeySet dense_keys(Face face) {
-  static const DispatchKeySet inner = keys_of(Face::kInner, kDispatchKey, kKey);
-  static const DispatchKeySet outer = keys_of(Face::kOuter, kDispatchKey, kKey);
+// Of a face under one of two keys, with what PyTorch adds to the key of each tensor. torch.autocast
+// of our device type holds for the slot, too: PyTorch has no autocast key for it.
+template <DispatchKey inner_key, DispatchKey outer_key>
+DispatchKeySet keys_of(Face face) {
+  const auto all = [](DispatchKeySet keys) {
+    return keys | c10::getAutogradRelatedKeySetFromBackend(keys.highestBackendKey()) |
+           DispatchKeySet(DispatchKey::AutocastPrivateUse1);
+  };
+  static const DispatchKeySet inner = all(DispatchKeySet(inner_key));
+  static const DispatchKeySet outer = all(DispatchKeySet(outer_key));
   return face == Face::kInner ? inner : outer;
-}
-
-// Where a face of a tensor lies.
-c10::Device device_behind(const at::Tensor& of, Face face) {
-  return face == Face::kInner ? inner(of.device()) : outer(of.device());
 }
 
 void take_geometry(c10::TensorImpl& to, const at::Tensor& from) {
@@ -64,7 +55,7 @@ void take_coordinates(at::SparseTensorImpl& to, const at::SparseTensorImpl& from
 }  // namespace
 
 at::Tensor dense_face(const at::Tensor& of, Face face, c10::Storage storage, bool inference) {
-  DispatchKeySet keys = dense_keys(face);
+  DispatchKeySet keys = keys_of<kDispatchKey, kKey>(face);
   if (inference) keys = keys - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
   if (of._is_zerotensor()) keys = keys.add(DispatchKey::ZeroTensor);
   at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW,
@@ -78,19 +69,16 @@ at::Tensor dense_face(const at::Tensor& of, Face face, c10::Storage storage, boo
 }
 
 at::Tensor quantized_face(const at::Tensor& of, Face face, c10::Storage storage, Part part) {
-  static const DispatchKeySet inner =
-      keys_of(Face::kInner, binding::kQuantizedKey, ve::kQuantizedKey);
-  static const DispatchKeySet outer =
-      keys_of(Face::kOuter, binding::kQuantizedKey, ve::kQuantizedKey);
   at::Tensor made = at::detail::make_tensor<at::QTensorImpl>(
-      c10::TensorImpl::VIEW, std::move(storage), face == Face::kInner ? inner : outer, of.dtype(),
+      c10::TensorImpl::VIEW, std::move(storage),
+      keys_of<binding::kQuantizedKey, ve::kQuantizedKey>(face), of.dtype(),
       quantizer_face(of, part));
   take_geometry(*made.unsafeGetTensorImpl(), of);
   return made;
 }
 
 at::Tensor sparse_face(const at::Tensor& of, Face face, Part part) {
-  const c10::DeviceGuard guard(device_behind(of, face));
+  const c10::DeviceGuard guard(face == Face::kInner ? inner(of.device()) : outer(of.device()));
   at::Tensor made = at::detail::make_tensor<at::SparseTensorImpl>(
       DispatchKeySet(face == Face::kInner ? DispatchKey::SparsePrivateUse1 : kSparseKey),
       of.dtype());
