@@ -89,8 +89,7 @@ TensorView mask_of(const TensorView& scores, const Workspace& memory) {
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (bool biased : {false, true}) {
-    const AttentionKernel kernel{GRAFT_FLOAT32, biased, GRAFT_FLOAT32};
-    add(kernel.key(), [kernel] { return kernel.build(); });
+    PackEntry::put(add, AttentionKernel{GRAFT_FLOAT32, biased, GRAFT_FLOAT32});
   }
 });
 

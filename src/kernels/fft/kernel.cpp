@@ -333,8 +333,7 @@ class FftWriter {
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (const graft_dtype part : {GRAFT_FLOAT32, GRAFT_FLOAT64}) {
-    const FftKernel kernel{part};
-    add(kernel.key(), [kernel] { return kernel.build(); });
+    PackEntry::put(add, FftKernel{part});
   }
 });
 

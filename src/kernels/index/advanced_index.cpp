@@ -183,9 +183,7 @@ void run(Stream& stream, IndexKernel::Mode mode, const TensorView& plain, const 
 }
 
 const PackEntry kPackedIndexing([](const PackEntry::Sink& add) {
-  const auto put = [&](const IndexKernel& kernel) {
-    add(kernel.key(), [kernel] { return kernel.build(); });
-  };
+  const auto put = [&](const IndexKernel& kernel) { PackEntry::put(add, kernel); };
   for (bool rows : {false, true}) {
     for (graft_dtype data : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
       for (int indices : {1, 2}) put({IndexKernel::kGet, rows, data, GRAFT_INT64, indices});

@@ -170,16 +170,15 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (bool dense : {false, true}) {
     const ScatterKernel single{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_FLOAT32,
                                GRAFT_INT64,       false,         dense};
-    add(single.key(), [single] { return single.build(); });
+    PackEntry::put(add, single);
   }
   for (graft_dtype data : {GRAFT_INT32, GRAFT_INT64}) {
     for (bool dense : {false, true}) {
-      const ScatterKernel moves{ScatterMode::kReplace, data, data, GRAFT_INT64, false, dense};
-      add(moves.key(), [moves] { return moves.build(); });
+      PackEntry::put(add,
+                     ScatterKernel{ScatterMode::kReplace, data, data, GRAFT_INT64, false, dense});
     }
   }
-  const RowKernel rows{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_FLOAT32, GRAFT_INT64};
-  add(rows.key(), [rows] { return rows.build(); });
+  PackEntry::put(add, RowKernel{ScatterMode::kAdd, GRAFT_FLOAT32, GRAFT_FLOAT32, GRAFT_INT64});
 });
 
 // Sums of a half type by way of float32, rounded once.

@@ -66,15 +66,13 @@ void cholesky_factor(Stream& stream, const TensorView& matrices, const TensorVie
   }
   if (matrices.sizes[0] == 0) return;
   const WorkSplit split = split_work(matrices.sizes[0], n * n * n / 6);
-  const std::string key = std::string("cholesky_factor_") + name_of(matrices.dtype) +
-                          (has_dense_rows(matrices) ? "_dense" : "");
+  const std::string key = batch_key("cholesky_factor", matrices);
   Arguments arguments;
   append_updated(arguments, matrices);
   arguments.write(info);
   arguments.indices({split.lines, split.per_item, n});
   const auto make = [&]<class Number>() { return build<Number>(key, matrices); };
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return for_numbers_of(matrices.dtype, make); });
+  launch_for_numbers(stream, matrices.dtype, key, split.grid, arguments, make);
 }
 
 }  // namespace graft

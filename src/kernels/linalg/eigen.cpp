@@ -169,8 +169,7 @@ void symmetric_eigen(Stream& stream, const TensorView& values, const TensorView*
     EigenBuilder<Number>(b, kernel).build();
     return b.finish();
   };
-  const auto build = [&] { return for_numbers_of(matrices.dtype, make); };
-  launch_kernel(stream, kernel.key(), split.grid, arguments, build);
+  launch_for_numbers(stream, matrices.dtype, kernel.key(), split.grid, arguments, make);
 }
 
 }  // namespace graft

@@ -14,23 +14,12 @@ using namespace ir;
 
 constexpr uint32_t kColumnLanes = 16;
 
-std::string key_of(const char* what, const TensorView& matrices) {
-  return std::string(what) + "_" + name_of(matrices.dtype) +
-         (has_dense_rows(matrices) ? "_dense" : "");
-}
-
-// Parts of each number below row k, as real numbers.
-Value largest_part(Value x) { return abs(x); }
-Value largest_part(ComplexValue z) { return ir::maximum(abs(z.re), abs(z.im)); }
-Value square(Value x) { return x * x; }
-Value square(ComplexValue z) { return z.re * z.re + z.im * z.im; }
-
 // The length of the column below row k; scaled, so that no square overflows.
 template <class Number>
 Value length_below(const MatrixParameter<Number>& a, Value column, Value k, Value rows) {
   const Value zero = like(real_part(a.load(a.down(column, k))), 0);
   const Value largest = ir::reduce(
-      zero, k + 1, rows, [&](Value i) { return largest_part(a.load(a.down(column, i))); },
+      zero, k + 1, rows, [&](Value i) { return greatest_part(a.load(a.down(column, i))); },
       ir::maximum, kColumnLanes);
   const Value scale = select(largest == 0, 1, largest);
   return largest * sqrt(sum_of(zero, k + 1, rows, [&](Value i) {
@@ -145,14 +134,13 @@ void householder_factor(Stream& stream, const TensorView& matrices, const Tensor
   const int64_t rows = matrices.sizes[1], columns = matrices.sizes[2], count = factors.sizes[1];
   if (factors.count() == 0) return;
   const WorkSplit split = split_work(matrices.sizes[0], rows * columns * count);
-  const std::string key = key_of("householder_factor", matrices);
+  const std::string key = batch_key("householder_factor", matrices);
   Arguments arguments;
   append_updated(arguments, matrices);
   arguments.write(factors).index(split.lines).index(split.per_item);
   arguments.indices({rows, columns, count});
   const auto make = [&]<class Number>() { return factor_kernel<Number>(key, matrices); };
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return for_numbers_of(matrices.dtype, make); });
+  launch_for_numbers(stream, matrices.dtype, key, split.grid, arguments, make);
 }
 
 void apply_reflections(Stream& stream, const TensorView& matrices, const TensorView& reflections,
@@ -172,7 +160,7 @@ void apply_reflections(Stream& stream, const TensorView& matrices, const TensorV
   }
   const WorkSplit split = split_work(matrices.sizes[0] * columns, rows * count);
   const bool conjugated = conjugate && is_complex(matrices.dtype);
-  const std::string key = key_of("apply_reflections", matrices) +
+  const std::string key = batch_key("apply_reflections", matrices) +
                           (has_dense_rows(reflections) ? "_from_dense" : "") +
                           (adjoint ? "_adjoint" : "") + (conjugated ? "_conjugate" : "") +
                           (to_identity ? "_to_identity" : "");
@@ -185,8 +173,7 @@ void apply_reflections(Stream& stream, const TensorView& matrices, const TensorV
   const auto make = [&]<class Number>() {
     return apply_kernel<Number>(key, matrices, reflections, adjoint, conjugated, to_identity);
   };
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return for_numbers_of(matrices.dtype, make); });
+  launch_for_numbers(stream, matrices.dtype, key, split.grid, arguments, make);
 }
 
 }  // namespace graft

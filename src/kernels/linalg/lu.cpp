@@ -12,11 +12,6 @@ namespace {
 
 using namespace ir;
 
-std::string key_of(const char* what, const TensorView& matrices) {
-  return std::string(what) + "_" + name_of(matrices.dtype) +
-         (has_dense_rows(matrices) ? "_dense" : "");
-}
-
 // The first row of the largest element on or below the diagonal.
 template <class Number>
 Value largest_row(Builder& b, const MatrixParameter<Number>& a, Value column, Value k, Value rows) {
@@ -136,14 +131,13 @@ void lu_factor(Stream& stream, const TensorView& matrices, const TensorView& piv
   const int64_t rows = matrices.sizes[1], columns = matrices.sizes[2];
   const WorkSplit split =
       split_work(matrices.sizes[0], rows * columns * std::min(rows, columns) / 2);
-  const std::string key = key_of("lu_factor", matrices);
+  const std::string key = batch_key("lu_factor", matrices);
   Arguments arguments;
   append_updated(arguments, matrices);
   arguments.write(pivots).write(info);
   arguments.indices({split.lines, split.per_item, rows, columns});
   const auto make = [&]<class Number>() { return factor_kernel<Number>(key, matrices); };
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return for_numbers_of(matrices.dtype, make); });
+  launch_for_numbers(stream, matrices.dtype, key, split.grid, arguments, make);
 }
 
 void exchange_rows(Stream& stream, const TensorView& matrices, const TensorView& pivots,
@@ -155,7 +149,8 @@ void exchange_rows(Stream& stream, const TensorView& matrices, const TensorView&
   if (matrices.count() == 0) return;
   const int64_t rows = matrices.sizes[1], columns = matrices.sizes[2], count = pivots.sizes[1];
   const WorkSplit split = split_work(matrices.sizes[0], columns * count);
-  const std::string key = key_of(backward ? "exchange_rows_backward" : "exchange_rows", matrices);
+  const std::string key =
+      batch_key(backward ? "exchange_rows_backward" : "exchange_rows", matrices);
   Arguments arguments;
   append_updated(arguments, matrices);
   arguments.read(pivots);
@@ -164,8 +159,7 @@ void exchange_rows(Stream& stream, const TensorView& matrices, const TensorView&
   const auto make = [&]<class Number>() {
     return exchange_kernel<Number>(key, matrices, backward);
   };
-  launch_kernel(stream, key, split.grid, arguments,
-                [&] { return for_numbers_of(matrices.dtype, make); });
+  launch_for_numbers(stream, matrices.dtype, key, split.grid, arguments, make);
 }
 
 void permutation_of_pivots(Stream& stream, const TensorView& permutation,

@@ -28,6 +28,11 @@ TensorView transposed(const TensorView& matrices) {
   return view;
 }
 
+std::string batch_key(const char* what, const TensorView& matrices) {
+  return std::string(what) + "_" + name_of(matrices.dtype) +
+         (has_dense_rows(matrices) ? "_dense" : "");
+}
+
 void append_strides(Arguments& arguments, const TensorView& matrices) {
   for (int i = 0; i < 3; ++i) arguments.index(matrices.strides[i]);
 }

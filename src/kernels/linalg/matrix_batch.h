@@ -24,6 +24,9 @@ GRAFT_EXPORT TensorView transposed(const TensorView& matrices);
 
 inline bool has_dense_rows(const TensorView& matrices) { return matrices.strides[1] == 1; }
 
+// The key of a kernel for such a batch.
+std::string batch_key(const char* what, const TensorView& matrices);
+
 // Appends the batch as the three strides that MatrixParameter declares after the address.
 void append_strides(Arguments& arguments, const TensorView& matrices);
 
@@ -59,5 +62,15 @@ class MatrixParameter {
   bool conjugate_;
   Value batch_, row_, column_;
 };
+
+// Launches the kernel of that key that make<Number>() gives for the numbers of dtype.
+template <class Make>
+void launch_for_numbers(Stream& stream, graft_dtype dtype, const std::string& key, int64_t grid,
+                        const Arguments& arguments, const Make& make) {
+  launch_kernel(stream, key, grid, arguments, [&] {
+    return is_complex(dtype) ? make.template operator()<ComplexValue>()
+                             : make.template operator()<Value>();
+  });
+}
 
 }  // namespace graft

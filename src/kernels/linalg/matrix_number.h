@@ -23,6 +23,14 @@ inline Value is_zero(Value x) { return x == 0; }
 inline Value pivot_size(Value x) { return abs(x); }
 inline Value pivot_size(ComplexValue z) { return abs(z.re) + abs(z.im); }
 
+// The greater of its parts, which no number of the type overflows; NaN where it holds one.
+inline Value greatest_part(Value x) { return abs(x); }
+inline Value greatest_part(ComplexValue z) { return ir::maximum(abs(z.re), abs(z.im)); }
+
+// Of its magnitude.
+inline Value square(Value x) { return x * x; }
+inline Value square(ComplexValue z) { return z.re * z.re + z.im * z.im; }
+
 inline Value number_like(Value x, double number) { return like(x, number); }
 inline ComplexValue number_like(ComplexValue z, double number) {
   return {like(z.re, number), like(z.re, 0)};
@@ -73,13 +81,6 @@ ComplexValue sum_of(ComplexValue zero, Value begin, Value end, Term term) {
       },
       16);
   return {sums[0], sums[1]};
-}
-
-// make<Number>() for the numbers of dtype.
-template <class Make>
-auto for_numbers_of(graft_dtype dtype, Make make) {
-  return is_complex(dtype) ? make.template operator()<ComplexValue>()
-                           : make.template operator()<Value>();
 }
 
 }  // namespace graft

@@ -9,10 +9,6 @@ inline Value magnitude(Value x) { return abs(x); }
 // Of numbers whose squares neither overflow nor vanish.
 inline Value magnitude(ComplexValue z) { return sqrt(z.re * z.re + z.im * z.im); }
 
-// The greater of its parts, which no number of the type overflows; NaN where it holds one.
-inline Value greatest_part(Value x) { return abs(x); }
-inline Value greatest_part(ComplexValue z) { return ir::maximum(abs(z.re), abs(z.im)); }
-
 // Jacobi's rotation: [[first, cross], [cross*, second]] becomes diagonal when its columns are
 // turned, and its rows as the conjugates are. The smaller of the two angles, which Jacobi's methods
 // need to converge. Golub & Van Loan, Matrix Computations, 4th ed., algorithm 8.5.1. REQUIRES: the

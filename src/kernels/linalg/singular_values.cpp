@@ -27,9 +27,6 @@ struct SingularKernel {
   }
 };
 
-Value square(Value x) { return x * x; }
-Value square(ComplexValue z) { return z.re * z.re + z.im * z.im; }
-
 template <class Number>
 class SingularBuilder {
  public:
@@ -169,8 +166,7 @@ void singular_values(Stream& stream, const TensorView& values, const TensorView*
     SingularBuilder<Number>(b, kernel).build();
     return b.finish();
   };
-  const auto build = [&] { return for_numbers_of(matrices.dtype, make); };
-  launch_kernel(stream, kernel.key(), split.grid, arguments, build);
+  launch_for_numbers(stream, matrices.dtype, kernel.key(), split.grid, arguments, make);
 }
 
 }  // namespace graft

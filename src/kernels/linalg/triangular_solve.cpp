@@ -108,8 +108,7 @@ void triangular_solve(Stream& stream, const TensorView& right, const TensorView&
   append_strides(arguments, a);
   arguments.indices({split.lines, split.per_item, n, columns});
   const auto make = [&]<class Number>() { return kernel.build<Number>(); };
-  launch_kernel(stream, kernel.key(), split.grid, arguments,
-                [&] { return for_numbers_of(right.dtype, make); });
+  launch_for_numbers(stream, right.dtype, kernel.key(), split.grid, arguments, make);
 }
 
 }  // namespace graft

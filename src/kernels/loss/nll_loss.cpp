@@ -205,9 +205,7 @@ void append_elements(Arguments& arguments, Stream& stream, const Shape& shape,
 
 const PackEntry kPacked([](const PackEntry::Sink& add) {
   const graft_dtype f32 = GRAFT_FLOAT32, i64 = GRAFT_INT64;
-  const auto put = [&](const NllKernel& kernel) {
-    add(kernel.key(), [kernel] { return kernel.build(); });
-  };
+  const auto put = [&](const NllKernel& kernel) { PackEntry::put(add, kernel); };
   for (bool weighted : {false, true}) {
     put({NllKernel::kSum, weighted, LossReduction::kSum, f32, i64});
     put({NllKernel::kEach, weighted, LossReduction::kNone, f32, i64});
