@@ -75,12 +75,13 @@ class SumWriter {
     }
     b_.if_(inside, [&] { body(offset); });
   }
+  // body(z and y) for all within sizes.
   template <class Body>
-  void each_tap(Body body) {
-    b_.loop(b_.i64(0), taps_[0], [&](Value z) {
-      b_.loop(b_.i64(0), taps_[1], [&](Value y) {
-        const Value tap[2] = {z, y};
-        body(tap);
+  void each_row(const Value* sizes, Body body) {
+    b_.loop(b_.i64(0), sizes[0], [&](Value z) {
+      b_.loop(b_.i64(0), sizes[1], [&](Value y) {
+        const Value at[2] = {z, y};
+        body(at);
       });
     });
   }
@@ -97,7 +98,7 @@ class SumWriter {
     b_.loop(b_.i64(0), channels_, [&](Value c) {
       const Value channel = image * input_stride_[0] + (group * channels_ + c) * input_stride_[1];
       const Value weight = group * factor_step_ + out * factor_stride_[0] + c * factor_stride_[1];
-      each_tap([&](const Value* tap) {
+      each_row(taps_, [&](const Value* tap) {
         if_inside(position, tap, [&](Value offset) {
           const Value weights = weight + tap[0] * factor_stride_[2] + tap[1] * factor_stride_[3];
           add_row(sums, channel + offset, weights, begin, width);
@@ -144,7 +145,7 @@ class SumWriter {
     b_.loop(b_.i64(0), images_, [&](Value n) {
       const Value image = n * input_stride_[0] + (group * channels_ + c) * input_stride_[1];
       const Value results = n * output_stride_[0] + (group * outs_ + out) * output_stride_[1];
-      each_row([&](const Value* position) {
+      each_row(output_, [&](const Value* position) {
         if_inside(position, tap, [&](Value offset) {
           const Value source = image + offset + shift * input_stride_[4];
           const Value gradient =
@@ -158,16 +159,6 @@ class SumWriter {
     const Value to = group * factor_step_ + out * factor_stride_[0] + c * factor_stride_[1] +
                      tap[0] * factor_stride_[2] + y * factor_stride_[3] + x * factor_stride_[4];
     to_.store(to, sum.get());
-  }
-
-  template <class Body>
-  void each_row(Body body) {
-    b_.loop(b_.i64(0), output_[0], [&](Value z) {
-      b_.loop(b_.i64(0), output_[1], [&](Value y) {
-        const Value position[2] = {z, y};
-        body(position);
-      });
-    });
   }
 
   void add_products(const Lanes& sums, Value source, Value gradient, Value first, Value last) {

@@ -28,22 +28,6 @@ ir::Kernel build_select(const std::string& key, graft_dtype data, graft_dtype in
   return b.finish();
 }
 
-// width: numbers of data in an element.
-ir::Kernel build_gather(const std::string& key, graft_dtype data, graft_dtype index,
-                        int64_t width) {
-  Builder b(key);
-  const Address output = b.write(data), input = b.read(data), indices = b.read(index);
-  const IndexChecker checker(b);
-  const Value size = b.index(), stride = b.index();
-  StridedLoop loop(b, 3);
-  loop.each([&](const std::vector<Value>& at) {
-    const Value position = checker.check(indices.load(at[2]), size, false);
-    const Value from = (at[1] + position * stride) * width, to = at[0] * width;
-    for (int64_t part = 0; part < width; ++part) output.store(to + part, input.load(from + part));
-  });
-  return b.finish();
-}
-
 // How the innermost loop runs through output and index, and through the input.
 enum class Along {
   kStrides,  // anyhow
@@ -51,14 +35,22 @@ enum class Along {
   kInput,    // and what is gathered lies side by side, in the input's same line
 };
 
-// The same where output and index are dense along the innermost loop.
-ir::Kernel build_dense_gather(const std::string& key, graft_dtype data, graft_dtype index,
-                              Along along) {
+// width: numbers of data in an element, 1 but for kStrides.
+ir::Kernel build_gather(const std::string& key, graft_dtype data, graft_dtype index, int64_t width,
+                        Along along) {
   Builder b(key);
   const Address output = b.write(data), input = b.read(data), indices = b.read(index);
   const IndexChecker checker(b);
   const Value size = b.index(), stride = b.index();
   StridedLoop loop(b, 3);
+  if (along == Along::kStrides) {
+    loop.each([&](const std::vector<Value>& at) {
+      const Value position = checker.check(indices.load(at[2]), size, false);
+      const Value from = (at[1] + position * stride) * width, to = at[0] * width;
+      for (int64_t part = 0; part < width; ++part) output.store(to + part, input.load(from + part));
+    });
+    return b.finish();
+  }
   loop.each_inner([&](const std::vector<Value>& first) {
     checker.each(
         b.i64(0), loop.inner_size(), size, [&](Value i) { return indices.load(first[2] + i); },
@@ -95,11 +87,9 @@ const PackEntry kPacked([](const PackEntry::Sink& add) {
   for (graft_dtype data : {GRAFT_UINT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
     const std::string select = key_of("index_select", data, GRAFT_INT64);
     add(select, [=] { return build_select(select, data, GRAFT_INT64); });
-    const std::string gather = key_of("gather", data, GRAFT_INT64);
-    add(gather, [=] { return build_gather(gather, data, GRAFT_INT64, 1); });
-    for (Along along : {Along::kLines, Along::kInput}) {
-      const std::string dense = key_of(name_of_gather(along, 1), data, GRAFT_INT64);
-      add(dense, [=] { return build_dense_gather(dense, data, GRAFT_INT64, along); });
+    for (Along along : {Along::kStrides, Along::kLines, Along::kInput}) {
+      const std::string gather = key_of(name_of_gather(along, 1), data, GRAFT_INT64);
+      add(gather, [=] { return build_gather(gather, data, GRAFT_INT64, 1, along); });
     }
   }
 });
@@ -152,11 +142,8 @@ void gather(Stream& stream, const TensorView& output, const TensorView& input, i
   const int64_t width = raw_width(input.dtype);
   const Along inner = width == 1 ? along(axes, input, dim) : Along::kStrides;
   const std::string key = key_of(name_of_gather(inner, width), data, index.dtype);
-  const auto make = [&] {
-    return inner == Along::kStrides ? build_gather(key, data, index.dtype, width)
-                                    : build_dense_gather(key, data, index.dtype, inner);
-  };
-  launch_kernel(stream, key, split.grid, arguments, make);
+  launch_kernel(stream, key, split.grid, arguments,
+                [&] { return build_gather(key, data, index.dtype, width, inner); });
 }
 
 }  // namespace graft
