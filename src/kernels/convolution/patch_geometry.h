@@ -15,7 +15,7 @@ struct PatchGrid {
 };
 
 // output[n, o, p] = bias[o] + the sum over c and t of factor[o, c, t] * input[n, c, p and t], for
-// every group of channels. All views have rank 5 (see with_three_dimensions()). What of it is
+// every group of channels. All views have rank 5 (spatial.h). What of it is
 // written, output or factor, depends on the function that takes it.
 struct PatchProduct {
   TensorView input, output;
