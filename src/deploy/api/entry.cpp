@@ -49,8 +49,10 @@ graft_status failed(graft_status status, const std::string& text) noexcept {
   return status;
 }
 
-void require(bool holds, const char* expected) {
-  if (!holds) throw Error(GRAFT_INVALID_ARGUMENT, fmt::format("expected {}, got null", expected));
+void require(std::initializer_list<Expected> all) {
+  const auto missing = std::ranges::find(all, false, &Expected::met);
+  if (missing == all.end()) return;
+  throw Error(GRAFT_INVALID_ARGUMENT, fmt::format("expected {}, got null", missing->what));
 }
 
 void find_drivers() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 #include <string>
 
@@ -34,8 +35,25 @@ graft_status guarded(Work&& work) noexcept {
   }
 }
 
-// Throws Error INVALID_ARGUMENT, which says what was expected instead of null.
-void require(bool holds, const char* expected);
+// What a function must be given: a pointer that is not null, or a condition that holds.
+struct Expected {
+  template <class Given>
+  Expected(Given given, const char* what) : met(static_cast<bool>(given)), what(what) {}
+  bool met;
+  const char* what;
+};
+
+// Throws Error INVALID_ARGUMENT, which names the first that was null.
+void require(std::initializer_list<Expected> all);
+
+// The same status, after require(all).
+template <class Work>
+graft_status guarded(std::initializer_list<Expected> all, Work&& work) noexcept {
+  return guarded([&] {
+    require(all);
+    work();
+  });
+}
 
 // Finds drivers once. device_at throws Error INVALID_ARGUMENT if there is no such device.
 void find_drivers();

@@ -13,7 +13,6 @@ namespace graft::deploy {
 namespace {
 
 void give_described(const std::vector<Described>& all, uint32_t index, graft_model_value* out) {
-  require(out != nullptr, "a graft_model_value");
   if (index >= all.size()) {
     throw Error(GRAFT_NOT_FOUND, fmt::format("there is no value {}: {} in all", index, all.size()));
   }
@@ -36,6 +35,16 @@ CallInput input_of(const graft_queue_input& given, uint32_t index) {
   return {view_of(*given.host, "input", index)};
 }
 
+// Gives the results that run(results) fills in.
+template <class Run>
+void call(graft_model model, graft_results* out, Run&& run) {
+  auto results = std::make_unique<graft_results_s>();
+  const bool first = !model->ran.exchange(true);
+  run(results.get());
+  if (first) shut_down_at_exit();
+  *out = results.release();
+}
+
 }  // namespace
 }  // namespace graft::deploy
 
@@ -44,10 +53,8 @@ namespace deploy = graft::deploy;
 const char* graft_model_message() { return deploy::last_message(); }
 
 graft_status graft_model_add_driver(const char* path) {
-  return deploy::guarded([&] {
-    deploy::require(path != nullptr, "the path of a driver");
-    graft::platform().add_driver_path(path);
-  });
+  return deploy::guarded({{path, "the path of a driver"}},
+                         [&] { graft::platform().add_driver_path(path); });
 }
 
 uint32_t graft_model_devices() {
@@ -60,17 +67,16 @@ uint32_t graft_model_devices() {
 }
 
 graft_status graft_model_open(const char* path, uint32_t device, graft_model* out_model) {
-  return deploy::guarded([&] {
-    deploy::require(path != nullptr, "the path of a model");
-    deploy::require(out_model != nullptr, "a place for the model");
+  const auto open = [&] {
     *out_model = new graft_model_s(path, deploy::device_at(device));
     deploy::shut_down_at_exit();
-  });
+  };
+  return deploy::guarded({{path, "the path of a model"}, {out_model, "a place for the model"}},
+                         open);
 }
 
 graft_status graft_model_prepare(const char* path, uint32_t device) {
-  return deploy::guarded([&] {
-    deploy::require(path != nullptr, "the path of a model");
+  return deploy::guarded({{path, "the path of a model"}}, [&] {
     deploy::prepare(path, deploy::device_at(device));
     deploy::shut_down_at_exit();
   });
@@ -79,78 +85,61 @@ graft_status graft_model_prepare(const char* path, uint32_t device) {
 void graft_model_close(graft_model model) { delete model; }
 
 graft_status graft_model_input(graft_model model, uint32_t index, graft_model_value* out_value) {
-  return deploy::guarded([&] {
-    deploy::require(model != nullptr, "a model");
-    deploy::give_described(model->model.inputs(), index, out_value);
-  });
+  return deploy::guarded({{model, "a model"}, {out_value, "a graft_model_value"}},
+                         [&] { deploy::give_described(model->model.inputs(), index, out_value); });
 }
 
 graft_status graft_model_output(graft_model model, uint32_t index, graft_model_value* out_value) {
-  return deploy::guarded([&] {
-    deploy::require(model != nullptr, "a model");
-    deploy::give_described(model->model.outputs(), index, out_value);
-  });
+  return deploy::guarded({{model, "a model"}, {out_value, "a graft_model_value"}},
+                         [&] { deploy::give_described(model->model.outputs(), index, out_value); });
 }
 
 graft_status graft_model_run(graft_model model, const graft_array* inputs, uint32_t count,
                              graft_results* out_results) {
-  return deploy::guarded([&] {
-    deploy::require(model != nullptr, "a model");
-    deploy::require(inputs != nullptr || count == 0, "inputs");
-    deploy::require(out_results != nullptr, "a place for the results");
+  const auto run = [&] {
     std::vector<graft::TensorView> views;
     for (uint32_t i = 0; i < count; ++i) views.push_back(deploy::view_of(inputs[i], "input", i));
-    auto results = std::make_unique<graft_results_s>();
-    const bool first = !model->ran.exchange(true);
-    results->all = model->model.run(views);
-    if (first) deploy::shut_down_at_exit();
-    *out_results = results.release();
-  });
+    deploy::call(model, out_results,
+                 [&](graft_results results) { results->all = model->model.run(views); });
+  };
+  return deploy::guarded({{model, "a model"},
+                          {inputs != nullptr || count == 0, "inputs"},
+                          {out_results, "a place for the results"}},
+                         run);
 }
 
 graft_status graft_model_enqueue(graft_model model, graft_queue queue,
                                  const graft_queue_input* inputs, uint32_t count,
                                  graft_results* out_results) {
-  return deploy::guarded([&] {
-    deploy::require(model != nullptr, "a model");
-    deploy::require(queue != nullptr, "a queue");
-    deploy::require(inputs != nullptr || count == 0, "inputs");
-    deploy::require(out_results != nullptr, "a place for the results");
+  const auto enqueue = [&] {
     std::vector<deploy::CallInput> given;
     for (uint32_t i = 0; i < count; ++i) given.push_back(deploy::input_of(inputs[i], i));
-    auto results = std::make_unique<graft_results_s>();
-    const bool first = !model->ran.exchange(true);
-    results->queued = model->model.enqueue(queue->queue, given);
-    if (first) deploy::shut_down_at_exit();
-    *out_results = results.release();
-  });
+    deploy::call(model, out_results, [&](graft_results results) {
+      results->queued = model->model.enqueue(queue->queue, given);
+    });
+  };
+  return deploy::guarded({{model, "a model"},
+                          {queue, "a queue"},
+                          {inputs != nullptr || count == 0, "inputs"},
+                          {out_results, "a place for the results"}},
+                         enqueue);
 }
 
 graft_status graft_model_state(graft_model model, uint32_t index, graft_model_value* out_value) {
-  return deploy::guarded([&] {
-    deploy::require(model != nullptr, "a model");
-    deploy::give_described(model->model.state(), index, out_value);
-  });
+  return deploy::guarded({{model, "a model"}, {out_value, "a graft_model_value"}},
+                         [&] { deploy::give_described(model->model.state(), index, out_value); });
 }
 
 graft_status graft_model_write_state(graft_model model, uint32_t index, const graft_array* value) {
-  return deploy::guarded([&] {
-    deploy::require(model != nullptr, "a model");
-    deploy::require(value != nullptr, "a graft_array");
+  return deploy::guarded({{model, "a model"}, {value, "a graft_array"}}, [&] {
     model->model.write_state(index, deploy::view_of(*value, "state", index));
   });
 }
 
 graft_status graft_model_reset(graft_model model) {
-  return deploy::guarded([&] {
-    deploy::require(model != nullptr, "a model");
-    model->model.reset();
-  });
+  return deploy::guarded({{model, "a model"}}, [&] { model->model.reset(); });
 }
 
 graft_status graft_model_seed(graft_model model, uint64_t seed) {
-  return deploy::guarded([&] {
-    deploy::require(model != nullptr, "a model");
-    model->model.seed(seed);
-  });
+  return deploy::guarded({{model, "a model"}}, [&] { model->model.seed(seed); });
 }

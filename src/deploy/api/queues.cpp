@@ -32,32 +32,24 @@ TensorView form_of(const graft_array& given) {
 namespace deploy = graft::deploy;
 
 graft_status graft_queue_create(uint32_t device, graft_queue* out_queue) {
-  return deploy::guarded([&] {
-    deploy::require(out_queue != nullptr, "a place for the queue");
+  return deploy::guarded({{out_queue, "a place for the queue"}}, [&] {
     *out_queue = new graft_queue_s{deploy::Queue(deploy::device_at(device))};
   });
 }
 
 graft_status graft_queue_wait(graft_queue queue, graft_queue other) {
-  return deploy::guarded([&] {
-    deploy::require(queue != nullptr && other != nullptr, "two queues");
-    queue->queue.wait(other->queue);
-  });
+  return deploy::guarded({{queue != nullptr && other != nullptr, "two queues"}},
+                         [&] { queue->queue.wait(other->queue); });
 }
 
 graft_status graft_queue_synchronize(graft_queue queue) {
-  return deploy::guarded([&] {
-    deploy::require(queue != nullptr, "a queue");
-    queue->queue.synchronize();
-  });
+  return deploy::guarded({{queue, "a queue"}}, [&] { queue->queue.synchronize(); });
 }
 
 graft_status graft_queue_query(graft_queue queue) {
   bool done = true;
-  const graft_status status = deploy::guarded([&] {
-    deploy::require(queue != nullptr, "a queue");
-    done = queue->queue.query();
-  });
+  const graft_status status =
+      deploy::guarded({{queue, "a queue"}}, [&] { done = queue->queue.query(); });
   return done ? status : GRAFT_BUSY;
 }
 
@@ -65,38 +57,28 @@ void graft_queue_destroy(graft_queue queue) { delete queue; }
 
 graft_status graft_device_array_create(graft_queue queue, const graft_array* form,
                                        graft_device_array* out_array) {
-  return deploy::guarded([&] {
-    deploy::require(queue != nullptr, "a queue");
-    deploy::require(form != nullptr, "a graft_array");
-    deploy::require(out_array != nullptr, "a place for the array");
+  const auto create = [&] {
     *out_array = new graft_device_array_s{queue->queue.allocate(deploy::form_of(*form))};
-  });
+  };
+  return deploy::guarded(
+      {{queue, "a queue"}, {form, "a graft_array"}, {out_array, "a place for the array"}}, create);
 }
 
 graft_status graft_device_array_describe(graft_device_array array, graft_array* out_array) {
-  return deploy::guarded([&] {
-    deploy::require(array != nullptr, "an array");
-    deploy::require(out_array != nullptr, "a graft_array");
-    deploy::give_view(array->array.view(), out_array);
-  });
+  return deploy::guarded({{array, "an array"}, {out_array, "a graft_array"}},
+                         [&] { deploy::give_view(array->array.view(), out_array); });
 }
 
 graft_status graft_device_array_write(graft_device_array array, graft_queue queue,
                                       const graft_array* from) {
-  return deploy::guarded([&] {
-    deploy::require(array != nullptr, "an array");
-    deploy::require(queue != nullptr, "a queue");
-    deploy::require(from != nullptr, "a graft_array");
+  return deploy::guarded({{array, "an array"}, {queue, "a queue"}, {from, "a graft_array"}}, [&] {
     queue->queue.write(array->array, deploy::view_of(*from, "array", 0));
   });
 }
 
 graft_status graft_device_array_read(graft_device_array array, graft_queue queue,
                                      const graft_array* to) {
-  return deploy::guarded([&] {
-    deploy::require(array != nullptr, "an array");
-    deploy::require(queue != nullptr, "a queue");
-    deploy::require(to != nullptr, "a graft_array");
+  return deploy::guarded({{array, "an array"}, {queue, "a queue"}, {to, "a graft_array"}}, [&] {
     queue->queue.read(array->array, deploy::view_of(*to, "array", 0));
   });
 }

@@ -18,9 +18,7 @@ void check_place(uint32_t index, size_t count) {
 namespace deploy = graft::deploy;
 
 graft_status graft_model_read_state(graft_model model, graft_results* out_results) {
-  return deploy::guarded([&] {
-    deploy::require(model != nullptr, "a model");
-    deploy::require(out_results != nullptr, "a place for the results");
+  return deploy::guarded({{model, "a model"}, {out_results, "a place for the results"}}, [&] {
     auto results = std::make_unique<graft_results_s>();
     results->all = model->model.read_state();
     *out_results = results.release();
@@ -28,9 +26,7 @@ graft_status graft_model_read_state(graft_model model, graft_results* out_result
 }
 
 graft_status graft_results_get(graft_results results, uint32_t index, graft_array* out_array) {
-  return deploy::guarded([&] {
-    deploy::require(results != nullptr, "results");
-    deploy::require(out_array != nullptr, "a graft_array");
+  return deploy::guarded({{results, "results"}, {out_array, "a graft_array"}}, [&] {
     if (results->queued != nullptr) {
       deploy::check_place(index, results->queued->size());
       return deploy::give_view(results->queued->on_host(index).view, out_array);
@@ -42,9 +38,7 @@ graft_status graft_results_get(graft_results results, uint32_t index, graft_arra
 
 graft_status graft_results_on_device(graft_results results, uint32_t index,
                                      graft_device_array* out_array) {
-  return deploy::guarded([&] {
-    deploy::require(results != nullptr, "results");
-    deploy::require(out_array != nullptr, "a place for the array");
+  return deploy::guarded({{results, "results"}, {out_array, "a place for the array"}}, [&] {
     if (results->queued == nullptr) {
       throw graft::Error(GRAFT_INVALID_ARGUMENT,
                          "these results are in host memory: results of graft_model_enqueue are on "
