@@ -10,6 +10,7 @@
 
 #include "codegen/cache/blob_store.h"
 #include "codegen/cache/compile_progress.h"
+#include "codegen/cache/toolchain.h"
 #include "runtime/driver/bounded_wait.h"
 #include "runtime/driver/fork.h"
 #include "runtime/platform/platform.h"
@@ -36,13 +37,9 @@ Queue& queue() {
   return *the_queue;
 }
 
-void append_to_string(void* context, const void* data, size_t bytes) {
-  static_cast<std::string*>(context)->append(static_cast<const char*>(data), bytes);
-}
-
 void keep(const Job& job) {
   std::string blob;
-  if (Driver::call(job.save, job.program, graft_sink{&blob, append_to_string}) == GRAFT_OK) {
+  if (Driver::call(job.save, job.program, sink_into(&blob)) == GRAFT_OK) {
     blob_store().write(job.name, blob);
   }
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -32,16 +33,8 @@ std::string constant_text(Type type, uint64_t bits) {
 }
 
 const char* unsigned_of(Type type) {
-  switch (bytes_of(type)) {
-    case 1:
-      return "u8";
-    case 2:
-      return "u16";
-    case 4:
-      return "u32";
-    default:
-      return "u64";
-  }
+  static constexpr const char* kNames[] = {"u8", "u16", "u32", "u64"};
+  return kNames[std::min(std::bit_width(bytes_of(type)), 4u) - 1];
 }
 
 const char* symbol(Opcode opcode) {

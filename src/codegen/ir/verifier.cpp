@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
@@ -128,11 +129,8 @@ class Verifier {
   }
 
   void check(const Instruction& it) {
-    const Legal* legal = nullptr;
-    for (const Legal& row : kLegal) {
-      if (row.opcode == it.opcode) legal = &row;
-    }
-    require(legal != nullptr, "unknown instruction");
+    const Legal* legal = std::ranges::find(kLegal, it.opcode, &Legal::opcode);
+    require(legal != std::end(kLegal), "unknown instruction");
     require(!legal->gpu_like_only || kernel_.family == Family::kGpuLike,
             "barriers, local memory and sub-groups belong to the GPU-like family");
     int operands = operands_of(it.opcode);

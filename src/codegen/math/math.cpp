@@ -69,22 +69,10 @@ const Definition* find(Math function) {
 
 // The dtype of scalars that are computed in type.
 graft_dtype dtype_of(Type type) {
-  switch (type) {
-    case Type::kU8:
-      return GRAFT_UINT8;
-    case Type::kI8:
-      return GRAFT_INT8;
-    case Type::kI16:
-      return GRAFT_INT16;
-    case Type::kI32:
-      return GRAFT_INT32;
-    case Type::kI64:
-      return GRAFT_INT64;
-    case Type::kF64:
-      return GRAFT_FLOAT64;
-    default:
-      return GRAFT_FLOAT32;
+  for (graft_dtype dtype : {GRAFT_UINT8, GRAFT_INT8, GRAFT_INT16, GRAFT_INT32, GRAFT_INT64}) {
+    if (compute_type(dtype) == type) return dtype;
   }
+  return type == Type::kF64 ? GRAFT_FLOAT64 : GRAFT_FLOAT32;
 }
 
 // By squaring, in a loop: GCC takes minutes and gigabytes over the same without one.
