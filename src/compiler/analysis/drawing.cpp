@@ -17,18 +17,12 @@ namespace {
 constexpr int kLine = 16, kGap = 40, kLetter = 7, kMargin = 20;
 
 std::string escaped(const std::string& text) {
+  static constexpr std::pair<char, const char*> kSigns[] = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
   std::string result;
   for (char c : text) {
-    if (c == '&')
-      result += "&amp;";
-    else if (c == '<')
-      result += "&lt;";
-    else if (c == '>')
-      result += "&gt;";
-    else if (c == '"')
-      result += "&quot;";
-    else
-      result += c;
+    const auto* sign = std::ranges::find(kSigns, c, &std::pair<char, const char*>::first);
+    result += sign == std::end(kSigns) ? std::string(1, c) : sign->second;
   }
   return result;
 }

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "runtime/driver/error.h"
 
@@ -200,16 +200,16 @@ Size Cursor::factor() {
       expect(",", "between the two operands");
       const Size b = size();
       expect(")", "after the two operands");
-      if (name == "floordiv")
-        result = Size::floor_div(a, b);
-      else if (name == "mod")
-        result = Size::mod(a, b);
-      else if (name == "max")
-        result = Size::max(a, b);
-      else if (name == "min")
-        result = Size::min(a, b);
-      else
+      using Function = std::pair<std::string_view, Size (*)(const Size&, const Size&)>;
+      static constexpr Function kFunctions[] = {{"floordiv", Size::floor_div},
+                                                {"mod", Size::mod},
+                                                {"max", Size::max},
+                                                {"min", Size::min}};
+      const auto* known = std::ranges::find(kFunctions, name, &Function::first);
+      if (known == std::end(kFunctions)) {
         reject(fmt::format("expected floordiv, mod, max or min, found \"{}\"", name));
+      }
+      result = known->second(a, b);
     } else {
       result = Size::symbol(name);
     }

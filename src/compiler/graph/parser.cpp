@@ -166,13 +166,29 @@ class Parser {
     return size;
   }
 
+  // What stands up to a closing sign, separated by commas; read() takes one.
+  template <class Read>
+  static void each(Cursor& c, const char* close, const char* where, Read read) {
+    if (c.accept(close)) return;
+    do {
+      read();
+    } while (c.accept(","));
+    c.expect(close, where);
+  }
+
+  // The first words are those of the kinds, in their order; false where none stands there.
+  template <class Kind>
+  static bool kind(Cursor& c, int count, Kind* out) {
+    for (int i = 0; i < count; ++i) {
+      *out = static_cast<Kind>(i);
+      if (c.accept_word(name_of(*out))) return true;
+    }
+    return false;
+  }
+
   std::vector<Size> sizes(Cursor& c, const char* close) {
     std::vector<Size> sizes;
-    if (c.accept(close)) return sizes;
-    do {
-      sizes.push_back(size(c));
-    } while (c.accept(","));
-    c.expect(close, "after the sizes");
+    each(c, close, "after the sizes", [&] { sizes.push_back(size(c)); });
     return sizes;
   }
 
@@ -191,12 +207,8 @@ class Parser {
 
   void input(Cursor& c) {
     const ValueId id = define(c, Origin::kInput);
-    bool known = false;
-    for (int i = 0; i < 5 && !known; ++i) {
-      known = c.accept_word(name_of(static_cast<InputKind>(i)));
-      if (known) graph_.values[id].kind = static_cast<InputKind>(i);
-    }
-    if (!known) c.fail("parameter, buffer, activation, tangent or scalar");
+    if (!kind(c, 5, &graph_.values[id].kind))
+      c.fail("parameter, buffer, activation, tangent or scalar");
     graph_.values[id].mutated = c.accept_word("mutated");
     if (c.accept_word("alias")) graph_.values[id].alias = use(c);
     graph_.inputs.push_back(id);
@@ -213,8 +225,7 @@ class Parser {
     c.expect("=", "or external, after the type");
     c.expect("[", "before the elements");
     const graft_dtype dtype = graph_.values[id].type.dtype;
-    if (c.accept("]")) return;
-    do {
+    each(c, "]", "after the elements", [&] {
       if (dtype == GRAFT_BOOL) {
         const bool truth = c.accept_word("true");
         if (!truth && !c.accept_word("false")) c.fail("true or false");
@@ -225,8 +236,7 @@ class Parser {
         if (!c.at_float()) c.fail("a float, such as 1.0");
         graph_.values[id].data.push_back(c.number());
       }
-    } while (c.accept(","));
-    c.expect("]", "after the elements");
+    });
   }
 
   Argument literal(Cursor& c, int depth) {
@@ -236,11 +246,7 @@ class Parser {
     if (c.peek() == '"') return Argument::of_string(c.quoted());
     if (c.accept("[")) {
       std::vector<Argument> list;
-      if (c.accept("]")) return Argument::of_list({});
-      do {
-        list.push_back(literal(c, depth + 1));
-      } while (c.accept(","));
-      c.expect("]", "after the list");
+      each(c, "]", "after the list", [&] { list.push_back(literal(c, depth + 1)); });
       return Argument::of_list(std::move(list));
     }
     if (c.at_float()) return Argument::of_number(c.number());
@@ -284,12 +290,7 @@ class Parser {
     }
     node.op = find_operator(c.path());
     c.expect("(", "after the operator");
-    if (!c.accept(")")) {
-      do {
-        node.arguments.push_back(argument(c));
-      } while (c.accept(","));
-      c.expect(")", "after the arguments");
-    }
+    each(c, ")", "after the arguments", [&] { node.arguments.push_back(argument(c)); });
     marks(c, &node);
     if (node.note("kernel") != nullptr) node.op = find_user_operator(node.op->name);
     for (auto& [name, type] : results) {
@@ -335,12 +336,7 @@ class Parser {
   void group(Cursor& c) {
     Group group;
     group.name = c.identifier("the group's name");
-    bool known = false;
-    for (int i = 0; i < 4 && !known; ++i) {
-      known = c.accept_word(name_of(static_cast<GroupKind>(i)));
-      if (known) group.kind = static_cast<GroupKind>(i);
-    }
-    if (!known) c.fail("pointwise, reduction, matmul or convolution");
+    if (!kind(c, 4, &group.kind)) c.fail("pointwise, reduction, matmul or convolution");
     while (!c.at_end()) {
       const GraphValue& value = graph_.values[use(c)];
       if (value.node == kNone) c.reject(fmt::format("%{} is not a node's result", value.name));

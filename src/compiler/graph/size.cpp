@@ -26,6 +26,11 @@ constexpr size_t kMostTerms = 1024, kMostFactors = 64;
               "a symbolic size has more than 1024 terms or 64 factors: give it a symbol");
 }
 
+[[noreturn]] void divided_by_zero() {
+  throw Error(GRAFT_INVALID_ARGUMENT,
+              "a symbolic size is divided by 0: give the divisor's symbols a range above 0");
+}
+
 int64_t add(int64_t a, int64_t b) {
   int64_t sum;
   if (__builtin_add_overflow(a, b, &sum)) overflow();
@@ -38,35 +43,23 @@ int64_t multiply(int64_t a, int64_t b) {
   return result;
 }
 
-const char* name_of(Kind kind) {
-  switch (kind) {
-    case Kind::kFloorDiv:
-      return "floordiv";
-    case Kind::kMod:
-      return "mod";
-    case Kind::kMax:
-      return "max";
-    default:
-      return "min";
-  }
+struct Function {
+  const char* name;
+  int64_t (*apply)(int64_t a, int64_t b);
+};
+
+const Function& function_of(Kind kind) {
+  static constexpr Function kFunctions[] = {
+      {"floordiv", floor_div},
+      {"mod", floor_mod},
+      {"max", [](int64_t a, int64_t b) { return std::max(a, b); }},
+      {"min", [](int64_t a, int64_t b) { return std::min(a, b); }}};
+  return kFunctions[static_cast<size_t>(kind) - static_cast<size_t>(Kind::kFloorDiv)];
 }
 
 bool before(const Size::Term& a, const Size::Term& b) {
   if (a.factors.size() != b.factors.size()) return a.factors.size() > b.factors.size();
   return a.factors < b.factors;
-}
-
-int64_t apply(Kind kind, int64_t a, int64_t b) {
-  switch (kind) {
-    case Kind::kFloorDiv:
-      return floor_div(a, b);
-    case Kind::kMod:
-      return floor_mod(a, b);
-    case Kind::kMax:
-      return std::max(a, b);
-    default:
-      return std::min(a, b);
-  }
 }
 
 std::string term_text(const Size::Term& term) {
@@ -84,17 +77,13 @@ std::string term_text(const Size::Term& term) {
 }  // namespace
 
 int64_t floor_div(int64_t a, int64_t b) {
-  if (b == 0)
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                "a symbolic size is divided by 0: give the divisor's symbols a range above 0");
+  if (b == 0) divided_by_zero();
   if (b == -1) return multiply(a, -1);
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 
 int64_t floor_mod(int64_t a, int64_t b) {
-  if (b == 0)
-    throw Error(GRAFT_INVALID_ARGUMENT,
-                "a symbolic size is divided by 0: give the divisor's symbols a range above 0");
+  if (b == 0) divided_by_zero();
   if (b == -1) return 0;
   const int64_t rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -158,7 +147,7 @@ Size operator*(const Size& a, const Size& b) {
 }
 
 Size Size::function(Kind kind, const Size& a, const Size& b) {
-  SizeFactor factor{kind, fmt::format("{}({}, {})", name_of(kind), a.text(), b.text()),
+  SizeFactor factor{kind, fmt::format("{}({}, {})", function_of(kind).name, a.text(), b.text()),
                     std::make_shared<const Size>(a), std::make_shared<const Size>(b)};
   Size size;
   size.terms_.push_back({1, {std::move(factor)}});
@@ -214,9 +203,10 @@ int64_t Size::evaluate(const Lookup& lookup) const {
     int64_t value = term.coefficient;
     for (const SizeFactor& factor : term.factors) {
       const bool symbol = factor.kind == Kind::kSymbol;
-      value = multiply(value, symbol ? lookup(factor.text)
-                                     : apply(factor.kind, factor.a->evaluate(lookup),
-                                             factor.b->evaluate(lookup)));
+      value = multiply(value,
+                       symbol ? lookup(factor.text)
+                              : function_of(factor.kind)
+                                    .apply(factor.a->evaluate(lookup), factor.b->evaluate(lookup)));
     }
     sum = add(sum, value);
   }
