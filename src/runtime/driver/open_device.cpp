@@ -12,17 +12,9 @@ namespace graft {
 namespace {
 
 const char* sensor_name(graft_sensor which) {
-  switch (which) {
-    case GRAFT_SENSOR_TEMPERATURE:
-      return "temperature";
-    case GRAFT_SENSOR_POWER:
-      return "power";
-    case GRAFT_SENSOR_CLOCK:
-      return "clock";
-    case GRAFT_SENSOR_UTILIZATION:
-      return "utilization";
-  }
-  return "kind";
+  static constexpr const char* kNames[] = {"temperature", "power", "clock", "utilization"};
+  const auto number = static_cast<size_t>(which);
+  return number < std::size(kNames) ? kNames[number] : "kind";
 }
 
 }  // namespace

@@ -6,27 +6,11 @@
 namespace graft {
 
 const char* action_name(MemoryAction action) noexcept {
-  switch (action) {
-    case MemoryAction::kAllocate:
-      return "alloc";
-    case MemoryAction::kFreeRequested:
-      return "free_requested";
-    case MemoryAction::kFreeCompleted:
-      return "free_completed";
-    case MemoryAction::kSegmentAllocate:
-      return "segment_alloc";
-    case MemoryAction::kSegmentFree:
-      return "segment_free";
-    case MemoryAction::kSegmentMap:
-      return "segment_map";
-    case MemoryAction::kSegmentUnmap:
-      return "segment_unmap";
-    case MemoryAction::kOutOfMemory:
-      return "oom";
-    case MemoryAction::kSnapshot:
-      return "snapshot";
-  }
-  return "unknown";
+  static constexpr const char* kNames[] = {
+      "alloc",        "free_requested", "free_completed", "segment_alloc",
+      "segment_free", "segment_map",    "segment_unmap",  "oom",
+      "snapshot"};
+  return kNames[static_cast<size_t>(action)];
 }
 
 void MemoryHistory::record(size_t entries, MemoryContextSource source) {

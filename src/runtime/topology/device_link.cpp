@@ -7,30 +7,16 @@
 #include "runtime/driver/facts_room.h"
 
 namespace graft {
-namespace {
-
-bool is_known(uint32_t kind) {
-  switch (kind) {
-#define GRAFT_CASE(name, value, text) case GRAFT_LINK_##name:
-    GRAFT_LINKS(GRAFT_CASE)
-#undef GRAFT_CASE
-    return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
-const char* link_name(graft_link_kind kind) {
+const char* link_name(uint32_t kind) {
   switch (kind) {
 #define GRAFT_CASE(name, value, text) \
   case GRAFT_LINK_##name:             \
     return text;
     GRAFT_LINKS(GRAFT_CASE)
 #undef GRAFT_CASE
+    default:
+      return nullptr;
   }
-  return "unknown";
 }
 
 DeviceLink read_link(const Driver& driver, uint32_t from, uint32_t to) {
@@ -48,7 +34,7 @@ DeviceLink read_link(const Driver& driver, uint32_t from, uint32_t to) {
                                             "': device_link wrote more than struct_size bytes. "
                                             "Ask its vendor.");
   }
-  if (!is_known(link.kind)) return {};
+  if (link_name(link.kind) == nullptr) return {};
   return {static_cast<graft_link_kind>(link.kind), link.bytes_per_second};
 }
 

@@ -19,7 +19,7 @@ struct DeviceLink {
 // what the driver said if the slot fails or writes past the struct. Any thread.
 GRAFT_EXPORT DeviceLink read_link(const Driver& driver, uint32_t from, uint32_t to);
 
-// The kind in messages ("direct link"). Static storage.
-GRAFT_EXPORT const char* link_name(graft_link_kind kind);
+// The graft_link_kind in messages ("direct link"), null for another number. Static storage.
+GRAFT_EXPORT const char* link_name(uint32_t kind);
 
 }  // namespace graft
