@@ -52,10 +52,7 @@ class GpuLike : public Dialect {
   virtual std::string parameter(const std::string& type, size_t i) const {
     return type + "* p" + std::to_string(i);
   }
-  virtual std::string bound(const std::string& type, size_t i) const {
-    (void)type, (void)i;
-    return "";
-  }
+  virtual std::string bound(const std::string& /*type*/, size_t /*i*/) const { return ""; }
   virtual bool rounds_up() const { return true; }
   virtual std::string_view kernel_qualifier() const = 0;
   virtual std::string_view grid_item() const = 0;  // index of the work-item, any type

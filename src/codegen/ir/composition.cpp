@@ -12,25 +12,15 @@ Value is_inf(Value a) {
   return abs(a) == std::numeric_limits<double>::infinity();
 }
 
-Value maximum(Value a, Value b) {
-  const Value greater = a > b;
-  return select(is_float(a.type()) ? greater | is_nan(a) : greater, a, b);
+// a where that is better than b, or where this one is NaN.
+static Value better_of(Value better, Value nan, Value a, Value b) {
+  return select(is_float(a.type()) ? better | is_nan(nan) : better, a, b);
 }
 
-Value minimum(Value a, Value b) {
-  const Value less = a < b;
-  return select(is_float(a.type()) ? less | is_nan(a) : less, a, b);
-}
-
-Value fmax(Value a, Value b) {
-  const Value greater = a > b;
-  return select(is_float(a.type()) ? greater | is_nan(b) : greater, a, b);
-}
-
-Value fmin(Value a, Value b) {
-  const Value less = a < b;
-  return select(is_float(a.type()) ? less | is_nan(b) : less, a, b);
-}
+Value maximum(Value a, Value b) { return better_of(a > b, a, a, b); }
+Value minimum(Value a, Value b) { return better_of(a < b, a, a, b); }
+Value fmax(Value a, Value b) { return better_of(a > b, b, a, b); }
+Value fmin(Value a, Value b) { return better_of(a < b, b, a, b); }
 
 Value floor_mod(Value a, Value b) {
   const Value remainder = is_float(a.type()) ? fmod(a, b) : a % b;

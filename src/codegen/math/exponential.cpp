@@ -1,6 +1,5 @@
 // src/codegen/math/exponential.cpp: exponentials, logarithms and powers.
 // Polynomials: tools/fit_polynomials.py.
-#include <limits>
 #include <vector>
 
 #include "codegen/math/formulas.h"
@@ -9,8 +8,6 @@ namespace graft::ir {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLog2E = 1.4426950408889634;
 constexpr double kLog2EHigh = 1.4426950216293335, kLog2ELow = 1.9259629911e-8;
 constexpr double kLog10EHigh = 0.43429449200630188, kLog10ELow = -1.0103050118e-8;

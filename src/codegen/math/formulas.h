@@ -1,9 +1,14 @@
 // src/codegen/math/formulas.h: float32 functions in terms of the basic instructions.
 #pragma once
 
+#include <limits>
+
 #include "codegen/ir/builder.h"
 
 namespace graft::ir {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Each takes and gives f32; bounds and special values: math.h. Several compute in f64 inside, where
 // one rounding at the end is cheaper than careful float32 arithmetic.

@@ -2,7 +2,6 @@
 // Polynomials: tools/fit_polynomials.py. A. & S.: Abramowitz and Stegun, Handbook of Mathematical
 // Functions.
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "codegen/math/formulas.h"
@@ -10,9 +9,6 @@
 namespace graft::ir {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Sine and cosine of pi d, where d is the distance to the nearest whole number.
 struct HalfTurn {

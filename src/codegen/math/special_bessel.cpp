@@ -1,8 +1,8 @@
 // src/codegen/math/special_bessel.cpp: Bessel functions of orders 0 and 1, and Airy's.
 #include <cmath>
-#include <limits>
 #include <numbers>
 
+#include "codegen/math/formulas.h"
 #include "codegen/math/special_functions.h"
 #include "codegen/math/special_series.h"
 
@@ -10,8 +10,6 @@ namespace graft::ir {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kTwoOverPi = 2 / std::numbers::pi;
 
 using Series = std::span<const double>;

@@ -1,6 +1,5 @@
 // src/codegen/math/special_error.cpp: relatives of the error function.
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "codegen/math/formulas.h"
@@ -10,9 +9,6 @@
 namespace graft::ir {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // erfinv(x) / x in the variables of Giles, "Approximating the erfinv function", 2011.
 Value quick_erf_inverse(Value x) {

@@ -11,8 +11,6 @@ namespace graft::ir {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr int kMostTerms = 5000;  // enough for a up to kLarge
 constexpr double kLarge = 1e5;

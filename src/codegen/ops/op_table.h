@@ -21,7 +21,8 @@ inline constexpr uint8_t kFloatTypes = 4;
 inline constexpr uint8_t kComplexTypes = 8;
 inline constexpr uint8_t kNoHalfTypes = 16;  // beside kFloatTypes: PyTorch has it for no half type
 inline constexpr uint8_t kGivesBool = 32;    // the operands alone decide what it is computed in
-inline constexpr uint8_t kRealTypes = kBoolType | kIntegerTypes | kFloatTypes;
+inline constexpr uint8_t kNumbers = kIntegerTypes | kFloatTypes;
+inline constexpr uint8_t kRealTypes = kBoolType | kNumbers;
 
 // One or several results of a row, so that a lambda may return either.
 struct Results : std::vector<ir::Value> {

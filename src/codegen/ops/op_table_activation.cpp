@@ -85,9 +85,8 @@ Value logit_backward(Value grad, Value a, Value eps) {
 }
 
 const Op kRows[] = {
-    {"relu", 1, 0, 1, kIntegerTypes | kFloatTypes, 0, ".",
-     [](In x, In) { return select(x[0] < 0, 0, x[0]); }},
-    {"threshold", 2, 2, 1, kIntegerTypes | kFloatTypes, 0,
+    {"relu", 1, 0, 1, kNumbers, 0, ".", [](In x, In) { return select(x[0] < 0, 0, x[0]); }},
+    {"threshold", 2, 2, 1, kNumbers, 0,
      "threshold_stub threshold_backward.default(1:grad_output,0:self,threshold,=0)",
      [](In x, In s) { return select(x[0] <= s[0], s[1], x[1]); }},
     {"leaky_relu", 1, 1, 1, kFloatTypes, 0, "leaky_relu_stub .(self,negative_slope=0.01)",

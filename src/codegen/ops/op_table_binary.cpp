@@ -1,6 +1,5 @@
 // src/codegen/ops/op_table_binary.cpp: rows of the op table: arithmetic, comparisons and bits of
 // two.
-#include <limits>
 #include <numbers>
 
 #include "codegen/ops/complex_functions.h"
@@ -12,7 +11,6 @@ namespace {
 
 using ir::Value;
 using C = ComplexValue;
-constexpr uint8_t kNumbers = kIntegerTypes | kFloatTypes;
 constexpr uint8_t kTests = kRealTypes | kGivesBool;
 
 bool is_bool(Value a) { return a.type() == ir::Type::kBool; }

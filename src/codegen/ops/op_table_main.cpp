@@ -1,7 +1,6 @@
 // src/codegen/ops/op_table_main.cpp: the program graft-op-table: prints the op table as JSON.
 #include <cstdio>
 #include <cstring>
-#include <string>
 
 #include "codegen/ops/op_table.h"
 

@@ -10,7 +10,6 @@ namespace {
 
 using ir::Value;
 using C = ComplexValue;
-constexpr uint8_t kNumbers = kIntegerTypes | kFloatTypes;
 
 // PyTorch's order: the lower bound first, NaN of any of the three wins. Not minimum(maximum()): gcc
 // turns NaN checks in a chain into jumps and then vectorises nothing.

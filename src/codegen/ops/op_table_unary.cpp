@@ -12,7 +12,6 @@ namespace {
 
 using ir::Value;
 using C = ComplexValue;
-constexpr uint8_t kNumbers = kIntegerTypes | kFloatTypes;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Value sign(Value a) {
@@ -68,10 +67,7 @@ const Op kRows[] = {
      [](In x, In) { return cast(ir::Type::kBool, x[0]); },
      [](In x, In) { return (x[0] != 0) | (x[1] != 0); }},
     {"conj", 1, 0, 1, kRealTypes | kComplexTypes, 0, "conj_physical_stub",
-     [](In x, In) { return x[0]; },
-     [](In x, In) -> Results {
-       return {x[0], -x[1]};
-     }},
+     [](In x, In) { return x[0]; }, [](In x, In) -> Results { return conjugate(C::of(x, 0)); }},
     {"neg", 1, 0, 1, kNumbers | kComplexTypes, 0, "neg_stub .", [](In x, In) { return -x[0]; },
      [](In x, In) -> Results { return -C::of(x, 0); },
      [](In x, In) { return x[0] ^ like(x[0], kHalfSign); }},
