@@ -11,6 +11,7 @@
 #include "compiler/analysis/verifier.h"
 #include "compiler/graph/text.h"
 #include "compiler/passes/lowering.h"
+#include "compiler/run/sized_run.h"
 #include "deploy/host_tensor.h"
 #include "kernels/move/copy.h"
 #include "kernels/tensor/axes.h"
@@ -23,18 +24,6 @@ namespace {
 using compiler::ExecutionInput;
 using compiler::Graph;
 using compiler::GraphValue;
-
-// A view of the type at an address. REQUIRES: no symbols.
-TensorView view_of(const compiler::TensorType& type, graft_address address) {
-  TensorView view;
-  view.address = address, view.dtype = type.dtype;
-  view.rank = static_cast<int>(type.sizes.size());
-  for (size_t d = 0; d < type.sizes.size(); ++d) {
-    view.sizes[d] = type.sizes[d].constant_part();
-    view.strides[d] = type.strides[d].constant_part();
-  }
-  return view;
-}
 
 bool has_symbols(const compiler::TensorType& type) {
   const auto varies = [](const compiler::Size& size) { return !size.is_constant(); };
@@ -116,7 +105,8 @@ Model::Placed Model::place(const Artefact& artefact, const std::string& name,
                             artefact.path(), name,
                             told(stored.dtype, stored.sizes.data(), stored.sizes.size())));
   }
-  Placed placed{view_of(value.type, 0), {}};
+  const auto number = [](const compiler::Size& size) { return size.constant_part(); };
+  Placed placed{compiler::view_of(value.type, number), {}};
   HeldBlock block(device_, stream_, extent_bytes(placed.view));
   placed.view.address = block.address();
   if (void* const memory = kept ? nullptr : written_by_host(stream_, placed.view)) {

@@ -1,8 +1,6 @@
 // src/compiler/grouping/epilogue_fusion.cpp: the pass that joins products with what follows them.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "compiler/analysis/schedule_units.h"
 #include "compiler/grouping/fusion.h"
 #include "compiler/grouping/grouping.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiler/analysis/effects.h"
+#include "compiler/analysis/group_shape.h"
 #include "compiler/analysis/rewriter.h"
 #include "compiler/analysis/views.h"
 #include "compiler/passes/passes.h"
@@ -89,13 +90,7 @@ class AttentionPattern {
 
   // Repeats over the scores, of which it has the last dimensions.
   bool spreads(ValueId value, const std::vector<Size>& scores) const {
-    const std::vector<Size>& sizes = type(value).sizes;
-    if (sizes.size() > scores.size() || !effects_.stable(value)) return false;
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      const Size& to = scores[scores.size() - sizes.size() + i];
-      if (!sizes[i].is(1) && !(sizes[i] == to)) return false;
-    }
-    return true;
+    return effects_.stable(value) && surely_broadcasts(type(value).sizes, scores);
   }
 
   // The scores before a mask: added, or -inf where it says so. kNone: the node masks nothing.

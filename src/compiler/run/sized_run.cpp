@@ -20,13 +20,7 @@ SizedRun sized_run(const Graph& graph, const ValuePlaces& places, const MemoryPl
   run.offsets.resize(graph.values.size());
   for (ValueId id = 0; id < graph.values.size(); ++id) {
     const TensorType& type = graph.values[id].type;
-    TensorView& view = run.views[id];
-    view.dtype = type.dtype;
-    view.rank = static_cast<int>(type.sizes.size());
-    for (int i = 0; i < view.rank; ++i) {
-      view.sizes[i] = symbols.at(type.sizes[static_cast<size_t>(i)]);
-      view.strides[i] = symbols.at(type.strides[static_cast<size_t>(i)]);
-    }
+    run.views[id] = view_of(type, [&](const Size& size) { return symbols.at(size); });
     if (const auto& offset = places.offset(id)) {
       run.offsets[id] = static_cast<uint64_t>(symbols.at(*offset)) * graft::size_of(type.dtype);
     }

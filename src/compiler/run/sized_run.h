@@ -1,6 +1,7 @@
 // src/compiler/run/sized_run.h: what an executor keeps of runs with certain sizes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -23,6 +24,17 @@ struct SizedRun {
   std::vector<ReplaySegment> stretches;  // of runs that give memory back as they go along
   bool measured = false;                 // whether these are as long as may be
 };
+
+// The view of a type, whose sizes and strides at() tells, without an address.
+template <class At>
+TensorView view_of(const TensorType& type, const At& at) {
+  TensorView view;
+  view.dtype = type.dtype;
+  view.rank = static_cast<int>(type.sizes.size());
+  std::ranges::transform(type.sizes, view.sizes, at);
+  std::ranges::transform(type.strides, view.strides, at);
+  return view;
+}
 
 // Views, offsets and the placement, for what the symbols are now.
 SizedRun sized_run(const Graph& graph, const ValuePlaces& places, const MemoryPlan& plan,

@@ -22,6 +22,7 @@
 #include "compiler/kernels/group_description.h"
 #include "compiler/kernels/group_kernel.h"
 #include "compiler/run/executor.h"
+#include "compiler/run/sized_run.h"
 #include "kernels/move/fill.h"
 #include "kernels/operation/plans.h"
 #include "kernels/tensor/axes.h"
@@ -53,15 +54,7 @@ bool compiles(const OpenDevice& device) {
 
 // At the symbols' hints, without an address.
 TensorView hinted_view(const Graph& graph, ValueId value) {
-  const TensorType& type = graph.values[value].type;
-  TensorView view;
-  view.dtype = type.dtype;
-  view.rank = static_cast<int>(type.sizes.size());
-  for (int d = 0; d < view.rank; ++d) {
-    view.sizes[d] = graph.hint(type.sizes[static_cast<size_t>(d)]);
-    view.strides[d] = graph.hint(type.strides[static_cast<size_t>(d)]);
-  }
-  return view;
+  return view_of(graph.values[value].type, [&](const Size& size) { return graph.hint(size); });
 }
 
 bool changes_nothing(const Graph& graph, const Group& group) {
