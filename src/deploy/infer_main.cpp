@@ -28,22 +28,19 @@ using deployed::Value;
 using Inputs = std::vector<deployed::Array>;
 
 constexpr const char* kUsage =
-    "usage: graft-infer model.graft [--input x.npy]... [--output prefix] [--device N]\n"
-    "                   [--driver path]... [--state prefix] [--seed N] [--bench seconds]\n"
-    "                   [--prepare [--processor LEVEL]...]\n"
-    "\n"
-    "Runs a model that torch_graft.deploy() wrote. Without --input it prints what the model takes\n"
-    "and gives. --input: one for each input, in their order. --output: writes prefix<name>.npy "
-    "for\n"
-    "each result (bfloat16 as float32). --state: what the model keeps between "
-    "calls\n"
-    "is read from prefix<name>.npy, where there is such a file, before the run, and written "
-    "after\n"
-    "it. --bench: runs for so long after a first run, and prints\n"
-    "the time of a run, copies of inputs and results included. --prepare: compiles the\n"
-    "model's kernels for the device and keeps them in its file. --processor: for all processors of "
-    "a\n"
-    "level instead, x86-64-v2, x86-64-v3 or x86-64-v4; none is run.\n";
+    R"(usage: graft-infer model.graft [--input x.npy]... [--output prefix] [--device N]
+                   [--driver path]... [--state prefix] [--seed N] [--bench seconds]
+                   [--prepare [--processor LEVEL]...]
+
+Runs a model that torch_graft.deploy() wrote. Without --input it prints what the model takes
+and gives. --input: one for each input, in their order. --output: writes prefix<name>.npy for
+each result (bfloat16 as float32). --state: what the model keeps between calls
+is read from prefix<name>.npy, where there is such a file, before the run, and written after
+it. --bench: runs for so long after a first run, and prints
+the time of a run, copies of inputs and results included. --prepare: compiles the
+model's kernels for the device and keeps them in its file. --processor: for all processors of a
+level instead, x86-64-v2, x86-64-v3 or x86-64-v4; none is run.
+)";
 
 struct Options {
   std::string model, output, state;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "codegen/cache/carried_blobs.h"
 #include "compiler/analysis/verifier.h"
@@ -175,19 +176,12 @@ void Model::prepare(Graph graph) {
     sources.push_back(sources_[i]);
   }
   main.inputs = std::move(inputs), sources_ = std::move(sources);
-  std::erase_if(weights_, [&](const auto& weight) {
-    const auto kept = [&](const Source& one) {
-      return one.weight.address == weight.second.address();
-    };
-    const auto constant = [&](const auto& one) {
-      return one.second.address == weight.second.address();
-    };
-    const auto state = [&](const Placed& one) {
-      return one.view.address == weight.second.address();
-    };
-    return std::ranges::none_of(sources_, kept) && std::ranges::none_of(constants_, constant) &&
-           std::ranges::none_of(states_, state);
-  });
+  std::set<graft_address> needed;
+  for (const Source& one : sources_) needed.insert(one.weight.address);
+  for (const auto& [name, view] : constants_) needed.insert(view.address);
+  for (const Placed& one : states_) needed.insert(one.view.address);
+  std::erase_if(weights_,
+                [&](const auto& weight) { return !needed.contains(weight.second.address()); });
   tag_ = op_tag(order_->model());
   executor_ = std::make_unique<compiler::Executor>(main, host_, stream_);
 }
