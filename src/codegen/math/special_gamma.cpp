@@ -1,6 +1,5 @@
 // src/codegen/math/special_gamma.cpp: relatives of the gamma function, and greatest common
 // divisors.
-#include <cmath>
 #include <limits>
 #include <numbers>
 

@@ -7,7 +7,6 @@
 #include "compiler/graph/cursor.h"
 #include "compiler/graph/text.h"
 #include "runtime/driver/dtype.h"
-#include "runtime/driver/error.h"
 
 namespace graft::compiler {
 

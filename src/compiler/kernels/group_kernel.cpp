@@ -1,15 +1,13 @@
 // src/compiler/kernels/group_kernel.cpp: the generated kernel of a group of nodes.
 #include "compiler/kernels/group_kernel.h"
 
-#include <fmt/format.h>
-#include <xxhash.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 
+#include "codegen/cache/toolchain.h"
 #include "codegen/ir/builder.h"
 #include "codegen/math/math.h"
 #include "compiler/analysis/op_row_binding.h"
@@ -352,8 +350,7 @@ std::optional<GroupKernel> group_kernel(const Graph& graph, const Effects& effec
   }
   if (kernel.numbers.size() > kMaxGroupTensors) return std::nullopt;
   const std::string text = group_description(graph, kernel);
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  kernel.key = fmt::format("group_{:016x}{:016x}", hash.high64, hash.low64);
+  kernel.key = "group_" + hash_text(text);
   return kernel;
 }
 

@@ -2,7 +2,6 @@
 #include "runtime/platform/device_numbers.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace graft {
 namespace {
