@@ -6,6 +6,7 @@ read, so they may read every variable of the table."""
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from source_scan import Finding, Source
 
-TABLE = "python/torch_graft/cli/settings.py"
+TABLE = "python/torch_graft/cli/settings.json"
 SHOWN = "python/torch_graft/cli/"
 PREFIX = "GRAFT_"
 CORE = ("src/runtime/", "src/codegen/", "src/kernels/", "src/compiler/", "src/deploy/")
@@ -35,15 +36,12 @@ class Read(NamedTuple):
     name: str  # "" where the text does not say which variable is read
 
 
-def rows(text: str, table: str = "ROWS") -> list[tuple[str, ...]]:
-    """The rows of the table, without importing the file."""
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == table:
-            return [tuple(map(str, row)) for row in ast.literal_eval(node.value)]
-    raise SystemExit(f"{TABLE} has no {table}")
+def rows(text: str, table: str = "ours") -> list[list[str]]:
+    """The rows of a table of the file: name, readers, values, default, meaning and perhaps a page."""
+    return list(json.loads(text)[table])
 
 
-def readers(row: tuple[str, ...]) -> list[str]:
+def readers(row: list[str]) -> list[str]:
     return row[1].split(", ")
 
 

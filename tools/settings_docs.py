@@ -1,4 +1,4 @@
-# tools/settings_docs.py: writes docs/use/settings.md from the table of python/torch_graft/cli/settings.py.
+# tools/settings_docs.py: writes docs/use/settings.md from the table of python/torch_graft/cli/settings.json.
 """Usage: tools/settings_docs.py [--check]. With --check nothing is written; the exit code is 1 when the page differs
 from what the table says."""
 
@@ -38,7 +38,7 @@ def words(reader: str) -> tuple[str, str]:
     return f"Driver {driver}", f"Read by [this driver](../../drivers/{driver}/README.md)."
 
 
-def line(row: tuple[str, ...]) -> str:
+def line(row: list[str]) -> str:
     name, _, values, default, meaning, *page = row
     also = "".join(f"; also read by the {reader}" for reader in readers(row)[1:])
     more = f" ([more]({page[0]}))" if page else ""
@@ -52,7 +52,7 @@ def page(text: str) -> str:
         heading, sentence = words(reader)
         lines = [line(row) for row in table if readers(row)[0] == reader]
         parts.append("\n".join([f"## {heading}", "", sentence, "", HEADING, *lines, ""]))
-    others = [line(row) for row in rows(text, "FOREIGN")]
+    others = [line(row) for row in rows(text, "of others")]
     sentence = "Read by PyTorch or by VEDA, NEC's library; they change what Graft does."
     parts.append("\n".join(["## Of others", "", sentence, "", HEADING, *others, ""]))
     return "\n".join(parts)

@@ -81,13 +81,13 @@ ARROW = {house.LAYOUT: LAYOUT[house.LAYOUT] + "| `kernels/a` | `b` | why |\n"}
 
 # A table of two settings, and code that reads them.
 ROWS = (
-    "ROWS = (\n"
-    '    ("GRAFT_A", "core, binding", "a number", "1", "the number of it"),\n'
-    '    ("GRAFT_B", "x driver, tests, build", "a path", "none", "the place of it"),\n'
-    ")\n"
+    '{"ours": [\n'
+    '    ["GRAFT_A", "core, binding", "a number", "1", "the number of it"],\n'
+    '    ["GRAFT_B", "x driver, tests, build", "a path", "none", "the place of it"]\n'
+    "]}\n"
 )
 SETTINGS = {
-    settings.TABLE: f"# {settings.TABLE}: a table\n{ROWS}",
+    settings.TABLE: ROWS,
     "python/torch_graft/b.py": "# python/torch_graft/b.py: reads\nimport os\n"
     'NAME = "GRAFT_A"\nFOUND = os.environ.get(NAME), os.environ["HOME"], NAME in os.environ\n',
     "src/runtime/e.cpp": 'const char* a = std::getenv("GRAFT_A");\n',

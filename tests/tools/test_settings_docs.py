@@ -21,7 +21,7 @@ TABLE = ROOT / setting_rules.TABLE
 @pytest.fixture(scope="module")
 def settings() -> ModuleType:
     """The table of this tree, not that of the installed package."""
-    spec = importlib.util.spec_from_file_location("settings_table", TABLE)
+    spec = importlib.util.spec_from_file_location("settings_table", TABLE.with_suffix(".py"))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
