@@ -184,8 +184,9 @@ void batch_norm_train(Stream& stream, const TensorView& output, const TensorView
   std::optional<ScratchTensor> memory[kMomentParts];
   TensorView partials[kMomentParts];
   for (size_t i = 0; i < kMomentParts; ++i) {
-    partials[i] =
-        memory[i].emplace(stream, wide, std::initializer_list{loops.partial_count()}).view();
+    partials[i] = memory[i]
+                      .emplace(stream, wide, std::initializer_list<int64_t>{loops.partial_count()})
+                      .view();
   }
   run_partial(stream, loops, variance_program(FoldStage::kPartial, wide, input.dtype, false, false),
               {&input, 1}, {}, partials);
