@@ -169,8 +169,8 @@ TEST(Verifier, TakesGradientsOfWhichTheFirstIsNotWanted) {
       "convolution_backward.default(%g, %x, %w, [3], [1], [0], [1], false, [0], 1, %M)",
       "native_batch_norm_backward.default(%g, %x, %w, none, none, %w, %w, true, 0.1, %M)",
       "native_layer_norm_backward.default(%g, %x, [3], %w, %w, %w, %w, %M)",
-      "_scaled_dot_product_fused_attention_overrideable_backward.default(%g, %x, %x, %x, none, %M, "
-      "%x, %w, %w, %w, 1, 1, 0.0, false, %w, %w)"};
+      ("_scaled_dot_product_fused_attention_overrideable_backward.default(%g, %x, %x, %x, none, "
+       "%M, %x, %w, %w, %w, 1, 1, 0.0, false, %w, %w)")};
   for (std::string call : calls) {
     call.replace(call.find("%M"), 2, "[false, true, false]");
     EXPECT_EQ(message([&] {
