@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import re
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -23,7 +22,7 @@ from patch_rules import PATCH_RULES
 from row_rules import ROW_RULES
 from seam_rules import native_names, python_names
 from setting_rules import SETTING_RULES
-from source_scan import Finding, Source, read_sources, root_name
+from source_scan import Finding, Source, Tree, root_name
 from text_rules import TEXT_RULES
 
 FILE_LINES = 400
@@ -46,18 +45,6 @@ LAYERS = [
     "torch",
 ]  # an include never goes to the right
 TORCH_INCLUDE = re.compile(r"^(torch|ATen|c10|c10d|pybind11|libkineto|Python)\b")
-CODE_FOLDERS = (
-    "src/",
-    "include/",
-    "drivers/",
-    "python/",
-    "tests/",
-    "tools/",
-    "bench/",
-    "examples/",
-    "conformance/",
-    "conftest.py",
-)
 TESTS = ("tests/", "conformance/tests/", "conftest.py")
 ANY_DEVICE = "conformance/"  # knows no device's package, so it names none but in its README
 VAGUE = re.compile(r"(^|[_\-])(utils?|helpers?|misc|common|managers?)([_\-]|$)", re.IGNORECASE)
@@ -66,25 +53,6 @@ GRAFT = re.compile(r"torch[_-]graft|\bgraft\b|\bGRAFT_", re.IGNORECASE)
 MACHINE_PATH = re.compile(r"(?<![\w.$}/])/(?:root|work|home/\w+|Users/\w+)/")
 APPLIER = "conftest.py"  # turns the rows of tests/expectations.toml into marks
 PY_SKIPS = {"skip", "skipif", "skipIf", "skipUnless", "SkipTest", "xfail", "importorskip"}
-
-
-class Tree:
-    """The tracked text files of one repository."""
-
-    def __init__(self, root: Path) -> None:
-        listed = subprocess.run(
-            ["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True
-        )
-        self.root = root
-        self.paths = [path for path in listed.stdout.split("\0") if path]
-        self.sources = read_sources(root, self.paths)
-        self.code = [
-            s for s in self.sources if s.path.startswith(CODE_FOLDERS) and (s.is_c or s.is_python)
-        ]
-
-    def drivers(self) -> list[str]:
-        parts = [s.name.parts for s in self.sources if s.path.startswith("drivers/")]
-        return sorted({p[1] for p in parts if len(p) > 2})
 
 
 def file_sizes(tree: Tree) -> Iterator[Finding]:

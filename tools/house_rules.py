@@ -10,11 +10,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Protocol
 
 import tomllib
 
-from source_scan import Finding, Source
+from source_scan import Finding, Tree
 
 LAYOUT = "docs/develop/layout.md"
 SMALLEST, LARGEST = 3, 30  # files of a folder
@@ -69,13 +68,7 @@ def project_path(path: str) -> str:
     return "/".join(re.sub(r"^dot(?=\.)", "", part) for part in parts).replace(".template.", ".")
 
 
-class Files(Protocol):
-    sources: list[Source]
-    code: list[Source]
-    paths: list[str]
-
-
-def folders(tree: Files) -> dict[str, list[str]]:
+def folders(tree: Tree) -> dict[str, list[str]]:
     """Folder -> names of its tracked files, of the folders that the rules hold for."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in tree.paths:
@@ -85,7 +78,7 @@ def folders(tree: Files) -> dict[str, list[str]]:
     return found
 
 
-def folder_sizes(tree: Files) -> Iterator[Finding]:
+def folder_sizes(tree: Tree) -> Iterator[Finding]:
     found = folders(tree)
     inner = {str(parent) for folder in found for parent in PurePosixPath(folder).parents}
     for folder, names in sorted(found.items()):
@@ -97,7 +90,7 @@ def folder_sizes(tree: Files) -> Iterator[Finding]:
             yield Finding(folder, 1, text)
 
 
-def folder_order(tree: Files) -> Iterator[Finding]:
+def folder_order(tree: Tree) -> Iterator[Finding]:
     """An include goes to a folder on the left of its own, or along an arrow that layout.md states."""
     text = next((s.text for s in tree.sources if s.path == LAYOUT), "")
     ranks = {
@@ -134,7 +127,7 @@ def folder_order(tree: Files) -> Iterator[Finding]:
         yield Finding(LAYOUT, 1, f"no file of {layer}/{a} includes {layer}/{b} any more")
 
 
-def repeated_names(tree: Files) -> Iterator[Finding]:
+def repeated_names(tree: Tree) -> Iterator[Finding]:
     """A file's name does not begin with its folder's; the folder's main file may have that name."""
     for folder, names in sorted(folders(tree).items()):
         last = folder.rpartition("/")[2]
@@ -151,7 +144,7 @@ def repeated_names(tree: Files) -> Iterator[Finding]:
 _APART = re.compile(r"(?<![\w*])\*(?=\w)[^*\n]* \*(?=[\s,.;])")
 
 
-def readmes(tree: Files) -> Iterator[Finding]:
+def readmes(tree: Tree) -> Iterator[Finding]:
     for folder, names in sorted(folders(tree).items()):
         if "README.md" not in names and folder not in SMALL:
             yield Finding(
@@ -171,7 +164,7 @@ def _blank(found: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", found[0])
 
 
-def mirrored_tests(tree: Files) -> Iterator[Finding]:
+def mirrored_tests(tree: Tree) -> Iterator[Finding]:
     """A folder of tests of a layer is a folder of src."""
     found = folders(tree)
     for folder in sorted(found):
@@ -182,7 +175,7 @@ def mirrored_tests(tree: Files) -> Iterator[Finding]:
             yield Finding(folder, 1, f"src{folder.removeprefix('tests')} is no folder")
 
 
-def one_module_one_name(tree: Files) -> Iterator[Finding]:
+def one_module_one_name(tree: Tree) -> Iterator[Finding]:
     """No two modules that tests import by name, from the folders of pytest's pythonpath, have the same one."""
     text = next((s.text for s in tree.sources if s.path == "pyproject.toml"), "")
     options = tomllib.loads(text).get("tool", {}).get("pytest", {}).get("ini_options", {})
@@ -199,7 +192,7 @@ def one_module_one_name(tree: Files) -> Iterator[Finding]:
         places.setdefault(name, path)
 
 
-def found_modules(tree: Files) -> Iterator[Finding]:
+def found_modules(tree: Tree) -> Iterator[Finding]:
     """What tests import of the tests is in a folder of pytest's pythonpath, and no file of tests."""
     text = next((s.text for s in tree.sources if s.path == "pyproject.toml"), "")
     options = tomllib.loads(text).get("tool", {}).get("pytest", {}).get("ini_options", {})
@@ -222,7 +215,7 @@ def found_modules(tree: Files) -> Iterator[Finding]:
                     yield Finding(source.path, node.lineno, text)
 
 
-def programs_in_strings(tree: Files) -> Iterator[Finding]:
+def programs_in_strings(tree: Tree) -> Iterator[Finding]:
     """A long program that a test starts is a file, where it is linted and found."""
     for source in (s for s in tree.code if s.is_python and s.path.startswith("tests/")):
         for node in ast.walk(source.tree):
@@ -236,7 +229,7 @@ def programs_in_strings(tree: Files) -> Iterator[Finding]:
                 yield Finding(source.path, node.lineno, text)
 
 
-def one_type_one_name(tree: Files) -> Iterator[Finding]:
+def one_type_one_name(tree: Tree) -> Iterator[Finding]:
     """No two types of one name in the headers of src."""
     places: dict[str, list[str]] = defaultdict(list)
     for source in tree.code:
@@ -248,7 +241,7 @@ def one_type_one_name(tree: Files) -> Iterator[Finding]:
             yield Finding(path, 1, f"a second type called {name}: {paths[0]} has one")
 
 
-def one_class_one_file(tree: Files) -> Iterator[Finding]:
+def one_class_one_file(tree: Tree) -> Iterator[Finding]:
     """The members of a class of src or of one driver are defined in one file."""
     places: dict[tuple[str, str], list[str]] = defaultdict(list)
     for source in tree.code:
@@ -262,7 +255,7 @@ def one_class_one_file(tree: Files) -> Iterator[Finding]:
             yield Finding(path, 1, f"defines members of {name}, as {paths[0]} does")
 
 
-def named_files(tree: Files) -> Iterator[Finding]:
+def named_files(tree: Tree) -> Iterator[Finding]:
     """A file of C that a comment or a page names is there, by its path or by the end of it."""
     ends = {
         path.split("/", start)[-1] for path in tree.paths for start in range(path.count("/") + 1)
@@ -280,7 +273,7 @@ def named_files(tree: Files) -> Iterator[Finding]:
                     yield Finding(source.path, number, f"names {name}, which is no tracked file")
 
 
-def dead_links(tree: Files) -> Iterator[Finding]:
+def dead_links(tree: Tree) -> Iterator[Finding]:
     """A link of a page that names no host leads to a tracked file or folder."""
     places = set(tree.paths) | {
         str(parent) for path in tree.paths for parent in PurePosixPath(path).parents
@@ -293,7 +286,7 @@ def dead_links(tree: Files) -> Iterator[Finding]:
                 yield Finding(source.path, line, f"links to {match[1]}, which is not there")
 
 
-def plain_words(tree: Files) -> Iterator[Finding]:
+def plain_words(tree: Tree) -> Iterator[Finding]:
     """No phrase of PHRASES in a page or a header that users and vendors read."""
     for source in (s for s in tree.sources if WORDED.match(s.path)):
         for phrase, remedy in PHRASES.items():

@@ -7,9 +7,8 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
-from typing import Protocol
 
-from source_scan import Finding, Source, root_name
+from source_scan import Finding, Source, Tree, imported, root_name
 
 SHIPPED_PYTHON = ("python/", "conformance/torch_conformance/")
 PATCHED_ROOTS = ("torch", "copy")
@@ -35,36 +34,34 @@ IMPORT_HOOKS = {
 }
 
 
-class Files(Protocol):
-    code: list[Source]
-
-
-def monkeypatches(tree: Files) -> Iterator[Finding]:
+def monkeypatches(tree: Tree) -> Iterator[Finding]:
     """Writes into a module of torch or into copy's table: assignments, deletions, setattr, sys.modules."""
-    for source in tree.code:
-        if source.path.startswith(SHIPPED_PYTHON) and source.is_python:
-            missing = {target for path, target in PATCHES if path == source.path}
-            names = _patched_names(source.tree)
-            places = _origins(source.tree)
-            for node in ast.walk(source.tree):
-                for target in (*_written(node), *_integrated(node)):
-                    text = ast.unparse(target)
-                    if root_name(target) not in names and places.get(root_name(target)) != "torch":
-                        continue
-                    if text in missing:
-                        missing.remove(text)
-                        continue
-                    text = f"writes {text}: use a registration function of torch"
-                    yield Finding(source.path, getattr(node, "lineno", 1), text)
-            for text in sorted(missing):
-                yield Finding(source.path, 1, f"no longer writes {text}: take it out of PATCHES")
+    for source in _shipped(tree):
+        missing = {target for path, target in PATCHES if path == source.path}
+        # sys.modules reaches torch without an import.
+        names = {"torch", *(n for n, root in imported(source.tree) if root in PATCHED_ROOTS)}
+        places = _origins(source.tree)
+        for node in ast.walk(source.tree):
+            for target in (*_written(node), *_integrated(node)):
+                text = ast.unparse(target)
+                if root_name(target) not in names and places.get(root_name(target)) != "torch":
+                    continue
+                if text in missing:
+                    missing.remove(text)
+                    continue
+                text = f"writes {text}: use a registration function of torch"
+                yield Finding(source.path, getattr(node, "lineno", 1), text)
+        for text in sorted(missing):
+            yield Finding(source.path, 1, f"no longer writes {text}: take it out of PATCHES")
 
 
-def library_writes(tree: Files) -> Iterator[Finding]:
+def _shipped(tree: Tree) -> list[Source]:
+    return [s for s in tree.code if s.path.startswith(SHIPPED_PYTHON) and s.is_python]
+
+
+def library_writes(tree: Tree) -> Iterator[Finding]:
     """Writes into another library: integrations make them through changes.py, other files none."""
-    for source in tree.code:
-        if not (source.path.startswith(SHIPPED_PYTHON) and source.is_python):
-            continue
+    for source in _shipped(tree):
         inside = source.path.startswith(INTEGRATIONS)
         libraries = {
             name
@@ -83,13 +80,7 @@ def library_writes(tree: Files) -> Iterator[Finding]:
 
 def _origins(tree: ast.Module) -> dict[str, str]:
     """Names that stand for something imported, also by one assignment, and the top module of each."""
-    found: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for one in node.names:
-                found[one.asname or one.name.split(".")[0]] = one.name.split(".")[0]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            found |= {a.asname or a.name: (node.module or "").split(".")[0] for a in node.names}
+    found = {name: root for name, root in imported(tree) if root}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute):
             for name in (t.id for t in node.targets if isinstance(t, ast.Name)):
@@ -102,20 +93,6 @@ def _integrated(node: ast.AST) -> list[ast.expr]:
     """What a call of Changes writes into."""
     call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     return [node.args[0]] if call and node.func.attr in WRITERS and node.args else []  # type: ignore[attr-defined]
-
-
-def _patched_names(tree: ast.Module) -> set[str]:
-    names = {"torch"}  # sys.modules reaches it without an import
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for one in node.names:
-                root = one.name.split(".")[0]
-                if root in PATCHED_ROOTS:
-                    names.add(one.asname or root)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            root = (node.module or "").split(".")[0]
-            names.update(a.asname or a.name for a in node.names if root in PATCHED_ROOTS)
-    return names
 
 
 def _written(node: ast.AST) -> list[ast.expr]:
@@ -136,11 +113,9 @@ def _written(node: ast.AST) -> list[ast.expr]:
     return [t for t in found if not isinstance(t, ast.Name)]
 
 
-def import_hooks(tree: Files) -> Iterator[Finding]:
+def import_hooks(tree: Tree) -> Iterator[Finding]:
     """Ways to act when somebody else's module is loaded."""
-    for source in tree.code:
-        if not (source.path.startswith(SHIPPED_PYTHON) and source.is_python):
-            continue
+    for source in _shipped(tree):
         for node in ast.walk(source.tree):
             name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "name", "")
             hook = name in IMPORT_HOOKS or (

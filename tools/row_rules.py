@@ -7,12 +7,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from source_scan import Finding, Source
-
-if TYPE_CHECKING:
-    from check_design import Tree
+from source_scan import Finding, Source, Tree
 
 _ROW = re.compile(r'^[ \t]*(?:set\(\w+ )?"([\w/]+(?: [\w/]+)+)"', re.MULTILINE)
 _UNNAMED = re.compile(r"^namespace \{$(.*?)^\}", re.MULTILINE | re.DOTALL)

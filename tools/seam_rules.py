@@ -7,12 +7,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from source_scan import Finding, Source
-
-if TYPE_CHECKING:
-    from check_design import Tree
+from source_scan import Finding, Source, Tree, imported
 
 SEAM = "src/torch/version/"
 MINORS = f"{SEAM}minor/"
@@ -167,23 +164,12 @@ def _imports(source: Source) -> Iterator[tuple[int, str]]:
 
 def _torch_names(source: Source) -> set[str]:
     """The names under which the file has modules and classes of torch."""
-    return {
-        one.asname or one.name.split(".")[0]
-        for node in ast.walk(source.tree)
-        if (isinstance(node, ast.Import) and node.names[0].name.split(".")[0] == "torch")
-        or (isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == "torch")
-        for one in node.names
-    }
+    return {name for name, root in imported(source.tree) if root == "torch"}
 
 
 def _modules(source: Source) -> set[str]:
     """The names under which the file has modules that are not torch's, ours among them."""
-    return {
-        one.asname or one.name.split(".")[0]
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for one in node.names
-    } - _torch_names(source)
+    return {name for name, _ in imported(source.tree)} - _torch_names(source)
 
 
 def _ours(sources: list[Source]) -> set[str]:

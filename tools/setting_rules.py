@@ -10,9 +10,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from source_scan import Finding, Source
+from source_scan import Finding, Source, Tree
 
 TABLE = "python/torch_graft/cli/settings.json"
 SHOWN = "python/torch_graft/cli/"
@@ -24,10 +24,6 @@ _NAMED = re.compile(r'\bgetenv\(\s*"(\w+)"')
 _BY_WORD = re.compile(r'\bgetenv\(\s*(?!")([^;]*?)\s*\)')
 _CONSTANT = re.compile(r'\bchar\s*\*\s*(?:const\s+)?(\w+)\s*=\s*"(\w+)"')
 _CMAKE = re.compile(r"\$ENV\{(\w+)\}")
-
-
-class Files(Protocol):
-    sources: list[Source]
 
 
 class Read(NamedTuple):
@@ -126,7 +122,7 @@ def reader_of(path: str) -> str:
     return "tests" if path.startswith(TESTS) else "build"
 
 
-def declared_settings(tree: Files) -> Iterator[Finding]:
+def declared_settings(tree: Tree) -> Iterator[Finding]:
     """Every variable of ours that code reads has a row, which names the reader."""
     table = next((s.text for s in tree.sources if s.path == TABLE), None)
     known = {row[0]: readers(row) for row in rows(table)} if table is not None else {}
@@ -146,7 +142,7 @@ def declared_settings(tree: Files) -> Iterator[Finding]:
                 yield Finding(read.path, read.line, text)
 
 
-def read_settings(tree: Files) -> Iterator[Finding]:
+def read_settings(tree: Tree) -> Iterator[Finding]:
     """Each row is read by each of its readers, and stands once."""
     for source in (s for s in tree.sources if s.path == TABLE):
         found = {

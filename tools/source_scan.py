@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -10,6 +12,18 @@ from typing import NamedTuple
 
 C_SUFFIXES = {".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".inc", ".cl"}
 HEADER_SUFFIXES = {".h", ".hpp"}
+CODE_FOLDERS = (
+    "src/",
+    "include/",
+    "drivers/",
+    "python/",
+    "tests/",
+    "tools/",
+    "bench/",
+    "examples/",
+    "conformance/",
+    "conftest.py",
+)
 
 TOKEN = re.compile(
     r"""(?P<line>//[^\n]*)|(?P<block>/\*.*?\*/)|(?P<raw>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)")"""
@@ -157,14 +171,14 @@ def c_functions(bare: str) -> list[Function]:
             plain = re.sub(r"\[\[[^\]]*\]\]|^\s*(public|private|protected)\s*:", "", head).strip()
             default = plain.endswith("=") and plain.count("(") > plain.count(")")  # a parameter's
             if default or (BRACED_MEMBER.search(plain) and _opens_function(plain)):
-                end = _matching(text, position)
+                end = closing(text, position)
                 text = text[:position] + text[position : end + 1].translate(_HIDE) + text[end + 1 :]
                 position = end + 1
                 continue
             if NAMESPACE_HEAD.match(plain.replace('""', "").strip()):
                 head_start = position + 1
             elif _opens_function(plain):
-                end = _matching(text, position)
+                end = closing(text, position)
                 start = (
                     head_start
                     + len(text[head_start:position])
@@ -177,7 +191,7 @@ def c_functions(bare: str) -> list[Function]:
             elif TYPE_HEAD.match(plain):
                 head_start = position + 1
             else:  # data, or a block that is none of ours
-                position = head_start = _matching(text, position) + 1
+                position = head_start = closing(text, position) + 1
                 continue
         elif char in ";}":
             head_start = position + 1
@@ -188,10 +202,11 @@ def c_functions(bare: str) -> list[Function]:
 _HIDE = str.maketrans({"{": "(", "}": ")", ";": " "})
 
 
-def _matching(text: str, opening: int) -> int:
+def closing(text: str, opening: int) -> int:
+    """Where the bracket that opens there closes; the last place if it does not."""
     depth = 0
-    for match in re.compile(r"[{}]").finditer(text, opening):
-        depth += 1 if match.group() == "{" else -1
+    for match in re.compile({"(": r"[()]", "{": r"[{}]"}[text[opening]]).finditer(text, opening):
+        depth += 1 if match.group() == text[opening] else -1
         if depth == 0:
             return match.start()
     return len(text) - 1
@@ -208,6 +223,25 @@ def read_sources(root: Path, paths: list[str]) -> list[Source]:
     return sources
 
 
+class Tree:
+    """The tracked text files of one repository."""
+
+    def __init__(self, root: Path) -> None:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True
+        )
+        self.root = root
+        self.paths = [path for path in listed.stdout.split("\0") if path]
+        self.sources = read_sources(root, self.paths)
+        self.code = [
+            s for s in self.sources if s.path.startswith(CODE_FOLDERS) and (s.is_c or s.is_python)
+        ]
+
+    def drivers(self) -> list[str]:
+        parts = [s.name.parts for s in self.sources if s.path.startswith("drivers/")]
+        return sorted({p[1] for p in parts if len(p) > 2})
+
+
 def root_name(node: ast.expr) -> str:
     """The name that an expression begins with; of an entry of sys.modules, the module's package."""
     if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
@@ -217,3 +251,15 @@ def root_name(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Each name that an import brings, and its top module; "" for one of the file's own package."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                root = one.name.split(".")[0]
+                yield one.asname or root, root
+        elif isinstance(node, ast.ImportFrom):
+            root = "" if node.level else (node.module or "").split(".")[0]
+            yield from ((one.asname or one.name, root) for one in node.names)

@@ -7,9 +7,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Protocol
 
-from source_scan import TOKEN, Finding, Source
+from source_scan import TOKEN, Finding, Source, Tree
 
 SHIPPED = ("python/torch_graft/", "src/", "drivers/")
 _DEVICE = re.compile(
@@ -18,11 +17,7 @@ _DEVICE = re.compile(
 )
 
 
-class Files(Protocol):
-    code: list[Source]
-
-
-def default_device_names(tree: Files) -> Iterator[Finding]:
+def default_device_names(tree: Tree) -> Iterator[Finding]:
     """Strings that call the device by its default name."""
     for source in tree.code:
         if not source.path.startswith(SHIPPED):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from source_scan import TOKEN
+from source_scan import TOKEN, closing
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)
 _NAMESPACE = re.compile(r"(?:inline\s+)?namespace\s*([\w:]*)\s*$|extern\s*\"\"\s*$")
@@ -129,22 +129,11 @@ def _taken_out(text: str) -> tuple[str, list[tuple[str, str]]]:
     """The text without the stubs that it declares; of each stub name and type."""
     stubs = []
     while found := _DISPATCH.search(text):
-        end = _closing(text, found.end() - 1)
+        end = closing(text, found.end() - 1)
         kind, _, name = text[found.end() : end].rpartition(",")
         stubs.append((name.strip(), kind.strip()))
         text = text[: found.start()] + text[end + 1 :].lstrip(";")
     return text, [(name, kind) for name, kind in stubs if name.isidentifier()]
-
-
-def _closing(text: str, opening: int) -> int:
-    """Where the bracket that opens there closes; the last place if it does not."""
-    pair = {"(": ")", "{": "}"}[text[opening]]
-    depth = 0
-    for at in range(opening, len(text)):
-        depth += {text[opening]: 1, pair: -1}.get(text[at], 0)
-        if depth == 0:
-            return at
-    return len(text) - 1
 
 
 def _statements(text: str) -> Iterator[tuple[list[str], str, str]]:
@@ -155,7 +144,7 @@ def _statements(text: str) -> Iterator[tuple[list[str], str, str]]:
     while mark := _MARK.search(text, at):
         place, sign = mark.start(), mark.group()
         if sign == "(":
-            at = _closing(text, place) + 1
+            at = closing(text, place) + 1
             continue
         before = text[begin:place].strip()
         at = place + 1
@@ -165,7 +154,7 @@ def _statements(text: str) -> Iterator[tuple[list[str], str, str]]:
                 spaces.append([part for part in (space[1] or "").split("::") if part])
                 begin = at
                 continue
-            end = _closing(text, place)
+            end = closing(text, place)
             head, body, at = before, text[place + 1 : end], end + 1
             if _is_type(before) or before.endswith("="):
                 continue  # to its semicolon
@@ -231,7 +220,7 @@ def _function(plain: str) -> tuple[str, str] | None:
             continue
         if "=" in plain[: found.start()].replace("operator=", ""):
             return None
-        end = _closing(plain, found.end() - 1)
+        end = closing(plain, found.end() - 1)
         after = re.match(r"\s*(const)?\b", plain[end + 1 :])
         constant = " const" if after and after[1] else ""
         parameters = normal(plain[found.end() : end])
