@@ -96,18 +96,15 @@ def _reasons(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _left(cells: list[dict[str, Any]]) -> dict[str, list[str]]:
     """Operator -> "suite entry aspect,aspect" of the cells that left it to the CPU, whatever their dtype."""
-    found: dict[str, dict[str, None]] = collections.defaultdict(dict)
+    found: dict[str, dict[str, dict[str, None]]] = {}
     for cell in cells:
         for operator in cell["fallbacks"]:
-            name = f"{cell['suite']} {cell['entry']} {cell['aspect']}"
-            found[operator.removeprefix("aten::")][name] = None
-    joined: dict[str, list[str]] = {}
-    for operator, names in sorted(found.items()):
-        aspects: dict[str, list[str]] = collections.defaultdict(list)
-        for name in names:
-            aspects[name.rpartition(" ")[0]].append(name.rpartition(" ")[2])
-        joined[operator] = [f"{entry} {','.join(mine)}" for entry, mine in aspects.items()]
-    return joined
+            entries = found.setdefault(operator.removeprefix("aten::"), {})
+            entries.setdefault(f"{cell['suite']} {cell['entry']}", {})[cell["aspect"]] = None
+    return {
+        operator: [f"{entry} {','.join(aspects)}" for entry, aspects in entries.items()]
+        for operator, entries in sorted(found.items())
+    }
 
 
 def summarize(results: dict[str, Any], commit: str) -> dict[str, Any]:
@@ -151,10 +148,10 @@ def _value(value: Any) -> str:
 
 
 def _rows(table: dict[str, Any]) -> list[str]:
-    keys = {
-        key: key if re.fullmatch(r"[\w-]+", key, re.ASCII) else json.dumps(key) for key in table
-    }
-    return [f"{keys[key]} = {_value(value)}" for key, value in table.items()]
+    bare = re.compile(r"[\w-]+", re.ASCII).fullmatch
+    return [
+        f"{key if bare(key) else json.dumps(key)} = {_value(value)}" for key, value in table.items()
+    ]
 
 
 def text(summary: dict[str, Any], name: str) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
+from generated_page import ROOT, settle
+
 HEADER = ROOT / "include" / "graft" / "driver.h"
 FACTS = ROOT / "include" / "graft" / "device_facts.h"
 EXTENSIONS = ROOT / "include" / "graft" / "extensions.h"
@@ -47,13 +47,8 @@ def paragraphs(comment: str) -> str:
 def list_body(text: str, macro: str) -> str:
     """What a list macro expands to, with the line continuations gone."""
     start = text.index(f"#define {macro}(")
-    lines = text[start:].split("\n")
-    body = []
-    for line in lines[1:]:
-        body.append(line.rstrip("\\").rstrip())
-        if not line.endswith("\\"):
-            break
-    return "\n".join(body)
+    body = re.match(r".*\n((?:.*\\\n)*.*)", text[start:])
+    return re.sub(r"[ \t]*\\*$", "", body[1], flags=re.MULTILINE) if body else ""
 
 
 def read_slots(text: str, macro: str = "GRAFT_DRIVER_SLOTS") -> list[Slot]:
@@ -105,17 +100,12 @@ def read_rows(text: str, macro: str, row: str, fields: int) -> list[tuple[str, l
 
 
 def slot_lines(slots: list[Slot]) -> list[str]:
-    lines = []
-    for slot in slots:
-        lines += [
-            f"### {slot.name}",
-            "",
-            f"`{slot.name}({slot.parameters})`",
-            "",
-            slot.contract,
-            "",
-        ]
-    return lines
+    return [
+        line
+        for slot in slots
+        for text in (f"### {slot.name}", f"`{slot.name}({slot.parameters})`", slot.contract)
+        for line in (text, "")
+    ]
 
 
 def extension_lines(text: str) -> list[str]:
@@ -136,13 +126,20 @@ def extension_lines(text: str) -> list[str]:
 
 def fact_lines(facts: str) -> list[str]:
     """The lists of device_facts.h."""
-    lines = ["", "## Sensors", "", "| number | name | unit |", "|---|---|---|"]
-    for comment, (name, value, unit) in read_rows(facts, "GRAFT_SENSORS", "SENSOR", 3):
+    sensors = read_rows(facts, "GRAFT_SENSORS", "SENSOR", 3)
+    links = [("", fields) for _, fields in read_rows(facts, "GRAFT_LINKS", "LINK", 3)]
+    return [
+        *table("Sensors", "unit", "GRAFT_SENSOR_", sensors),
+        *table("Links", "meaning", "GRAFT_LINK_", links),
+    ]
+
+
+def table(heading: str, title: str, prefix: str, rows: list[tuple[str, list[str]]]) -> list[str]:
+    """A section with a row for each number: its name, and a fact with the row's comment."""
+    lines = ["", f"## {heading}", "", f"| number | name | {title} |", "|---|---|---|"]
+    for comment, (name, value, fact, *_) in rows:
         note = f". {comment}" if comment else ""
-        lines.append(f"| {value} | `GRAFT_SENSOR_{name}` | {unit}{note} |")
-    lines += ["", "## Links", "", "| number | name | meaning |", "|---|---|---|"]
-    for _, (name, value, meaning) in read_rows(facts, "GRAFT_LINKS", "LINK", 3):
-        lines.append(f"| {value} | `GRAFT_LINK_{name}` | {meaning} |")
+        lines.append(f"| {value} | `{prefix}{name}` | {fact}{note} |")
     return lines
 
 
@@ -151,6 +148,7 @@ def page(text: str, extensions: str, facts: str) -> str:
     slots = read_slots(text)
     required = [slot for slot in slots if slot.required]
     optional = [slot for slot in slots if not slot.required]
+    types = [("", fields) for _, fields in read_rows(text, "GRAFT_DTYPES", "DTYPE", 4)]
     lines = [
         f"# The driver ABI, version {versions['MAJOR']}.{versions['MINOR']}",
         "",
@@ -170,31 +168,17 @@ def page(text: str, extensions: str, facts: str) -> str:
         "## Optional slots",
         "",
         *slot_lines(optional),
-        *extension_lines(extensions),
-        "## Statuses",
-        "",
-        "| number | name | meaning |",
-        "|---|---|---|",
+        *extension_lines(extensions)[:-1],
+        *table("Statuses", "meaning", "GRAFT_", read_rows(text, "GRAFT_STATUSES", "STATUS", 3)),
+        *table("Element types", "bytes", "GRAFT_", types),
+        *fact_lines(facts),
     ]
-    for comment, (name, value, meaning) in read_rows(text, "GRAFT_STATUSES", "STATUS", 3):
-        note = f". {comment}" if comment else ""
-        lines.append(f"| {value} | `GRAFT_{name}` | {meaning}{note} |")
-    lines += ["", "## Element types", "", "| number | name | bytes |", "|---|---|---|"]
-    for _, (name, value, size, _text) in read_rows(text, "GRAFT_DTYPES", "DTYPE", 4):
-        lines.append(f"| {value} | `GRAFT_{name}` | {size} |")
-    lines += fact_lines(facts)
     return "\n".join(lines) + "\n"
 
 
 def main(arguments: list[str]) -> int:
     made = page(HEADER.read_text(), EXTENSIONS.read_text(), FACTS.read_text())
-    if arguments == ["--check"]:
-        if PAGE.exists() and PAGE.read_text() == made:
-            return 0
-        print(f"{PAGE.relative_to(ROOT)} is stale: run tools/driver_docs.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(made)
-    return 0
+    return settle({PAGE: made}, arguments, __file__)
 
 
 if __name__ == "__main__":

@@ -71,95 +71,42 @@ HALF_LN2 = mp.log(2) / 2 * mpf("1.0001")
 QUARTER_PI = mp.pi / 4 * mpf("1.0001")
 LOG_LOW, LOG_HIGH = mp.sqrt(mpf("0.5")) - 1, mp.sqrt(2) - 1
 
+# A function and the ends of its range, for several polynomials.
+EXP = (lambda r: (mp.expm1(r) - r) / r**2 if abs(r) > mpf(10) ** -20 else mpf(1) / 2,
+       -HALF_LN2, HALF_LN2)  # fmt: skip
+LOG = (lambda f: (mp.log1p(f) - f + f * f / 2) / f**3 if abs(f) > mpf(10) ** -15 else mpf(1) / 3,
+       LOG_LOW, LOG_HIGH)  # fmt: skip
+SIN = (inverted(lambda r: (mp.sin(r) / r - 1) / r**2), mpf(10) ** -12, QUARTER_PI**2)
+COS = (inverted(lambda r: (mp.cos(r) - 1 + r * r / 2) / r**4), mpf(10) ** -9, QUARTER_PI**2)
+ATAN = inverted(lambda z: (mp.atan(z) / z - 1) / z**2)
+
+
+def log_ratio(base: int) -> Callable[[mpf], mpf]:
+    """(log(1 + f) / f - log(e)) / f for logarithms of this base."""
+    small = -1 / mp.log(base**2)
+    return lambda f: (mp.log1p(f) / f - 1) / f / mp.log(base) if abs(f) > mpf(10) ** -15 else small
+
+
 FITS = {
-    "exp f32: (exp(r) - 1 - r) / r^2": (
-        lambda r: (mp.expm1(r) - r) / r**2 if abs(r) > mpf(10) ** -20 else mpf(1) / 2,
-        -HALF_LN2,
-        HALF_LN2,
-        5,
-    ),
+    "exp f32: (exp(r) - 1 - r) / r^2": (*EXP, 5),
     "exp2 f32: (2^r - 1) / r": (
         lambda r: (mp.mpf(2) ** r - 1) / r if abs(r) > mpf(10) ** -20 else mp.log(2),
         mpf("-0.5001"),
         mpf("0.5001"),
         6,
     ),
-    "exp f64: the same": (
-        lambda r: (mp.expm1(r) - r) / r**2 if abs(r) > mpf(10) ** -20 else mpf(1) / 2,
-        -HALF_LN2,
-        HALF_LN2,
-        9,
-    ),
-    "log f32: (log(1 + f) - f + f^2 / 2) / f^3": (
-        lambda f: (mp.log1p(f) - f + f * f / 2) / f**3 if abs(f) > mpf(10) ** -15 else mpf(1) / 3,
-        LOG_LOW,
-        LOG_HIGH,
-        8,
-    ),
-    "log f64: the same": (
-        lambda f: (mp.log1p(f) - f + f * f / 2) / f**3 if abs(f) > mpf(10) ** -15 else mpf(1) / 3,
-        LOG_LOW,
-        LOG_HIGH,
-        16,
-    ),
-    "log f64 within pow: the same": (
-        lambda f: (mp.log1p(f) - f + f * f / 2) / f**3 if abs(f) > mpf(10) ** -15 else mpf(1) / 3,
-        LOG_LOW,
-        LOG_HIGH,
-        11,
-    ),
-    "log2 f32: (log2(1 + f) / f - log2(e)) / f": (
-        lambda f: (
-            (mp.log1p(f) / f - 1) / f / mp.log(2) if abs(f) > mpf(10) ** -15 else -1 / mp.log(4)
-        ),
-        LOG_LOW,
-        LOG_HIGH,
-        9,
-    ),
-    "log10 f32: (log10(1 + f) / f - log10(e)) / f": (
-        lambda f: (
-            (mp.log1p(f) / f - 1) / f / mp.log(10) if abs(f) > mpf(10) ** -15 else -1 / mp.log(100)
-        ),
-        LOG_LOW,
-        LOG_HIGH,
-        9,
-    ),
-    "sin f64: (sin(r) / r - 1) / r^2 in r^2": (
-        inverted(lambda r: (mp.sin(r) / r - 1) / r**2),
-        mpf(10) ** -12,
-        QUARTER_PI**2,
-        5,
-    ),
-    "cos f64: (cos(r) - 1 + r^2 / 2) / r^4 in r^2": (
-        inverted(lambda r: (mp.cos(r) - 1 + r * r / 2) / r**4),
-        mpf(10) ** -9,
-        QUARTER_PI**2,
-        5,
-    ),
-    "sin f32: (sin(r) / r - 1) / r^2 in r^2": (
-        inverted(lambda r: (mp.sin(r) / r - 1) / r**2),
-        mpf(10) ** -12,
-        QUARTER_PI**2,
-        3,
-    ),
-    "cos f32: (cos(r) - 1 + r^2 / 2) / r^4 in r^2": (
-        inverted(lambda r: (mp.cos(r) - 1 + r * r / 2) / r**4),
-        mpf(10) ** -9,
-        QUARTER_PI**2,
-        3,
-    ),
-    "atan: (atan(z) / z - 1) / z^2 in z^2": (
-        inverted(lambda z: (mp.atan(z) / z - 1) / z**2),
-        mpf(10) ** -12,
-        mpf(1),
-        15,
-    ),
-    "atan f32: the same": (
-        inverted(lambda z: (mp.atan(z) / z - 1) / z**2),
-        mpf(10) ** -12,
-        mpf("0.2501"),
-        6,
-    ),
+    "exp f64: the same": (*EXP, 9),
+    "log f32: (log(1 + f) - f + f^2 / 2) / f^3": (*LOG, 8),
+    "log f64: the same": (*LOG, 16),
+    "log f64 within pow: the same": (*LOG, 11),
+    "log2 f32: (log2(1 + f) / f - log2(e)) / f": (log_ratio(2), LOG_LOW, LOG_HIGH, 9),
+    "log10 f32: (log10(1 + f) / f - log10(e)) / f": (log_ratio(10), LOG_LOW, LOG_HIGH, 9),
+    "sin f64: (sin(r) / r - 1) / r^2 in r^2": (*SIN, 5),
+    "cos f64: (cos(r) - 1 + r^2 / 2) / r^4 in r^2": (*COS, 5),
+    "sin f32: (sin(r) / r - 1) / r^2 in r^2": (*SIN, 3),
+    "cos f32: (cos(r) - 1 + r^2 / 2) / r^4 in r^2": (*COS, 3),
+    "atan: (atan(z) / z - 1) / z^2 in z^2": (ATAN, mpf(10) ** -12, mpf(1), 15),
+    "atan f32: the same": (ATAN, mpf(10) ** -12, mpf("0.2501"), 6),
     "asin f32: (asin(s) / s - 1) / s^2 in s^2": (
         inverted(lambda s: (mp.asin(s) / s - 1) / s**2),
         mpf(10) ** -12,

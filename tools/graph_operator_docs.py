@@ -10,15 +10,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from generated_page import ROOT, settle
 from torch_graft import _C
 from torch_graft.compiler.decompositions import KEPT, table
 
-ROOT = Path(__file__).resolve().parent.parent
 REGISTRY = ROOT / "src/compiler/graph/operators.h"
 OTHERS = ROOT / "src/compiler/graph/operators.cpp"
 PAGE = ROOT / "docs/generated/graph-operators.md"
@@ -93,16 +92,7 @@ def page() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    made = page()
-    if arguments == ["--check"]:
-        if PAGE.exists() and PAGE.read_text() == made:
-            return 0
-        print(
-            f"{PAGE.relative_to(ROOT)} is stale: run tools/graph_operator_docs.py", file=sys.stderr
-        )
-        return 1
-    PAGE.write_text(made)
-    return 0
+    return settle({PAGE: page()}, arguments, __file__)
 
 
 if __name__ == "__main__":

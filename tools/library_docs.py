@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from generated_page import ROOT, settle
+
 RECORDS = ROOT / "docs/generated/libraries.json"
 PAGE = ROOT / "docs/use/libraries/forty.md"
 HEADING = "| library | version | what was done | numbers | largest difference | computed by the CPU |\n|---|---|---|---|---|---|"
@@ -48,13 +48,8 @@ def cell(text: str) -> str:
 
 
 def difference(row: dict[str, Any]) -> str:
-    return (
-        ""
-        if row["difference"] is None
-        else f"{row['difference']:.0e}"
-        if row["difference"]
-        else "0"
-    )
+    found = row["difference"]
+    return "" if found is None else f"{found:.0e}" if found else "0"
 
 
 def line(row: dict[str, Any]) -> str:
@@ -92,14 +87,7 @@ def page(data: dict[str, Any]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    made = page(json.loads(RECORDS.read_text()))
-    if arguments == ["--check"]:
-        if PAGE.exists() and PAGE.read_text() == made:
-            return 0
-        print(f"{PAGE.relative_to(ROOT)} is stale: run tools/library_docs.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(made)
-    return 0
+    return settle({PAGE: page(json.loads(RECORDS.read_text()))}, arguments, __file__)
 
 
 if __name__ == "__main__":

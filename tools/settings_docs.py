@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+from generated_page import ROOT, settle
 from setting_rules import TABLE, readers, rows
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/use/settings.md"
 HEADING = "| variable | values | default | meaning |\n|---|---|---|---|"
 INTRODUCTION = f"""\
@@ -59,14 +59,7 @@ def page(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    made = page((ROOT / TABLE).read_text())
-    if arguments == ["--check"]:
-        if PAGE.exists() and PAGE.read_text() == made:
-            return 0
-        print(f"{PAGE.relative_to(ROOT)} is stale: run tools/settings_docs.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(made)
-    return 0
+    return settle({PAGE: page((ROOT / TABLE).read_text())}, arguments, __file__)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ import tomllib
 
 sys.path.insert(0, str(Path(__file__).parent))
 import conformance_summary
+from generated_page import ROOT, settle
 
-ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs/status.toml"
 PAGE = ROOT / "docs/state.md"
 README = ROOT / "README.md"
@@ -190,14 +190,7 @@ def readme(text: str, data: dict[str, Any]) -> str:
 def main(arguments: list[str]) -> int:
     data = tomllib.loads(DATA.read_text())
     made = {PAGE: page(data), README: readme(README.read_text(), data)}
-    stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
-    if arguments != ["--check"]:
-        for path in stale:
-            path.write_text(made[path])
-        return 0
-    for path in stale:
-        print(f"{path.relative_to(ROOT)} is stale: run tools/status_docs.py", file=sys.stderr)
-    return 1 if stale else 0
+    return settle(made, arguments, __file__)
 
 
 if __name__ == "__main__":

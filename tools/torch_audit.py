@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,8 +110,13 @@ class Torch:
     def near(self, use: uses.Use) -> str:
         names = {one.name: header for header in self.headers.reached(list(use.headers))
                  for one in self.headers.declared(header)}  # fmt: skip
-        close = difflib.get_close_matches(use.name, names, n=2, cutoff=_NEAR)
-        return f"; it has {', '.join(f'{one} in {names[one]}' for one in close)}" if close else ""
+        return _close(use.name, {name: f"{name} in {header}" for name, header in names.items()})
+
+
+def _close(name: str, known: Mapping[str, str]) -> str:
+    """Which of the known names are near, as their texts say it."""
+    near = difflib.get_close_matches(name, known, n=2, cutoff=_NEAR)
+    return f"; it has {', '.join(known[one] for one in near)}" if near else ""
 
 
 def _prefix(python: Path) -> Path:
@@ -188,8 +193,7 @@ def _stubs(torch: Torch, before: Torch | None) -> Iterator[Finding]:
     for one in uses.table_stubs():
         now = torch.stubs.get(one.name)
         if now is None:
-            close = difflib.get_close_matches(one.name, torch.stubs, n=2, cutoff=_NEAR)
-            near = f"; it has {', '.join(close)}" if close else ""
+            near = _close(one.name, {name: name for name in torch.stubs})
             yield Finding(one.where, f"torch {torch.version} declares no stub {one.name}{near}")
         elif before is not None and before.stubs.get(one.name, now) != now:
             yield Finding(one.where, f"{one.name} changed: torch {before.version} has "
@@ -227,8 +231,7 @@ def _schemas(
 ) -> Iterator[Finding]:
     for one in _once(used):
         if one.name not in now:
-            near = difflib.get_close_matches(one.name, now, n=2, cutoff=_NEAR)
-            text = f"; it has {', '.join(near)}" if near else ""
+            text = _close(one.name, {name: name for name in now})
             yield Finding(one.where, f"torch {torch.version} has no operator {one.name}{text}")
         elif (before.get(one.name) or now[one.name]) != now[one.name]:
             yield Finding(one.where, f"operator {one.name} changed: it was {before[one.name]}, "

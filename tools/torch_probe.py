@@ -37,7 +37,7 @@ def main() -> None:
         "version": torch.__version__,
         "folder": str(Path(spec.origin).parent),
         "rows": {
-            path: {name: _row(table, name) for name in table.TORCH}
+            path: {name: _found(table, table.places(name)) for name in table.TORCH}
             for path, table in tables.items()
         },
         "members": {
@@ -57,10 +57,6 @@ def _loaded(path: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _row(table: Any, name: str) -> dict[str, Any]:
-    return _found(table, table.places(name))
 
 
 def _found(table: Any, places: tuple[str, ...]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src/torch/dispatch"))
 
@@ -31,6 +31,7 @@ TABLES = (
 _USED = re.compile(r"\bat::native::(\w+(?:::\w+)*)")
 _CALLED = re.compile(r"\bat::_ops::(\w+)")
 _CUSTOM = re.compile(r'CustomOp<\s*"([\w:]+)"(?:,\s*"(\w+)")?>')
+_DECLARED = re.compile(r"DECLARE_DISPATCH\(\s*\w+,\s*(\w+)\)")
 _STUB = re.compile(r"\b(\w+_stub)\b")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:.*\\\n)*.*$", re.MULTILINE)
 
@@ -63,13 +64,8 @@ def seam(version: str) -> list[Path]:
 
 def included(version: str) -> list[Use]:
     """The headers of torch that the seam includes."""
-    return [
-        Use(found[1], _where(path, text, found.start()))
-        for path in seam(version)
-        for text in [path.read_text()]
-        for found in INCLUDE.finditer(text)
-        if found[1].startswith(("ATen/", "c10/", "torch/csrc/"))
-    ]
+    every = [use for path in seam(version) for use in _matches(path, path.read_text(), INCLUDE)]
+    return [use for use in every if use.name.startswith(("ATen/", "c10/", "torch/csrc/"))]
 
 
 def native(version: str) -> list[Use]:
@@ -78,7 +74,7 @@ def native(version: str) -> list[Use]:
     for path in seam(version):
         text = _bare(path)
         headers = tuple(INCLUDE.findall(path.read_text()))
-        own = set(re.findall(r"DECLARE_DISPATCH\(\s*\w+,\s*(\w+)\)", text))
+        own = set(_DECLARED.findall(text))
         for one in _USED.finditer(text):
             if one[1] not in own:
                 use = Use(f"at::native::{one[1]}", _where(path, text, one.start()), headers)
@@ -89,16 +85,16 @@ def native(version: str) -> list[Use]:
 def undeclared_stubs() -> list[Use]:
     """Stubs that torch exports without a declaration; the seam has one of its own."""
     return [
-        Use(f"at::native::{found[1]}", _where(path, text, found.start()))
+        use
         for path in area_headers()
-        for text in [_bare(path)]
-        for found in re.finditer(r"DECLARE_DISPATCH\(\s*\w+,\s*(\w+)\)", text)
+        for use in _matches(path, _bare(path), _DECLARED, "at::native::{}")
     ]
 
 
 def table_stubs() -> list[Use]:
     """The stubs that the op table's column "aten" names."""
-    return list(_matches(ROOT.glob("src/codegen/ops/op_table*.cpp"), _STUB, "at::native::{}"))
+    paths = sorted(ROOT.glob("src/codegen/ops/op_table*.cpp"))
+    return [u for p in paths for u in _matches(p, p.read_text(), _STUB, "at::native::{}")]
 
 
 def operators(version: str) -> tuple[list[Use], list[Use]]:
@@ -106,8 +102,7 @@ def operators(version: str) -> tuple[list[Use], list[Use]]:
     plain, flat = _listed(version), []
     for path in sorted(BINDING.rglob("*.cpp")) + sorted(BINDING.rglob("*.h")):
         text = _MACRO.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), path.read_text())
-        flat += [Use(f[1], _where(path, text, f.start())) for f in DEFINED.finditer(text)]
-        flat += [Use(f[1], _where(path, text, f.start())) for f in _CALLED.finditer(text)]
+        flat += [*_matches(path, text, DEFINED), *_matches(path, text, _CALLED)]
         for block in re.finditer(
             r"^TORCH_LIBRARY_IMPL\(aten,.*?^\}", text, re.MULTILINE | re.DOTALL
         ):
@@ -132,9 +127,8 @@ def skipped_headers() -> list[Use]:
 
 def custom_operators() -> list[Use]:
     """Operators of torch's other libraries: "quantized::conv2d.new". Those of packages are looked at by each call (third_party.h)."""
-    paths = sorted(BINDING.rglob("*.cpp"))
     found = []
-    for path in paths:
+    for path in sorted(BINDING.rglob("*.cpp")):
         text = path.read_text()
         for one in _CUSTOM.finditer(text):
             if text[: one.start()].endswith("implement_expected<"):
@@ -175,11 +169,9 @@ def _bare(path: Path) -> str:
     return TOKEN.sub(blank, path.read_text())
 
 
-def _matches(paths: Any, pattern: re.Pattern[str], form: str) -> Iterator[Use]:
-    for path in sorted(paths):
-        text = path.read_text()
-        for found in pattern.finditer(text):
-            yield Use(form.format(found[1]), _where(path, text, found.start()))
+def _matches(path: Path, text: str, pattern: re.Pattern[str], form: str = "{}") -> Iterator[Use]:
+    for found in pattern.finditer(text):
+        yield Use(form.format(found[1]), _where(path, text, found.start()))
 
 
 def _where(path: Path, text: str, at: int) -> str:

@@ -101,12 +101,7 @@ class Selection:
             if isinstance(group, torchgen.NativeFunctionsGroup) and group.structured:
                 self.pick(Unit(group))
             else:
-                members = (
-                    group.functions()
-                    if isinstance(group, torchgen.NativeFunctionsGroup)
-                    else [group]
-                )
-                for function in members:
+                for function in Unit(group).functions:
                     self.pick(Unit(function))
         missing = ours.defined - {u.key.func.name.unambiguous_name() for u in self.own}
         if missing:
