@@ -28,6 +28,7 @@ import compile_worker  # noqa: E402
 import medians  # noqa: E402
 import report  # noqa: E402
 from compile_cases import CASES, Case  # noqa: E402
+from medians import published  # noqa: E402
 from pairs import Row, median_interval, ratio_row  # noqa: E402
 from record import Side  # noqa: E402
 from table import command_line  # noqa: E402
@@ -172,12 +173,6 @@ def run_case(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     rows = measured(case, samples, facts, options.opencl)
     return {"rows": [asdict(row) for row in rows], "seconds": samples, "facts": facts,
             "failures": failures}  # fmt: skip
-
-
-def published(kind: str) -> tuple[list[Row], dict[str, Any]]:
-    """The rows that the table of medians has, and where they were measured."""
-    kept = medians.read(kind)
-    return [one.row for one in kept], medians.facts(kept, "graft", "cpu")
 
 
 def shown(kind: str) -> str:

@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import resnet50
+from models import gpt2_model, perceptron, stepping
 
 Work = Callable[[], Any]
 Wrap = Callable[[nn.Module], nn.Module]
@@ -65,15 +66,7 @@ def training(
         plain = plain.train().to(device)
         given = [one.to(device) for one in arguments]
         stepper, model = optimizer(plain.parameters()), wrap(plain)
-
-        def step() -> Any:
-            stepper.zero_grad()
-            found = loss(model(*given))
-            found.backward()
-            stepper.step()
-            return found.detach()
-
-        return step
+        return stepping(stepper, lambda: loss(model(*given)))
 
     return make
 
@@ -128,14 +121,6 @@ class Decoder(nn.Module):
         return [logits, *(part for one in cache.layers for part in (one.keys, one.values))]
 
 
-def gpt2_model() -> nn.Module:
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    return GPT2LMHeadModel(
-        GPT2Config(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False)
-    )
-
-
 def gpt2(batch: int, with_loss: bool = False) -> tuple[nn.Module, list[Any]]:
     return Logits(gpt2_model(), with_loss), [torch.randint(50257, (batch, 128))]
 
@@ -165,8 +150,7 @@ def decode(device: str, wrap: Wrap) -> Work:
 
 
 def mlp(batch: int = 128) -> tuple[nn.Module, list[Any]]:
-    layers = [nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
-    return nn.Sequential(*layers), [torch.randn(batch, 784)]
+    return perceptron(), [torch.randn(batch, 784)]
 
 
 def sweep(device: str, wrap: Wrap) -> Work:

@@ -42,11 +42,8 @@ class Deployed:
         self.side, self.pairs = side, options.pairs
         self.path = f"{folder}/{name.replace(' ', '_')}.graft"
         files = side.call(deploy_worker.prepare, name, self.path, options.threads)
-        self.command = [
-            str(INFER),
-            self.path,
-            *(word for one in files for word in ("--input", one)),
-        ]
+        given = [word for one in files for word in ("--input", one)]
+        self.command = [str(INFER), self.path, *given]
         threads = {"OMP_NUM_THREADS": str(options.threads), "GRAFT_DEVICES": "host"}
         self.environment = os.environ | threads
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,4 @@ def publish(rows: list[Row], facts: dict[str, Any]) -> None:
     chart.draw_few(chosen(rows), PAGE.with_suffix(".svg"))
 
 
-def published() -> tuple[list[Row], dict[str, Any]]:
-    """The rows that the table of medians has of `make bench`, and where they were measured."""
-    kept = medians.read("all")
-    return [one.row for one in kept], medians.facts(kept, "graft", "cpu")
+published = partial(medians.published, "all")

@@ -73,6 +73,14 @@ def read(table: str, path: Path = TABLE) -> list[Median]:
     return found[table]
 
 
+def published(
+    table: str, sides: tuple[str, str] = ("graft", "cpu")
+) -> tuple[list[Row], dict[str, Any]]:
+    """The rows that the table of medians has, and where they were measured."""
+    kept = read(table)
+    return [one.row for one in kept], facts(kept, *sides)
+
+
 def write(table: str, medians: list[Median], path: Path = TABLE) -> None:
     """Puts the medians in the place of the table's; the other tables stay."""
     found = read_all(path) if path.exists() else {}

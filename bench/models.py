@@ -12,29 +12,46 @@ from torch.nn import functional as F
 Work = Callable[[], Any]
 
 
+def stepping(optimizer: torch.optim.Optimizer, loss: Callable[[], torch.Tensor]) -> Work:
+    """A step of training; it gives the loss."""
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        found = loss()
+        found.backward()
+        optimizer.step()
+        return found.detach()
+
+    return step
+
+
+def gpt2_model() -> nn.Module:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    return GPT2LMHeadModel(
+        GPT2Config(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False)
+    )
+
+
+def perceptron() -> nn.Module:
+    layers = [nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
+    return nn.Sequential(*layers)
+
+
 def gpt2(training: bool, batch: int, length: int = 128) -> Callable[[str], Work]:
     """A forward pass over tokens, or a step of AdamW; dropout is off, so that devices compare."""
 
     def make(device: str) -> Work:
-        from transformers import GPT2Config, GPT2LMHeadModel
-
         torch.manual_seed(0)
-        config = GPT2Config(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False)
-        model = GPT2LMHeadModel(config).train(training).to(device)
+        model = gpt2_model().train(training).to(device)
         source = torch.Generator().manual_seed(1)
-        tokens = torch.randint(config.vocab_size, (batch, length), generator=source).to(device)
+        tokens = torch.randint(model.config.vocab_size, (batch, length), generator=source).to(
+            device
+        )
         if not training:
             return lambda: inferred(model, tokens)
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-
-        def step() -> Any:
-            optimizer.zero_grad()
-            loss = model(tokens, labels=tokens).loss
-            loss.backward()
-            optimizer.step()
-            return loss.detach()
-
-        return step
+        return stepping(optimizer, lambda: model(tokens, labels=tokens).loss)
 
     return make
 
@@ -44,24 +61,14 @@ def mlp(training: bool, batch: int = 128) -> Callable[[str], Work]:
 
     def make(device: str) -> Work:
         torch.manual_seed(0)
-        model = nn.Sequential(
-            nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
-        ).to(device)
+        model = perceptron().to(device)
         source = torch.Generator().manual_seed(1)
         images = torch.randn(batch, 784, generator=source).to(device)
         labels = torch.randint(10, (batch,), generator=source).to(device)
         if not training:
             return lambda: inferred(model, images)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-
-        def step() -> Any:
-            optimizer.zero_grad()
-            loss = F.cross_entropy(model(images), labels)
-            loss.backward()
-            optimizer.step()
-            return loss.detach()
-
-        return step
+        return stepping(optimizer, lambda: F.cross_entropy(model(images), labels))
 
     return make
 

@@ -24,24 +24,18 @@ TITLES = (
     "{against} (min)",
     "verdict",
 )
+FORMS = {
+    "launches": "{:.0f}", "kernels": "{:.0f}", "count": "{:.0f}", "mean": "{:.2f}",
+    "MiB": "{:.0f} MiB", "bytes": "{:.0f} B", "µs": "{:.3g} µs", "points": "{:.1f} %",
+}  # fmt: skip
 NAMES = {"cpu": "CPU", "graft": "device"}
 
 
 def quantity(value: float, unit: str) -> str:
-    if unit in ("launches", "kernels", "count"):
-        return f"{value:.0f}"
-    if unit == "mean":
-        return f"{value:.2f}"
     if unit == "peak":
         return f"{value / 2**20:.1f} MiB"
-    if unit == "MiB":
-        return f"{value:.0f} MiB"
-    if unit == "bytes":
-        return f"{value:.0f} B"
-    if unit == "µs":
-        return f"{value:.3g} µs"
-    if unit == "points":
-        return f"{value:.1f} %"
+    if unit in FORMS:
+        return FORMS[unit].format(value)
     for scale, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if value >= scale:
             return f"{value / scale:.3g} {name}"

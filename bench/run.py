@@ -159,9 +159,7 @@ def measure_rest(bench: Bench, wanted: Wanted, show: Callable[[Row], None]) -> N
 
 def published(kind: str) -> tuple[list[Row], dict[str, Any]]:
     """The rows that the table of medians has of a kind, and where they were measured."""
-    kept = medians.read(kind)
-    sides = ve_rows.SIDES if kind == "ve" else ("graft", "cpu")
-    return [one.row for one in kept], medians.facts(kept, *sides)
+    return medians.published(kind, ve_rows.SIDES if kind == "ve" else ("graft", "cpu"))
 
 
 def publish(kind: str) -> None:

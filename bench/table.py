@@ -38,8 +38,7 @@ class Table:
 
     def text(self) -> str:
         """Their table, as it stands on the page."""
-        kept = medians.read(self.name)
-        text = report.markdown([one.row for one in kept], medians.facts(kept, *self.sides))
+        text = report.markdown(*medians.published(self.name, self.sides))
         return text.replace("CPU (min)", "beside (min)")
 
     def draw(self, path: Path) -> None:

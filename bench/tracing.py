@@ -9,7 +9,6 @@ batches. Prints the rows of docs/measurements/tracing.md.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from asking import TINY
+from asking import least
 from torch_graft import drivers
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,20 +51,12 @@ def instructions(program: str, settings: str, kind: str) -> int:
     return round((counts[1] - counts[0]) / (LONG - SHORT))
 
 
-def least(settings: str) -> float:
-    """The least time of a tiny addition of torch in a new process, in nanoseconds."""
-    environment = os.environ | {"GRAFT_DEVICES": "host", "GRAFT_DRIVER_TRACE": settings}
-    command = [sys.executable, "-c", TINY]
-    ran = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    return float(ran.stdout.splitlines()[-1])
-
-
 def main() -> None:
     turns = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     times: dict[str, list[float]] = {settings: [] for settings in SETTINGS}
     for _ in range(turns):
         for settings in SETTINGS:
-            times[settings].append(least(settings))
+            times[settings].append(least(GRAFT_DEVICES="host", GRAFT_DRIVER_TRACE=settings))
     with tempfile.TemporaryDirectory() as folder:
         program = build(folder)
         for settings, name in SETTINGS.items():
