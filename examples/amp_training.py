@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from digits import BATCH, Net, correct, load, logits_of
-from record import Meter, metered, side_options
+from record import Meter, metered, side_options, table
 
 GOAL, SEED = 0.93, 0
 DTYPES = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -69,7 +69,7 @@ def train(device: str, precision: str, epochs: int) -> Run:
     )  # fmt: skip
 
 
-def table(runs: list[Run]) -> str:
+def figures(runs: list[Run]) -> str:
     titles = ("precision", "accuracy", "last loss", "skipped", "scale", "activations", "parameters",
               "launches", "time")  # fmt: skip
     rows = [titles] + [
@@ -77,9 +77,7 @@ def table(runs: list[Run]) -> str:
          r.activations, r.parameters, str(r.meter.native), f"{r.meter.seconds:.2f} s")
         for r in runs
     ]  # fmt: skip
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [" | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-    return "\n".join([lines[0], "-+-".join("-" * w for w in widths), *lines[1:]])
+    return table(rows)
 
 
 def checks(runs: list[Run]) -> dict[str, bool]:
@@ -101,7 +99,7 @@ def main() -> int:
     options = parser.parse_args()
     runs = [train(options.device, precision, options.epochs) for precision in DTYPES]
     held = checks(runs)
-    print(table(runs))
+    print(figures(runs))
     print(*(f"  {'ok  ' if good else 'FAIL'} {text}" for text, good in held.items()), sep="\n")
     options.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"runs": [asdict(r) for r in runs], "checks": held}, indent=1)

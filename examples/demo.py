@@ -10,7 +10,7 @@ from pathlib import Path
 import digits
 import embeddings
 import resnet50
-from record import Record, side_options
+from record import Record, side_options, table
 
 TITLES = ("example", "result", "time", "native ops", "fallbacks", "peak memory", "checks")
 
@@ -25,13 +25,6 @@ def row(record: Record, against: str) -> tuple[str, ...]:
         f"{record.peak / 2**20:.0f} MiB",
         "hold" if record.ok else "FAIL",
     )
-
-
-def table(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [" | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-    lines.insert(1, "-+-".join("-" * w for w in widths))
-    return "\n".join(lines)
 
 
 def examples(samples: int) -> dict[str, Callable[[str, str, Path], Record]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -147,10 +148,7 @@ def run(
             ours.append(side.call(train, seed, epochs, str(out / f"digits{seed}.pt"), True))
         drift = abs(peer.call(moved, str(out / f"digits{seeds[-1]}.pt")) - ours[-1]["logits"]).max()
     draw(out / "digits.png", ours)
-    fallbacks: dict[str, int] = {}
-    for meter in (r["meter"] for r in ours):
-        for op, calls in meter.fallbacks.items():
-            fallbacks[op] = fallbacks.get(op, 0) + calls
+    fallbacks = dict(sum((Counter(r["meter"].fallbacks) for r in ours), Counter()))
     worst = min(r["accuracy"] for r in ours)
     seconds, other = (median(r["meter"].seconds for r in side) for side in (ours, theirs))
     return Record(

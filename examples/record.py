@@ -54,6 +54,14 @@ class Record:
         return asdict(self) | {"ok": self.ok}
 
 
+def table(rows: list[tuple[str, ...]]) -> str:
+    """The rows as text, a line below the first one."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [" | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+    lines.insert(1, "-+-".join("-" * w for w in widths))
+    return "\n".join(lines)
+
+
 def synchronize(device: str) -> None:
     """Waits for the device; the CPU is always done."""
     if device != "cpu":
