@@ -70,22 +70,11 @@ def wheels(python: Path) -> Path:
     """Builds the three, the compiled one in the folder where the environment's was built."""
     dist = FOLDER / "dist"
     shutil.rmtree(dist, ignore_errors=True)
+    pip: list[str | Path] = [python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", dist]
     for source in (ROOT, ROOT / "sdk", ROOT / "conformance"):
         print(f"building the wheel of {source.name}", flush=True)
         isolation = [] if source.name == "conformance" else ["--no-build-isolation"]
-        command: list[str | Path] = [
-            python,
-            "-m",
-            "pip",
-            "wheel",
-            "-q",
-            *isolation,
-            "--no-deps",
-            "-w",
-            dist,
-            source,
-        ]
-        subprocess.run(command, check=True)
+        subprocess.run([*pip, *isolation, source], check=True)
     return dist
 
 
@@ -141,17 +130,8 @@ def time_flavours(variables: dict[str, str]) -> None:
     ):
         run = runner(FOLDER / "flavour", variables)
         began = time.monotonic()
-        run(
-            "python",
-            "-m",
-            "torch_graft",
-            "new-driver",
-            "zeta",
-            "--kernels",
-            kernels,
-            "--language",
-            language,
-        )
+        flavour = ("--kernels", kernels, "--language", language)
+        run("python", "-m", "torch_graft", "new-driver", "zeta", *flavour)
         run("pip", "install", "--force-reinstall", "--no-deps", "./torch-zeta")
         installed = time.monotonic()
         report = run(

@@ -154,15 +154,9 @@ def installed(version: str, release: str, digest: str) -> Path:
     python = environment(version, release)
     note = python.parent.parent / "installed"
     if not note.exists() or note.read_text() != digest:
-        pip: Command = [python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps"]
-        subprocess.run([*pip, wheel(version)], check=True)
-        suite: Command = [
-            *pip[:-2],
-            "--no-build-isolation",
-            "--no-deps",
-            "--editable",
-            "conformance",
-        ]
+        pip: Command = [python, "-m", "pip", "install", "--quiet", "--no-deps"]
+        subprocess.run([*pip, "--force-reinstall", wheel(version)], check=True)
+        suite: Command = [*pip, "--no-build-isolation", "--editable", "conformance"]
         subprocess.run(suite, cwd=ROOT, check=True)
         note.write_text(digest)
     return python
