@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -12,7 +13,12 @@ from pathlib import Path
 from torch_conformance import SetupError
 from torch_conformance.cells import cases
 
-COMMANDS = ("run", "fuzz", "report", "beside", "site", "lint")
+# Sub-commands that are a module's main().
+MODULES = {
+    "fuzz": "torch_conformance.fuzz.command", "beside": "torch_conformance.report.beside",
+    "site": "torch_conformance.report.site", "lint": "torch_conformance.lint.command",
+}  # fmt: skip
+COMMANDS = ("run", "report", *MODULES)
 
 
 def _words(text: str) -> list[str]:
@@ -100,22 +106,8 @@ def _dispatch(arguments: list[str]) -> int:
     rest = arguments[1:] if arguments and arguments[0] in COMMANDS else arguments
     if command == "report":
         return _report(rest)
-    if command == "fuzz":
-        from torch_conformance.fuzz.command import main as fuzz
-
-        return int(fuzz(rest))
-    if command == "beside":
-        from torch_conformance.report import beside
-
-        return int(beside.main(rest))
-    if command == "site":
-        from torch_conformance.report import site
-
-        return int(site.main(rest))
-    if command == "lint":
-        from torch_conformance.lint.command import main as lint
-
-        return int(lint(rest))
+    if command in MODULES:
+        return int(importlib.import_module(MODULES[command]).main(rest))
     options = parser().parse_args(rest)
     from torch_conformance.run.command import run
 

@@ -52,11 +52,9 @@ def from_tests(name: str) -> Any:
 @functools.cache
 def entries(suite: str) -> dict[str, Any]:
     """Name -> OpInfo, ModuleInfo or OptimizerInfo, as PyTorch's database lists them."""
-    if suite == "op":
-        return {info.full_name: info for info in from_tests("op_db")}
-    if suite == "module":
-        return {info.name: info for info in from_tests("module_db")}
-    return {info.name: info for info in from_tests("optim_db")}
+    databases = {"op": "op_db", "module": "module_db", "optim": "optim_db"}
+    name = "full_name" if suite == "op" else "name"
+    return {getattr(info, name): info for info in from_tests(databases[suite])}
 
 
 def dtype_name(dtype: Any) -> str:

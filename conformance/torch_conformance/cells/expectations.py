@@ -39,15 +39,11 @@ BAD = ("fail", "error", "crash", "hang")
 # Aspect -> the upstream tests whose marks excuse it.
 UPSTREAM = {
     "op": {
-        "forward": ["TestCommon.test_compare_cpu"],
-        "backward": ["TestCommon.test_compare_cpu"],
+        **{aspect: ["TestCommon.test_compare_cpu"]
+           for aspect in ("forward", "backward", "view", "channels_last", "empty", "zero_dim")},
         "out": ["TestCommon.test_out", "TestCommon.test_out_warning"],
         "inplace": ["TestCommon.test_variant_consistency_eager"],
-        "view": ["TestCommon.test_compare_cpu"],
         "noncontiguous": ["TestCommon.test_noncontiguous_samples", "TestCommon.test_compare_cpu"],
-        "channels_last": ["TestCommon.test_compare_cpu"],
-        "empty": ["TestCommon.test_compare_cpu"],
-        "zero_dim": ["TestCommon.test_compare_cpu"],
         "errors": ["TestCommon.test_errors"],
     },
     "module": {
@@ -157,17 +153,14 @@ class Expectations:
 
     def excuse(self, cell: Cell, message: str) -> str | None:
         """The reason of the row that lists a finding of the fuzz with such a message."""
-        for row in reversed(self.rows):
-            if row.kind != "xfail" or not row.matches("|".join(cell)):
-                continue
-            if fnmatch.fnmatchcase(message, row.message):
-                return row.reason
-        return None
+        row = self._last(cell, ("xfail",), message)
+        return row.reason if row else None
 
-    def _last(self, cell: Cell, kinds: tuple[str, ...]) -> Row | None:
+    def _last(self, cell: Cell, kinds: tuple[str, ...], message: str | None = None) -> Row | None:
         key = "|".join(cell)
-        rows = (row for row in reversed(self.rows) if row.kind in kinds)
-        return next((row for row in rows if row.matches(key)), None)
+        rows = (row for row in reversed(self.rows) if row.kind in kinds and row.matches(key))
+        told = (r for r in rows if message is None or fnmatch.fnmatchcase(message, r.message))
+        return next(told, None)
 
     def judged(self, cell: Cell, outcome: Outcome, upstream: bool = True) -> Outcome:
         """The outcome after what was expected: xfail, xpass, or as it was."""
@@ -204,12 +197,9 @@ def upstream_mark(cell: Cell, device: str) -> str | None:
     for test in UPSTREAM[cell.suite].get(cell.aspect, []):
         owner, name = test.split(".")
         for row in info.decorators:
-            if not hasattr(row, "is_active"):
-                continue
-            if not any(row.is_active(owner, name, kind, dtype, {}) for kind in ("cpu", device)):
-                continue
-            for mark in row.decorators:
-                words = _words(mark)
-                if words:
+            if hasattr(row, "is_active") and any(
+                row.is_active(owner, name, kind, dtype, {}) for kind in ("cpu", device)
+            ):
+                for words in filter(None, map(_words, row.decorators)):
                     return f"upstream's {test}: {words}"
     return None

@@ -22,16 +22,16 @@ aspects: dict[tuple[str, str], Callable[..., Any]] = {}
 
 
 def suite(name: str) -> Callable[[_Function], _Function]:
-    def register(function: _Function) -> _Function:
-        suites[name] = function
-        return function
-
-    return register
+    return _into(suites, name)
 
 
 def aspect(of: str, name: str) -> Callable[[_Function], _Function]:
+    return _into(aspects, (of, name))
+
+
+def _into(table: dict[Any, Any], key: Any) -> Callable[[_Function], _Function]:
     def register(function: _Function) -> _Function:
-        aspects[of, name] = function
+        table[key] = function
         return function
 
     return register

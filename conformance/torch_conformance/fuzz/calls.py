@@ -85,9 +85,6 @@ class Overload(Subject):
         self.function = getattr(getattr(getattr(torch.ops, space), root), overload)
         self.schema = inside.operator_schema(self.function)
 
-    def arguments(self) -> list[Any]:
-        return list(self.schema.arguments)
-
     @property
     def draws_numbers(self) -> bool:
         return torch.Tag.nondeterministic_seeded in self.function.tags
@@ -96,7 +93,7 @@ class Overload(Subject):
         values = Values(chance)
         known = entries.templates(corpus, self.name)
         template = chance.choice(known) if known and values.happens(0.6) else {}
-        wanted = self.arguments()
+        wanted = list(self.schema.arguments)
         inputs = [a.name for a in wanted if not a.is_out]
         wrong = set(chance.sample(inputs, min(chance.choice([0, 1, 1, 1, 1, 2]), len(inputs))))
         drawn: list[Argument] = []

@@ -13,21 +13,13 @@ CUDA_OR_CPU = '(torch.accelerator.current_accelerator(check_available=True) or t
 # Functions of torch.cuda that torch.accelerator has too, with the same meaning on a CUDA machine.
 # torch.accelerator takes its arguments by position only, so a call with keywords is not rewritten.
 ACCELERATOR = {
-    "current_device": "current_device_index",
-    "device_count": "device_count",
-    "empty_cache": "empty_cache",
-    "is_available": "is_available",
-    "max_memory_allocated": "max_memory_allocated",
-    "max_memory_reserved": "max_memory_reserved",
-    "mem_get_info": "get_memory_info",
-    "memory_allocated": "memory_allocated",
-    "memory_reserved": "memory_reserved",
-    "memory_stats": "memory_stats",
-    "reset_accumulated_memory_stats": "reset_accumulated_memory_stats",
-    "reset_peak_memory_stats": "reset_peak_memory_stats",
+    "current_device": "current_device_index", "mem_get_info": "get_memory_info",
     "set_device": "set_device_index",
-    "synchronize": "synchronize",
-}
+} | {name: name for name in (
+    "device_count", "empty_cache", "is_available", "max_memory_allocated", "max_memory_reserved",
+    "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats", "synchronize",
+)}  # fmt: skip
 
 # Of these, the ones that ask whether CUDA is there: what follows may need CUDA itself.
 GUARDS = ("is_available", "device_count")

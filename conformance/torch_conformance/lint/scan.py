@@ -40,6 +40,11 @@ def scan(source: bytes) -> list[Finding]:
     return sorted(f for f in found if f.line not in marked)
 
 
+def _string_of(node: ast.AST) -> str:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) else ""
+
+
 class _Scan(ast.NodeVisitor):
     def __init__(self, source: bytes, tree: ast.Module) -> None:
         self.source, self.tree = source, tree
@@ -260,9 +265,7 @@ class _Scan(ast.NodeVisitor):
 
     def _argument(self, node: ast.expr, call: str, place: int, keyword: str) -> None:
         """An argument of a call: a string there may be a device, or a backend."""
-        string = (
-            node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-        )
+        string = _string_of(node)
         if string and (keyword in _WORDS or (place > 0 and forms.SKIPS.search(call))):
             return
         if keyword == "only_for" and "cuda" in ast.unparse(node):
@@ -296,10 +299,7 @@ class _Scan(ast.NodeVisitor):
             isinstance(node.test, ast.Call)
             and self._dotted(node.test.func) == "torch.cuda.is_available"
         )
-        sides = [
-            side.value if isinstance(side, ast.Constant) else None
-            for side in (node.body, node.orelse)
-        ]
+        sides = [_string_of(side) for side in (node.body, node.orelse)]
         if tested and sides in (["cuda", "cpu"], ["cuda:0", "cpu"]):
             form = f"{forms.CUDA_OR_CPU}.type"
             self._add(
@@ -309,21 +309,13 @@ class _Scan(ast.NodeVisitor):
             self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> None:
-        rest = []
         for side in (node.left, *node.comparators):
-            strings = [
-                n.value
-                for n in ast.walk(side)
-                if isinstance(n, ast.Constant) and isinstance(n.value, str)
-            ]
             if isinstance(side, ast.Constant | ast.Tuple | ast.List | ast.Set) and any(
-                map(_STRING.fullmatch, strings)
+                map(_STRING.fullmatch, map(_string_of, ast.walk(side)))
             ):
                 self._add(node, forms.COMPARED)
             else:
-                rest.append(side)
-        for side in rest:
-            self.visit(side)
+                self.visit(side)
 
     def visit_List(self, node: ast.List | ast.Tuple | ast.Set) -> None:
         values = [str(n.value) for n in node.elts if isinstance(n, ast.Constant)]
@@ -352,9 +344,8 @@ class _Scan(ast.NodeVisitor):
         self.formatting = before
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        if not isinstance(node.value, str):
-            return
-        if _STRING.fullmatch(node.value):
-            self._add(node, self._device_proposal(node.value.removeprefix("cuda")))
-        elif re.fullmatch(r"torch\.cuda(\.\w+)+", node.value):
-            self._add(node, forms.cuda_proposal(node.value.removeprefix("torch.cuda.")))
+        string = _string_of(node)
+        if _STRING.fullmatch(string):
+            self._add(node, self._device_proposal(string.removeprefix("cuda")))
+        elif re.fullmatch(r"torch\.cuda(\.\w+)+", string):
+            self._add(node, forms.cuda_proposal(string.removeprefix("torch.cuda.")))

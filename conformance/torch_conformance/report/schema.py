@@ -48,11 +48,7 @@ _HEAD: dict[str, Any] = {
 }
 _DEVICE: dict[str, Any] = {"name": str, "label": str}  # the rest is shown where it is known
 _CELL: dict[str, Any] = {
-    "suite": str,
-    "entry": str,
-    "dtype": str,
-    "aspect": str,
-    "status": str,
+    **dict.fromkeys(("suite", "entry", "dtype", "aspect", "status"), str),
     "samples": int,
     "seconds": (int, float),
     "message": str,

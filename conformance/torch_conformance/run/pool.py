@@ -183,19 +183,17 @@ class Pool:
         if w.cell is None:
             self.failed_starts += 1
             if self.failed_starts >= 3:
-                raise SetupError(
-                    f"the device '{self.settings.device}' keeps no process alive: {how}. "
-                    f"Its last words: {_last_words(w.errors) or 'none'}"
-                )
+                raise self._unusable(w, f"keeps no process alive: {how}")
         yield from self._row(w, "crash", how)
+
+    def _unusable(self, w: Worker, how: str) -> SetupError:
+        words = _last_words(w.errors) or "none"
+        return SetupError(f"the device '{self.settings.device}' {how}. Its last words: {words}")
 
     def _overdue(self, w: Worker) -> Iterator[tuple[Cell, Outcome]]:
         waited = time.monotonic() - w.since
         if not w.ready and waited > START_LIMIT:
-            raise SetupError(
-                f"the device '{self.settings.device}' did not start within {START_LIMIT:.0f} s. "
-                f"Its last words: {_last_words(w.errors) or 'none'}"
-            )
+            raise self._unusable(w, f"did not start within {START_LIMIT:.0f} s")
         if w.cell is not None and waited > self.limit and not w.pipe.poll():
             yield from self._row(
                 w, "hang", f"no end after {self.limit:g} s; the process was killed"

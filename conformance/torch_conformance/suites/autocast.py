@@ -10,7 +10,7 @@ import torch
 
 from torch_conformance.cells import registry
 from torch_conformance.cells.outcome import Mismatch
-from torch_conformance.suites.case import Case, arguments
+from torch_conformance.suites.case import HOME, Case, arguments
 from torch_conformance.suites.sample_loop import (
     Home,
     Place,
@@ -75,22 +75,19 @@ def operator(case: Case) -> None:
     def check(place: Place, number: int, sample: Any) -> None:
         full, _ = case.reference(number, sample)
 
-        def lowered(inputs: Any) -> Any:
-            with under(place.device):
+        def lowered(inputs: Any, device: torch.device = place.device) -> Any:
+            with under(device):
                 return case.call(inputs)
-
-        def home_lowered() -> Any:
-            with under(torch.device("cpu")):
-                return case.call(Carrier(torch.device("cpu"))(arguments(sample)))
 
         case.session.expects(full, arguments(sample))
         actual = case.on(place, sample, lowered)
         if not case.session.values_compared(case.cell):
             return
         try:
-            judge(actual, full, at_home(home_lowered))
+            low = at_home(lambda: lowered(HOME(arguments(sample)), HOME.device))
+            judge(actual, full, low)
         except Mismatch:
-            if not is_random(lambda: case.call(Carrier(torch.device("cpu"))(arguments(sample)))):
+            if not is_random(lambda: case.call(HOME(arguments(sample)))):
                 raise
             case.session.left_open("random values: only their number is compared")
 

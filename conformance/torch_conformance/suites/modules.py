@@ -44,11 +44,9 @@ class Example:
     def summary(self) -> str:
         return f"{self.given.desc or 'default'}, {'training' if self.training else 'evaluation'}"
 
-    def run(self, carrier: Carrier, before: Callable[[Any], None] | None = None) -> Any:
+    def run(self, carrier: Carrier) -> Any:
         """(module's outputs, module) on the carrier's device."""
         module, inputs = self.placed(carrier)
-        if before:
-            before(module)
         seed()
         return module(*inputs[0], **inputs[1])
 

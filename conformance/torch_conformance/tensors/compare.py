@@ -153,21 +153,16 @@ def difference(
     if isinstance(expected, torch.nn.utils.rnn.PackedSequence):
         return difference(actual.data, expected.data, allowed, where)
     if isinstance(expected, list | tuple):
-        if not isinstance(actual, list | tuple) or len(actual) != len(expected):
-            return f"{where} is {_brief(actual)} instead of {_brief(expected)}"
-        for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
-            text = difference(a, e, allowed, f"{where}[{i}]")
-            if text:
-                return text
-        return None
-    if isinstance(expected, dict):
-        if not isinstance(actual, dict) or actual.keys() != expected.keys():
-            return f"{where} is {_brief(actual)} instead of {_brief(expected)}"
-        pairs = (
-            (k, difference(actual[k], v, allowed, f"{where}.{k}")) for k, v in expected.items()
-        )
-        return next((text for _, text in pairs if text), None)
-    if _scalars_equal(actual, expected):
+        if isinstance(actual, list | tuple) and len(actual) == len(expected):
+            pairs = enumerate(zip(actual, expected, strict=True))
+            texts = (difference(a, e, allowed, f"{where}[{i}]") for i, (a, e) in pairs)
+            return next(filter(None, texts), None)
+    elif isinstance(expected, dict):
+        if isinstance(actual, dict) and actual.keys() == expected.keys():
+            named = expected.items()
+            texts = (difference(actual[k], e, allowed, f"{where}.{k}") for k, e in named)
+            return next(filter(None, texts), None)
+    elif _scalars_equal(actual, expected):
         return None
     return f"{where} is {_brief(actual)} instead of {_brief(expected)}"
 
