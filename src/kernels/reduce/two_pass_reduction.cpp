@@ -61,7 +61,8 @@ void run_two_stage(Stream& stream, ReduceGeometry& geometry, const TwoStage& sta
   std::optional<ScratchTensor> memory[kPartials];
   TensorView views[kPartials];
   for (size_t i = 0; i < stages.partials.size(); ++i) {
-    views[i] = memory[i].emplace(stream, stages.partials[i], std::initializer_list<int64_t>{count}).view();
+    views[i] =
+        memory[i].emplace(stream, stages.partials[i], std::initializer_list<int64_t>{count}).view();
   }
   const std::span<const TensorView> partials(views, stages.partials.size());
   call.kept = loops.written.at, call.chunk_stride = loops.chunk_stride;
