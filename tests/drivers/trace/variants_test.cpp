@@ -262,26 +262,37 @@ TEST(TraceVariants, FindsNothingInUnusualDrivers) {
 constexpr char kBetweenDevices[] = "copies_peers_aside";
 constexpr char kByComparison[] = ":-";  // test_twice.py finds them
 
-// row: "name:rule".
+// The report of a traced variant's work, empty if its rules have the expected one.
+std::string missing(const std::string& rule, const char* settings, bool launches) {
+  TracedDriver traced(fresh_query(kVariants), settings);
+  EXPECT_EQ(traced.status, GRAFT_OK) << traced.text;
+  if (traced.status != GRAFT_OK) return traced.text;
+  work_on_all(traced.table, launches);
+  traced.finish();
+  EXPECT_EQ(traced.count(GRAFT_TRACE_CALLER), 0u) << traced.report();
+  const bool found = (" " + traced.rules() + " ").find(" " + rule + " ") != std::string::npos;
+  return found ? "" : "no finding\n" + traced.report();
+}
+
+// row: "name:rule". Some bugs show only while work waits, which on a busy machine takes longer.
 void find_bug(const std::string& row) {
   const std::string name = row.substr(0, row.find(':')), rule = row.substr(row.find(':') + 1);
   setenv("GRAFT_VARIANT", name.c_str(), 1);
   const bool verified = rule == "wrong-bytes" && name != "shares_staging";
-  TracedDriver traced(fresh_query(kVariants), verified ? "verify=1" : "1");
-  ASSERT_EQ(traced.status, GRAFT_OK) << name << traced.text;
-  work_on_all(traced.table, name == "keeps_arguments" || name == "lazy_blobs");
-  traced.finish();
-  EXPECT_NE((" " + traced.rules() + " ").find(" " + rule + " "), std::string::npos)
-      << name << "\n"
-      << traced.report();
-  EXPECT_EQ(traced.count(GRAFT_TRACE_CALLER), 0u) << traced.report();
+  const bool launches = name == "keeps_arguments" || name == "lazy_blobs";
+  std::string report;
+  for (const int wait : {30, 120, 480}) {
+    a_little = std::chrono::milliseconds(wait);
+    report = missing(rule, verified ? "verify=1" : "1", launches);
+    if (report.empty()) break;
+  }
+  EXPECT_EQ(report, "") << name;
 }
 
 // labels: one_preset
 TEST(TraceVariants, FindsBugsThatNeedTraffic) {
   const std::vector<std::string> rows = variants(true);
   EXPECT_GE(rows.size(), 5u);
-  a_little = std::chrono::milliseconds(30);
   for (const std::string& row : rows) {
     if (!row.starts_with(kBetweenDevices) && !row.ends_with(kByComparison)) find_bug(row);
   }
